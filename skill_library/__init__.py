@@ -1,0 +1,1 @@
+"""Skills as folders of text (SKILL.md), and their loader."""

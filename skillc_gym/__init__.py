@@ -1,0 +1,27 @@
+"""Gymnasium environments for language agents whose skills can be switched on and off per episode.
+
+Importing the package registers its environments with Gymnasium (``skillc/ALFWorld-v0``).
+"""
+
+from __future__ import annotations
+
+import gymnasium
+
+from skillc_gym.version import __version__
+
+__all__ = ["ALFWORLD_ID", "__version__", "register_environments"]
+
+ALFWORLD_ID = "skillc/ALFWorld-v0"
+
+
+def register_environments() -> None:
+    """Registers the suite's environments once; later calls change nothing."""
+    if ALFWORLD_ID not in gymnasium.registry:
+        gymnasium.register(
+            id=ALFWORLD_ID,
+            entry_point="skillc_gym.alfworld.env:ALFWorldEnv",
+            max_episode_steps=50,
+        )
+
+
+register_environments()

@@ -1,0 +1,70 @@
+"""Exceptions of the suite: each also inherits the standard type that a caller would expect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from skill_library.errors import SkillCError, SkillFileError
+
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "InvalidGameError",
+    "MissingDataError",
+    "MissingExtraError",
+    "SkillCError",
+    "SkillFileError",
+    "UnknownNameError",
+    "missing_extra",
+    "unknown_name",
+]
+
+
+class MissingDataError(SkillCError, FileNotFoundError):
+    """Data that should be on disk is not there; the message names the place and the remedy."""
+
+    # OSError builds its text from (errno, strerror); ours is a plain sentence.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidGameError(SkillCError, ValueError):
+    """A game file or an archive that cannot be read as an ALFWorld game."""
+
+
+class UnknownNameError(SkillCError, ValueError):
+    """A name (split, task id, task type, preset, ...) that does not exist."""
+
+
+class ConfigError(SkillCError, ValueError):
+    """Arguments that contradict each other or lie outside their range."""
+
+
+class CheckpointError(SkillCError, ValueError):
+    """A checkpoint that does not belong to this run, or is incomplete."""
+
+
+class MissingExtraError(SkillCError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = "") -> UnknownNameError:
+    """Builds the error for a name that does not exist, with the nearest names that do.
+
+    Args:
+        kind: What the name stands for ("split", "task id", "preset").
+        name: What was asked for.
+        known: The names that exist; long lists are cut in the message.
+        remedy: A closing sentence saying what to do.
+    """
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    shown = ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
+    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    return UnknownNameError(f"Unknown {kind} {name!r}; expected one of: {shown}.{hint}{' ' + remedy if remedy else ''}")
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """Builds the error for an optional package that is not installed."""
+    return MissingExtraError(f"{package} is not installed; it comes with the extra: pip install 'skillc-gym[{extra}]'")
