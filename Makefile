@@ -1,0 +1,68 @@
+# `make demo` and `make test` are each meant as the first command on a fresh checkout.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SEED ?= 0
+DATA ?=
+STEPS ?=
+OUT ?= runs/demo
+PYTEST_ARGS ?=
+
+# Tiny models are fastest on one thread per process.
+export OMP_NUM_THREADS ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test test-fast lint format bench clean help
+
+help:
+	@echo "make demo    train the tiny policy with SkillC, evaluate it before and after, draw the pictures (about ten minutes)"
+	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
+	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+# Without a GPU the CPU build of torch is asked for first: the default build brings gigabytes of CUDA.
+$(VENV)/.train: pyproject.toml constraints-cpu.txt | $(BIN)/python
+	@if command -v nvidia-smi >/dev/null 2>&1; then \
+	  echo "Installing skillc-gym with the trainer (CUDA build of torch) ..."; $(PIP) -e '.[train]'; \
+	else \
+	  echo "Installing skillc-gym with the trainer (CPU build of torch; a few minutes) ..."; \
+	  $(PIP) -c constraints-cpu.txt torch 2>/dev/null \
+	    || { echo "The CPU build of torch is not in your package index; taking its default build instead (large)."; $(PIP) torch==2.13.0; }; \
+	  $(PIP) -e '.[train]'; \
+	fi
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.train
+	@echo "Installing the test tools and the upstream ALFWorld engine (compiles for some minutes the first time) ..."
+	$(PIP) -e '.[dev,textworld]'
+	@$(PIP) --no-deps alfworld==0.4.2
+	@touch $@
+
+demo: $(VENV)/.train
+	$(BIN)/python -m scripts.demo --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-fast: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.test
+	$(BIN)/python -m scripts.bench $(if $(DATA),--data $(DATA))
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
