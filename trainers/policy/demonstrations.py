@@ -1,0 +1,108 @@
+"""Demonstrations for behaviour cloning: the explorer plays with and without skills, and is careless without them.
+
+The dependence on skills is put there on purpose and in the open: without a skill in the prompt the demonstrator leaves
+out the type's essential step (heating, cooling, ...) with a probability per type; with one it almost never does. A policy
+cloned from it therefore profits from skills, and has something to internalise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.alfworld.explorer import Explorer
+from skillc_gym.chat import ChatFormat
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+
+CARELESS = {
+    "pick_and_place_simple": 0.15,
+    "look_at_obj_in_light": 0.75,
+    "pick_clean_then_place_in_recep": 0.85,
+    "pick_heat_then_place_in_recep": 0.90,
+    "pick_cool_then_place_in_recep": 0.90,
+    "pick_two_obj_and_place": 0.80,
+}
+"""Probability per task type of leaving out the essential step when no skill is in the prompt."""
+
+
+@dataclass(frozen=True)
+class DemonstrationConfig:
+    """What is demonstrated, and how carelessly."""
+
+    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the environment: data, split, generator options, ..."""
+    careless_without: Mapping[str, float] = field(default_factory=lambda: dict(CARELESS))
+    """Probability per task type that a skill-free demonstration leaves out the essential step."""
+    careless_with: float = 0.03
+    """The same with the skill in the prompt, for every type."""
+    max_steps: int = 30
+    """Demonstrations stop after this many commands, whatever they reached."""
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One demonstrated episode as a chat."""
+
+    task_id: str
+    task_type: str
+    condition: int
+    won: bool
+    messages: list[dict[str, str]]
+
+
+def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
+    env = gymnasium.make("skillc/ALFWorld-v0", **config.env_kwargs)
+    return ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat_format)
+
+
+def _play(env: gymnasium.Env[str, str], task_id: str, condition: int, careless: float, seed: int, steps: int) -> Demonstration:
+    rng = np.random.default_rng(seed)
+    _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": bool(condition)})
+    explorer = Explorer(info["task_type"], info["goal"], seed=seed, skip_essential=bool(rng.random() < careless))
+    messages = list(info["messages"])
+    observation = info["observation"]
+    for _ in range(steps):
+        command = explorer.act(observation, info["admissible_commands"])
+        reply = f"<think> {explorer.thought} </think> <action> {command} </action>"
+        _, _, terminated, truncated, info = env.step(reply)
+        messages.append({"role": "assistant", "content": reply})
+        if terminated or truncated:
+            break
+        messages.extend(info["new_messages"])
+        observation = info["observation"]
+    return Demonstration(task_id, info["task_type"], condition, bool(info["won"]), messages)
+
+
+def demonstrations(
+    config: DemonstrationConfig, chat_format: ChatFormat, *, count: int, seed: int
+) -> Iterator[Demonstration]:
+    """Plays demonstrations, types and conditions in turn so that any prefix is balanced.
+
+    Args:
+        config: What to play and how carelessly.
+        chat_format: How observations become messages; the policy's training must use the same.
+        count: How many episodes.
+        seed: Seed of tasks, of the demonstrator's order of search and of its carelessness.
+
+    Yields:
+        Episodes as chats, prompts included.
+    """
+    env = _make_env(config, chat_format)
+    core: Any = env.unwrapped
+    by_type: dict[str, list[str]] = {}
+    for task_id in core.task_ids:
+        by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
+    rng = np.random.default_rng(seed)
+    types = sorted(by_type)
+    for index in range(count):
+        task_type = types[index // 2 % len(types)]
+        condition = index % 2
+        task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
+        careless = config.careless_with if condition else config.careless_without[task_type]
+        yield _play(env, task_id, condition, careless, int(rng.integers(2**31)), config.max_steps)
+    env.close()
