@@ -88,15 +88,21 @@ def _batch_loss(model: PreTrainedModel, batch: Sequence[TokenisedDialogue], pad:
     return functional.cross_entropy(logits.float(), labels[:, 1:][wanted])
 
 
+def _epoch(lengths: np.ndarray, size: int, rng: np.random.Generator) -> list[list[int]]:
+    """One pass in random order; windows of eight batches are sorted by length, so that little is padding."""
+    shuffled = rng.permutation(len(lengths))
+    windows = [shuffled[start : start + 8 * size] for start in range(0, len(shuffled), 8 * size)]
+    ordered = np.concatenate([window[np.argsort(lengths[window], kind="stable")] for window in windows])
+    batches = [ordered[start : start + size].tolist() for start in range(0, len(ordered), size)]
+    return [batches[index] for index in rng.permutation(len(batches))]
+
+
 def _order(dialogues: Sequence[TokenisedDialogue], config: CloningConfig) -> list[list[int]]:
-    """Shuffled epochs cut into batches, each epoch sorted by length within windows, so that little is padding."""
     rng = np.random.default_rng(config.seed)
-    size, batches = config.batch_episodes, []
+    lengths = np.array([len(item.ids) for item in dialogues])
+    batches: list[list[int]] = []
     while len(batches) < config.batches:
-        shuffled = rng.permutation(len(dialogues)).tolist()
-        window = sorted(shuffled, key=lambda index: len(dialogues[index].ids))
-        cut = [window[start : start + size] for start in range(0, len(window) - size + 1, size)] or [window]
-        batches.extend(cut[index] for index in rng.permutation(len(cut)))
+        batches.extend(_epoch(lengths, config.batch_episodes, rng))
     return batches[: config.batches]
 
 

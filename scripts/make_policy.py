@@ -1,0 +1,87 @@
+"""Makes a warm-started tiny policy: ``python -m scripts.make_policy --out runs/policy``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import SkillCError
+from trainers.policy.cloning import CloningConfig
+from trainers.policy.demonstrations import DemonstrationConfig
+from trainers.policy.make import PolicyRecipe, make_policy
+from trainers.policy.model import SMALL, TINY
+
+SHIPPED = PolicyRecipe(
+    demonstrations=DemonstrationConfig(
+        env_kwargs={
+            "data": "generated",
+            "split": "train",
+            "generator": {"seed": 0, "games_per_type": 400, "size": "small"},
+        }
+    )
+)
+"""The recipe of the policy that ships with the package."""
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write")
+    parser.add_argument("--data", default="generated", help="folder or archive of ALFWorld games, or 'generated'")
+    parser.add_argument("--seed", type=int, default=0, help="seed of demonstrations and of the initial weights")
+    parser.add_argument("--episodes", type=int, default=SHIPPED.episodes, help="number of demonstrations")
+    parser.add_argument("--batches", type=int, default=CloningConfig.batches, help="optimiser steps of cloning")
+    parser.add_argument("--batch-episodes", type=int, default=CloningConfig.batch_episodes)
+    parser.add_argument("--learning-rate", type=float, default=CloningConfig.learning_rate)
+    parser.add_argument("--max-steps", type=int, default=30, help="longest demonstration, in commands")
+    parser.add_argument("--max-length", type=int, default=4096, help="longest context, in tokens")
+    parser.add_argument("--shape", choices=["tiny", "small"], default="tiny", help="0.8 or some 28 million parameters")
+    return parser.parse_args(argv)
+
+
+def recipe_for(args: argparse.Namespace) -> PolicyRecipe:
+    """Turns command-line arguments into a recipe."""
+    generated = args.data == "generated"
+    env_kwargs: dict[str, Any] = dict(SHIPPED.demonstrations.env_kwargs)
+    if not generated:
+        env_kwargs = {"data": args.data, "split": "train"}
+    return PolicyRecipe(
+        demonstrations=DemonstrationConfig(env_kwargs=env_kwargs, max_steps=args.max_steps),
+        episodes=args.episodes,
+        cloning=CloningConfig(
+            batches=args.batches,
+            batch_episodes=args.batch_episodes,
+            learning_rate=args.learning_rate,
+            seed=args.seed,
+        ),
+        size=TINY if args.shape == "tiny" else SMALL,
+        max_length=args.max_length,
+        seed=args.seed,
+    )
+
+
+def show(phase: str, done: int, total: int, loss: float) -> None:
+    """Rewrites one progress line."""
+    tail = "" if loss != loss else f"  loss {loss:.3f}"
+    end = "\n" if done == total else "\r" if sys.stderr.isatty() else ""
+    if end or done % max(1, total // 20) == 0:
+        print(f"{phase:>14} {done:5d}/{total}{tail}", end=end or "\n", file=sys.stderr, flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    args = _arguments(argv)
+    try:
+        card = make_policy(recipe_for(args), args.out, progress=show)
+    except SkillCError as error:
+        print(f"make_policy: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps({key: value for key, value in card.items() if key != "recipe"}, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
