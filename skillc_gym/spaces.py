@@ -1,0 +1,83 @@
+"""Unicode: the space of strings up to a length, for observations and actions of language environments."""
+
+from __future__ import annotations
+
+import multiprocessing
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+from gymnasium.error import CustomSpaceError
+from gymnasium.spaces import Text
+from gymnasium.vector.utils import create_shared_memory
+from numpy.typing import NDArray
+
+__all__ = ["Unicode"]
+
+_ASCII = "".join(map(chr, range(32, 127)))
+_SAMPLE_LENGTH = 16
+
+
+class Unicode(Text):
+    """The strings of at most ``max_length`` characters, whatever the characters.
+
+    A :class:`gymnasium.spaces.Text`, so libraries that dispatch on it accept it, with what text environments need:
+    membership is a matter of length alone (``Text`` refuses spaces by default and "café" even with
+    ``string.printable``), and samples are short ASCII instead of up to ``max_length`` characters. Vector environments
+    batch it as a tuple of strings. Shared memory is refused: ``AsyncVectorEnv`` would hand out frozen text without a
+    word, so it must be made with ``shared_memory=False``.
+
+    Args:
+        max_length: Longest string, in characters (code points).
+        min_length: Shortest string, in characters.
+        seed: Seed of :meth:`sample`.
+
+    Example:
+        >>> space = Unicode(100)
+        >>> "A café, 3 €?" in space, "x" * 101 in space
+        (True, False)
+    """
+
+    def __init__(self, max_length: int, *, min_length: int = 0, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(max_length, min_length=min_length, charset=_ASCII, seed=seed)
+
+    def contains(self, x: Any) -> bool:
+        """Tells whether ``x`` is a string of allowed length."""
+        return isinstance(x, str) and self.min_length <= len(x) <= self.max_length
+
+    def sample(
+        self,
+        mask: tuple[int | None, NDArray[np.int8] | None] | None = None,
+        probability: tuple[int | None, NDArray[np.float64] | None] | None = None,
+    ) -> str:
+        """Draws a short string of printable ASCII.
+
+        Args:
+            mask: As in ``Text``: a length and which of the 95 printable ASCII characters may occur.
+            probability: As in ``Text``: a length and the characters' probabilities.
+        """
+        if mask is not None or probability is not None:
+            return super().sample(mask=mask, probability=probability)
+        longest = min(self.max_length, max(self.min_length, _SAMPLE_LENGTH))
+        length = int(self.np_random.integers(self.min_length, longest + 1))
+        return "".join(_ASCII[index] for index in self.np_random.integers(len(_ASCII), size=length))
+
+    def __repr__(self) -> str:
+        return f"Unicode({self.min_length}, {self.max_length})"
+
+    def __eq__(self, other: object, /) -> bool:
+        return (
+            isinstance(other, Unicode) and self.min_length == other.min_length and self.max_length == other.max_length
+        )
+
+    # Spaces are mutable (they hold a generator), so like every Gymnasium space this one is not hashable.
+    __hash__ = None  # type: ignore[assignment]
+
+
+@create_shared_memory.register(Unicode)
+def _refuse_shared_memory(space: Unicode, n: int = 1, ctx: ModuleType = multiprocessing) -> NoReturn:
+    raise CustomSpaceError(
+        f"{space} cannot live in shared memory (text would arrive frozen at its first value); "
+        "make the vector environment with AsyncVectorEnv(..., shared_memory=False), a SyncVectorEnv, "
+        "or skillc_gym.vector.PairedVectorEnv"
+    )

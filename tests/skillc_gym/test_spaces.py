@@ -1,0 +1,91 @@
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import CustomSpaceError
+from gymnasium.spaces import Text
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, create_shared_memory, iterate
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.spaces import Unicode
+
+
+@given(st.text(max_size=40), st.integers(0, 30), st.integers(0, 10))
+def test_membership_is_a_matter_of_length(text, longest, shortest):
+    space = Unicode(longest + shortest, min_length=shortest)
+    assert (text in space) == (shortest <= len(text) <= longest + shortest)
+
+
+@pytest.mark.parametrize("thing", [None, 3, b"bytes", ["a"], np.zeros(2)])
+def test_only_strings_are_members(thing):
+    assert thing not in Unicode(10)
+
+
+def test_it_is_a_text_space_with_a_short_repr():
+    space = Unicode(16384)
+    assert isinstance(space, Text)
+    assert repr(space) == "Unicode(0, 16384)"
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 200_000))
+def test_samples_are_short_members_and_follow_the_seed(seed, longest):
+    one, other = Unicode(longest, seed=seed), Unicode(longest, seed=seed)
+    drawn = [one.sample() for _ in range(3)]
+    assert drawn == [other.sample() for _ in range(3)]
+    assert all(text in one and len(text) <= 16 and text.isascii() for text in drawn)
+
+
+def test_samples_respect_the_minimum_and_masks():
+    assert len(Unicode(100, min_length=40, seed=0).sample()) == 40
+    only_a = np.zeros(95, dtype=np.int8)
+    only_a[ord("a") - 32] = 1
+    assert Unicode(100, seed=0).sample(mask=(5, only_a)) == "aaaaa"
+
+
+def test_equality_and_pickling():
+    assert Unicode(10) == Unicode(10, seed=3)
+    assert Unicode(10) != Unicode(11)
+    assert Unicode(10) != Unicode(10, min_length=1)
+    assert Unicode(10) != Text(10)
+    assert pickle.loads(pickle.dumps(Unicode(10))) == Unicode(10)
+
+
+def test_batching_gives_a_tuple_of_strings():
+    batch = batch_space(Unicode(20), 3)
+    texts = ("a", "café", "")
+    assert texts in batch
+    assert tuple(iterate(batch, texts)) == texts
+    assert concatenate(Unicode(20), texts, create_empty_array(Unicode(20), n=3)) == texts
+
+
+def test_shared_memory_is_refused_by_name():
+    with pytest.raises(CustomSpaceError, match="shared_memory=False"):
+        create_shared_memory(Unicode(20), n=2)
+
+
+class _Echo(gymnasium.Env[str, str]):
+    observation_space = action_space = Unicode(50)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return "hello", {}
+
+    def step(self, action):
+        return action, 0.0, False, False, {}
+
+
+def test_the_default_async_vector_env_raises_instead_of_freezing():
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        gymnasium.vector.AsyncVectorEnv([_Echo, _Echo])
+
+
+def test_sync_and_unshared_async_vector_envs_carry_text():
+    for envs in (
+        gymnasium.vector.SyncVectorEnv([_Echo, _Echo]),
+        gymnasium.vector.AsyncVectorEnv([_Echo, _Echo], shared_memory=False),
+    ):
+        assert tuple(envs.reset(seed=0)[0]) == ("hello", "hello")
+        assert tuple(envs.step(("à", "b"))[0]) == ("à", "b")
+        envs.close()
