@@ -1,0 +1,153 @@
+"""Contrastive skill credit assignment: the two-stream advantage (method, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.advantages.grouping import FloatArray, finite_vector, normalise, normalise_groups
+
+__all__ = ["Branch", "CorrectionMask", "Scope", "Streams", "csca", "csca_streams"]
+
+Scope = Literal["batch", "group"]
+CorrectionMask = Literal["all", "success"]
+Branch = Literal["condition", "mixed"]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The parts of the advantage; each float64[N].
+
+    Attributes:
+        outcome: Phi, the return normalised over the scope (stream 1).
+        conditional: The return normalised within its branch (stream 2 without the correction).
+        correction: The signed correction: -C(x) with the skill, +C(x) or 0 without it.
+        omega: Weight of stream 2.
+    """
+
+    outcome: FloatArray
+    conditional: FloatArray
+    correction: FloatArray
+    omega: float
+
+    @property
+    def advantage(self) -> FloatArray:
+        """``outcome + omega * (conditional + correction)``, float64[N]."""
+        return self.outcome + self.omega * (self.conditional + self.correction)
+
+
+def csca(
+    returns: ArrayLike,
+    task: Sequence[Hashable],
+    condition: ArrayLike,
+    correction: ArrayLike,
+    *,
+    omega: float = 0.4,
+    eps: float = 1e-6,
+    scope: Scope = "batch",
+    correction_mask: CorrectionMask = "all",
+    success: ArrayLike | None = None,
+    branch: Branch = "condition",
+) -> FloatArray:
+    """``A_i = Phi_i + omega * cond_i``.
+
+    Args:
+        returns: Episode returns on the success scale, float[N].
+        task: Which task each rollout belongs to, N keys.
+        condition: 1 with the skill, 0 without, [N].
+        correction: C(x) >= 0 of each rollout's task, float[N]; 0 for retired types.
+        omega: Weight of stream 2.
+        eps: Added to every standard deviation.
+        scope: Over what stream 1 is normalised: the whole batch, or each task's group.
+        correction_mask: Which skill-free rollouts get +C: all, or only the successful ones.
+        success: Which rollouts succeeded, [N]; needed for ``correction_mask="success"``.
+        branch: Within what stream 2 is normalised: (task, condition), or the task alone ("mixed").
+
+    Returns:
+        float64[N], finite, independent of the order of the rollouts.
+
+    Raises:
+        ConfigError: Arrays of different lengths or values out of range.
+        UnknownNameError: An unknown scope, mask or branch.
+    """
+    return csca_streams(
+        returns,
+        task,
+        condition,
+        correction,
+        omega=omega,
+        eps=eps,
+        scope=scope,
+        correction_mask=correction_mask,
+        success=success,
+        branch=branch,
+    ).advantage
+
+
+def csca_streams(
+    returns: ArrayLike,
+    task: Sequence[Hashable],
+    condition: ArrayLike,
+    correction: ArrayLike,
+    *,
+    omega: float = 0.4,
+    eps: float = 1e-6,
+    scope: Scope = "batch",
+    correction_mask: CorrectionMask = "all",
+    success: ArrayLike | None = None,
+    branch: Branch = "condition",
+) -> Streams:
+    """The streams of :func:`csca` apart, for measuring what each contributes; same arguments and errors."""
+    values = finite_vector("returns", returns)
+    if len(task) != values.size:
+        raise ConfigError(f"task must name {values.size} tasks, one per return; got {len(task)}")
+    with_skill = _flags("condition", condition, values.size)
+    size = finite_vector("correction", correction, values.size)
+    if (size < 0).any():
+        raise ConfigError(f"correction is C(x) >= 0 per rollout, got {size.min()}; csca sets the signs itself")
+    return Streams(
+        outcome=_outcome(values, task, scope, eps),
+        conditional=normalise_groups(values, _branches(task, with_skill, branch), eps),
+        correction=_signed(size, with_skill, correction_mask, success),
+        omega=float(omega),
+    )
+
+
+def _outcome(values: FloatArray, task: Sequence[Hashable], scope: str, eps: float) -> FloatArray:
+    if scope == "batch":
+        return normalise(values, eps)
+    if scope == "group":
+        return normalise_groups(values, task, eps)
+    raise unknown_name("scope", scope, ("batch", "group"))
+
+
+def _branches(task: Sequence[Hashable], with_skill: np.ndarray, branch: str) -> list[Hashable]:
+    if branch == "condition":
+        return list(zip(task, with_skill.tolist(), strict=True))
+    if branch == "mixed":
+        return list(task)
+    raise unknown_name("branch", branch, ("condition", "mixed"))
+
+
+def _signed(size: FloatArray, with_skill: np.ndarray, mask: str, success: ArrayLike | None) -> FloatArray:
+    if mask == "all":
+        gains = ~with_skill
+    elif mask == "success":
+        if success is None:
+            raise ConfigError("correction_mask='success' needs success, one flag per rollout")
+        gains = ~with_skill & _flags("success", success, size.size)
+    else:
+        raise unknown_name("correction_mask", mask, ("all", "success"))
+    return np.where(with_skill, -size, np.where(gains, size, 0.0))
+
+
+def _flags(name: str, values: ArrayLike, length: int) -> np.ndarray:
+    flags = finite_vector(name, values, length)
+    if not np.isin(flags, (0.0, 1.0)).all():
+        raise ConfigError(f"{name} holds 0 or 1 per rollout, got {flags[~np.isin(flags, (0.0, 1.0))][0]}")
+    return flags.astype(bool)

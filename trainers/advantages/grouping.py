@@ -1,0 +1,70 @@
+"""Means, spreads and groups that do not depend on the order of a batch, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skillc_gym.errors import ConfigError
+
+__all__ = ["FloatArray", "finite_vector", "group_indices", "mean", "normalise", "normalise_groups"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Correctly rounded sum over count: the same for every order of the values."""
+    return math.fsum(values) / len(values)
+
+
+def normalise(values: FloatArray, eps: float) -> FloatArray:
+    """``(x - mean) / (std + eps)`` with the population standard deviation.
+
+    Args:
+        values: float64[n].
+        eps: Added to the standard deviation.
+
+    Returns:
+        float64[n]; exactly 0 everywhere where there is one value or all are equal.
+    """
+    if values.size == 0 or values.min() == values.max():
+        return np.zeros_like(values)
+    centred = values - mean(values.tolist())
+    spread = math.sqrt(mean((centred * centred).tolist()))
+    return centred / (spread + eps)
+
+
+def group_indices(keys: Iterable[Hashable]) -> list[NDArray[np.intp]]:
+    """Row indices of each distinct key, in order of first appearance."""
+    rows: dict[Hashable, list[int]] = defaultdict(list)
+    for row, key in enumerate(keys):
+        rows[key].append(row)
+    return [np.asarray(indices, dtype=np.intp) for indices in rows.values()]
+
+
+def normalise_groups(values: FloatArray, keys: Iterable[Hashable], eps: float) -> FloatArray:
+    """Applies :func:`normalise` within each group of equal keys; float64[N] in the order of ``values``."""
+    result = np.zeros_like(values)
+    for rows in group_indices(keys):
+        result[rows] = normalise(values[rows], eps)
+    return result
+
+
+def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> FloatArray:
+    """Reads ``values`` as float64[N].
+
+    Raises:
+        ConfigError: Not one-dimensional, not finite, or not of the expected length.
+    """
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.ndim != 1 or (length is not None and vector.size != length):
+        expected = "N" if length is None else str(length)
+        raise ConfigError(f"{name} must have shape ({expected},), one entry per rollout; got {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ConfigError(f"{name} must be finite, got {vector[~np.isfinite(vector)][0]}")
+    return vector
