@@ -1,0 +1,64 @@
+"""A tiny random Qwen2-shaped model and a word tokenizer with a chat template, made in the test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra 'train'")
+pytest.importorskip("transformers", reason="needs the extra 'train'")
+
+TEMPLATE = (
+    "{% for m in messages %}{{ '<|' + m['role'] + '|> ' + m['content'] + ' <|end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|> ' }}{% endif %}"
+)
+SPECIAL = ["<|pad|>", "<|end|>", "<|unk|>", "<|system|>", "<|user|>", "<|assistant|>"]
+TAGS = ["<think>", "</think>", "<action>", "</action>"]
+
+
+def make_tokenizer(words: list[str], template: str = TEMPLATE) -> Any:
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {word: i for i, word in enumerate([*SPECIAL, *TAGS, *words])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<|unk|>"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    core.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in SPECIAL])
+    core.add_tokens([AddedToken(token, normalized=False) for token in TAGS])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        pad_token="<|pad|>",
+        eos_token="<|end|>",
+        unk_token="<|unk|>",
+        chat_template=template,
+        model_max_length=2048,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def make_model(vocabulary: int, *, layers: int = 2, kv_heads: int = 2, seed: int = 0) -> Any:
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=kv_heads,
+        max_position_embeddings=2048,
+        tie_word_embeddings=False,
+        initializer_range=0.3,
+        pad_token_id=0,
+        eos_token_id=1,
+        bos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Qwen2ForCausalLM(config).eval()
+
+
+@pytest.fixture(scope="session")
+def tiny_model() -> Any:
+    return make_model(40)

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from skillc_gym.errors import ConfigError
+from tests.trainers.conftest import make_model
+from trainers.engines import Engine, Generation, Request, Sampling
+from trainers.engines.transformers import TransformersEngine
+
+EOS = 1
+
+
+def converse(engine: Any, *, rows: int, turns: int, sampling: Sampling, seed: int = 0, eos_bias: int = 6) -> list[Any]:
+    """Random conversations of ragged lengths; returns (prompt, generation) of every reply."""
+    rng = np.random.default_rng(seed)
+    talks = {row: rng.integers(2, 40, rng.integers(3, 30)).tolist() for row in range(rows)}
+    said = []
+    for turn in range(turns):
+        alive = [row for row in talks if not (row % 3 == 1 and turn > row % 4)]
+        requests = [Request(row, list(talks[row]), 100 + row, int(rng.integers(1, eos_bias))) for row in alive]
+        for row, reply in zip(alive, engine.generate(requests, sampling), strict=True):
+            said.append((list(talks[row]), reply))
+            talks[row] += reply.token_ids + rng.integers(2, 40, rng.integers(1, 12)).tolist()
+    return said
+
+
+def uncached_logprobs(model: Any, prompt: list[int], reply: Generation, temperature: float) -> torch.Tensor:
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + reply.token_ids])).logits[0, len(prompt) - 1 : -1] / temperature
+    return logits.log_softmax(-1).gather(-1, torch.tensor(reply.token_ids)[:, None])[:, 0]
+
+
+def assert_uncached(model: Any, said: list[Any], temperature: float = 1.0) -> None:
+    for prompt, reply in said:
+        expected = uncached_logprobs(model, prompt, reply, temperature)
+        assert torch.tensor(reply.logprobs) == pytest.approx(expected.numpy(), abs=1e-4)
+
+
+def test_it_is_an_engine(tiny_model: Any) -> None:
+    assert isinstance(TransformersEngine(tiny_model, [EOS]), Engine)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.4])
+def test_logprobs_equal_an_uncached_forward_pass(tiny_model: Any, temperature: float) -> None:
+    engine = TransformersEngine(tiny_model, [EOS])
+    assert_uncached(tiny_model, converse(engine, rows=9, turns=6, sampling=Sampling(temperature)), temperature)
+
+
+@pytest.mark.parametrize("options", [{"max_rows": 4}, {"prefill_tokens": 16}])
+def test_small_limits_change_nothing(tiny_model: Any, options: dict[str, int]) -> None:
+    plain = converse(TransformersEngine(tiny_model, [EOS]), rows=9, turns=5, sampling=Sampling())
+    limited = converse(TransformersEngine(tiny_model, [EOS], **options), rows=9, turns=5, sampling=Sampling())
+    assert [reply.token_ids for _, reply in plain] == [reply.token_ids for _, reply in limited]
+    assert_uncached(tiny_model, limited)
+
+
+def test_grouped_key_heads_and_eager_attention() -> None:
+    model = make_model(40, kv_heads=1)
+    said = converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling())
+    assert_uncached(model, said)
+    model.set_attn_implementation("eager")
+    assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling()))
+
+
+@pytest.mark.parametrize("family", ["Llama", "Qwen3"])
+def test_other_families(family: str) -> None:
+    import transformers
+
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    extra = {"head_dim": 8} if family == "Qwen3" else {}
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=40, num_key_value_heads=2, eos_token_id=1, pad_token_id=0, bos_token_id=None, **sizes, **extra
+    )
+    model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
+    assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=5, turns=4, sampling=Sampling()))
+
+
+def test_sliding_windows_are_respected() -> None:
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, use_sliding_window=True, sliding_window=7, max_window_layers=1, initializer_range=0.3,
+        pad_token_id=0, eos_token_id=1, bos_token_id=None,
+    )  # fmt: skip
+    model = Qwen2ForCausalLM(config).eval()
+    assert "sliding_attention" in config.layer_types
+    assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=5, turns=4, sampling=Sampling()))
+
+
+def test_a_reply_does_not_depend_on_its_neighbours(tiny_model: Any) -> None:
+    prompts = [np.random.default_rng(i).integers(2, 40, 5 + 3 * i).tolist() for i in range(7)]
+    requests = [Request(i, prompt, 7 * i, 12) for i, prompt in enumerate(prompts)]
+    together = TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
+    alone = [TransformersEngine(tiny_model, [EOS]).generate([request], Sampling())[0] for request in requests]
+    shuffled = TransformersEngine(tiny_model, [EOS]).generate(requests[::-1], Sampling())[::-1]
+    assert [r.token_ids for r in together] == [r.token_ids for r in alone] == [r.token_ids for r in shuffled]
+
+
+def test_seeds_decide_and_differ_by_position(tiny_model: Any) -> None:
+    prompt = [5, 6, 7]
+    requests = [Request(i, prompt, i % 2, 20) for i in range(4)]
+    a, b, c, d = (r.token_ids for r in TransformersEngine(tiny_model, []).generate(requests, Sampling()))
+    assert a == c
+    assert b == d
+    assert a != b
+    assert len(set(a)) > 1
+
+
+def test_draws_follow_the_distribution(tiny_model: Any) -> None:
+    requests = [Request(i, [5, 6, 7], i, 1) for i in range(4000)]
+    drawn = [
+        r.token_ids[0] for r in TransformersEngine(tiny_model, [EOS], max_rows=2000).generate(requests, Sampling())
+    ]
+    with torch.no_grad():
+        expected = tiny_model(torch.tensor([[5, 6, 7]])).logits[0, -1].softmax(-1).numpy()
+    seen = np.bincount(drawn, minlength=40) / len(drawn)
+    assert np.abs(seen - expected).max() < 5 * np.sqrt(0.25 / len(drawn))
+
+
+def test_greedy_takes_the_most_probable_token(tiny_model: Any) -> None:
+    requests = [Request(i, [5, 6, 7, i + 8], i, 6) for i in range(3)]
+    for request, reply in zip(
+        requests, TransformersEngine(tiny_model, []).generate(requests, Sampling(greedy=True)), strict=True
+    ):
+        ids = list(request.prompt_ids)
+        for token in reply.token_ids:
+            with torch.no_grad():
+                assert int(tiny_model(torch.tensor([ids])).logits[0, -1].argmax()) == token
+            ids.append(token)
+
+
+def test_replies_end_with_the_end_token_or_the_limit(tiny_model: Any) -> None:
+    requests = [Request(i, [4 + i], i, 30) for i in range(16)]
+    replies = TransformersEngine(tiny_model, [EOS, 9]).generate(requests, Sampling())
+    ended = [r.token_ids for r in replies if r.token_ids[-1] in (EOS, 9)]
+    assert ended
+    assert all(not {EOS, 9} & set(r.token_ids[:-1]) for r in replies)
+    assert all(len(r.token_ids) == 30 for r in replies if r.token_ids[-1] not in (EOS, 9))
+
+
+def test_a_changed_prefix_is_computed_again(tiny_model: Any) -> None:
+    engine = TransformersEngine(tiny_model, [EOS])
+    first = engine.generate([Request("a", [5, 6, 7, 8], 0, 4)], Sampling())[0]
+    changed = [5, 6, 30, 8, *first.token_ids, 12]
+    reply = engine.generate([Request("a", changed, 0, 4)], Sampling())[0]
+    shorter = engine.generate([Request("a", changed[:2], 0, 4)], Sampling())[0]
+    assert_uncached(tiny_model, [(changed, reply), (changed[:2], shorter)])
+
+
+def test_growing_conversations_cost_only_their_new_tokens(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TransformersEngine(tiny_model, [])
+    widths = []
+    forward = engine._forward
+    monkeypatch.setattr(engine, "_forward", lambda r, i, ids, p: (widths.append(ids.shape), forward(r, i, ids, p))[1])
+    talk = list(range(2, 30))
+    talk += engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids + [4, 5]
+    engine.generate([Request(0, talk, 0, 3)], Sampling())
+    # The last token drawn was never computed, so three are new: it and the two of the environment.
+    assert widths == [(1, 28), (1, 1), (1, 1), (1, 3), (1, 1), (1, 1)]
+
+
+def test_equal_fresh_prompts_are_computed_once(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TransformersEngine(tiny_model, [EOS])
+    rows = []
+    forward = engine._forward
+    monkeypatch.setattr(engine, "_forward", lambda r, i, ids, p: (rows.append(len(ids)), forward(r, i, ids, p))[1])
+    requests = [Request(i, [5, 6, 7 + i // 4], i, 5) for i in range(8)]
+    replies = engine.generate(requests, Sampling())
+    assert rows[0] == 2
+    assert_uncached(tiny_model, [(list(q.prompt_ids), r) for q, r in zip(requests, replies, strict=True)])
+
+
+def test_weights_that_change_need_a_reset() -> None:
+    model = make_model(40)
+    engine = TransformersEngine(model, [])
+    talk = [5, 6, 7]
+    talk += engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids + [9]
+    with torch.no_grad():
+        model.model.layers[0].self_attn.v_proj.weight.mul_(3)
+    engine.reset()
+    assert_uncached(model, [(talk, engine.generate([Request(0, talk, 0, 3)], Sampling())[0])])
+
+
+def test_released_rows_are_used_again(tiny_model: Any) -> None:
+    engine = TransformersEngine(tiny_model, [EOS])
+    for round_ in range(5):
+        engine.generate([Request((round_, i), [5, 6, i + 7], i, 4) for i in range(6)], Sampling())
+        engine.release([(round_, i) for i in range(6)] + ["unknown"])
+    assert len(engine._slots) == 6
+
+
+def test_the_model_keeps_its_mode_and_gradients_are_off(tiny_model: Any) -> None:
+    tiny_model.train()
+    TransformersEngine(tiny_model, [EOS]).generate([Request(0, [5], 0, 2)], Sampling())
+    assert tiny_model.training
+    tiny_model.eval()
+
+
+def test_bad_requests(tiny_model: Any) -> None:
+    engine = TransformersEngine(tiny_model, [EOS])
+    with pytest.raises(ConfigError, match="same key"):
+        engine.generate([Request(0, [5], 0), Request(0, [6], 0)], Sampling())
+    with pytest.raises(ConfigError, match="at least one prompt token"):
+        engine.generate([Request(0, [], 0)], Sampling())
+    with pytest.raises(ConfigError, match="greedy=True"):
+        Sampling(temperature=0.0)
+
+
+@pytest.mark.slow
+def test_bfloat16_runs_and_stays_close() -> None:
+    model = make_model(40).to(torch.bfloat16)
+    for prompt, reply in converse(TransformersEngine(model, [EOS]), rows=4, turns=3, sampling=Sampling()):
+        expected = uncached_logprobs(model, prompt, reply, 1.0).float()
+        assert torch.tensor(reply.logprobs) == pytest.approx(expected.numpy(), abs=0.5)

@@ -1,0 +1,130 @@
+"""Book-keeping of one batch of replies, and the two pure steps of generation: grouping prompts and drawing tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from trainers.engines.types import Generation, Request, Sampling
+
+__all__ = ["Batch", "chunks_by_length", "common_prefix", "draw"]
+
+Ints = npt.NDArray[np.int64]
+_WASTE = 1024
+
+
+@dataclass
+class Batch:
+    """The replies of one call, in the order of its requests (n of them, at most T tokens each)."""
+
+    keys: list[Hashable]
+    prompts: list[Ints]
+    seeds: npt.NDArray[np.uint64]
+    lengths: Ints
+    budgets: Ints
+    tokens: Ints = field(init=False)
+    logprobs: npt.NDArray[np.float64] = field(init=False)
+    counts: Ints = field(init=False)
+    alive: npt.NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.keys), int(self.budgets.max()))
+        self.tokens = np.zeros(shape, dtype=np.int64)
+        self.logprobs = np.zeros(shape)
+        self.counts = np.zeros(len(self.keys), dtype=np.int64)
+        self.alive = np.ones(len(self.keys), dtype=bool)
+
+    @classmethod
+    def of(cls, requests: Sequence[Request]) -> Batch:
+        """Starts a batch with empty replies."""
+        prompts = [np.asarray(request.prompt_ids, dtype=np.int64) for request in requests]
+        return cls(
+            keys=[request.key for request in requests],
+            prompts=prompts,
+            seeds=np.array([request.seed % 2**64 for request in requests], dtype=np.uint64),
+            lengths=np.array([len(prompt) for prompt in prompts]),
+            budgets=np.array([request.max_tokens for request in requests]),
+        )
+
+    @property
+    def positions(self) -> Ints:
+        """Position of each reply's next token, shape (n,)."""
+        return self.lengths + self.counts
+
+    @property
+    def last(self) -> Ints:
+        """Each reply's newest token, shape (n,)."""
+        return self.tokens[np.arange(len(self.keys)), self.counts - 1]
+
+    def add(self, which: Ints, tokens: Ints, logprobs: npt.NDArray[np.float64], eos: Ints) -> None:
+        """Appends one token to those of the given replies that have not ended, and ends what ends with it."""
+        going = self.alive[which]
+        replies = which[going]
+        self.tokens[replies, self.counts[replies]] = tokens[going]
+        self.logprobs[replies, self.counts[replies]] = logprobs[going]
+        self.counts[replies] += 1
+        self.alive[replies] = ~np.isin(tokens[going], eos) & (self.counts[replies] < self.budgets[replies])
+
+    def reply(self, i: int) -> Generation:
+        """The finished reply to request i."""
+        count = self.counts[i]
+        return Generation(self.tokens[i, :count].tolist(), self.logprobs[i, :count].tolist())
+
+    def computed(self, i: int) -> Ints:
+        """The tokens of request i that have gone through the model: all but the last one drawn."""
+        return np.concatenate([self.prompts[i], self.tokens[i, : self.counts[i] - 1]])
+
+
+def common_prefix(cached: Ints, prompt: Ints) -> int:
+    """Counts the tokens of a prompt that need not be computed again; at least one always is."""
+    most = min(len(cached), len(prompt) - 1)
+    differing = np.flatnonzero(cached[:most] != prompt[:most])
+    return int(differing[0]) if len(differing) else most
+
+
+def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int) -> list[list[int]]:
+    """Groups rows of similar length, so that neither a pass nor its padding grows too large.
+
+    Args:
+        rows: The rows to be grouped.
+        lengths: Length of every row, indexed by row.
+        most_tokens: Largest number of rows times longest row of a group of several rows.
+    """
+    chunks: list[list[int]] = []
+    total = 0
+    for row in sorted(rows, key=lambda row: (lengths[row], row)):
+        padded = (len(chunks[-1]) + 1) * lengths[row] if chunks else 0
+        if not chunks or padded > most_tokens or padded - total - lengths[row] > _WASTE:
+            chunks.append([])
+            total = 0
+        chunks[-1].append(row)
+        total += lengths[row]
+    return [sorted(chunk) for chunk in chunks]
+
+
+def draw(
+    logits: torch.Tensor, draws: npt.NDArray[np.float64], sampling: Sampling
+) -> tuple[Ints, npt.NDArray[np.float64]]:
+    """Draws a token per row by inverting the cumulative distribution.
+
+    Args:
+        logits: Shape (n, vocabulary), float32.
+        draws: Uniform numbers in [0, 1), shape (n,).
+        sampling: Temperature, or greedy.
+
+    Returns:
+        Token ids and their log-probabilities under the temperature, both of shape (n,).
+    """
+    logprobs = torch.log_softmax(logits / sampling.temperature, dim=-1)
+    if sampling.greedy:
+        tokens = logprobs.argmax(dim=-1, keepdim=True)
+    else:
+        cumulative = logprobs.exp().double().cumsum(dim=-1)
+        target = torch.from_numpy(draws).to(logits.device)[:, None] * cumulative[:, -1:]
+        tokens = torch.searchsorted(cumulative, target, right=True).clamp_(max=logits.shape[-1] - 1)
+    chosen = logprobs.gather(-1, tokens)
+    return tokens[:, 0].cpu().numpy(), chosen[:, 0].double().cpu().numpy()

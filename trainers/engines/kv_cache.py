@@ -1,0 +1,86 @@
+"""Keys and values of many growing conversations, kept in place between turns.
+
+Token number p of a row lies in column p, so a query at position p may look at the columns up to p and at nothing
+else. Whatever lies behind a row's last token is rubbish that later tokens overwrite: rows of different lengths need
+neither padding nor compaction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+__all__ = ["ConversationCache"]
+
+Rows = slice | torch.Tensor
+
+
+class ConversationCache:
+    """Preallocated keys and values; stands in for a transformers cache in ``model(past_key_values=...)``.
+
+    Tensors have shape (rows, heads, columns, width) per layer and grow by doubling.
+    """
+
+    is_compileable = False
+
+    def __init__(self) -> None:
+        self.keys: list[torch.Tensor] = []
+        self.values: list[torch.Tensor] = []
+        self._capacity = (0, 0)
+        self._rows: Rows = slice(0, 0)
+        self._index = torch.zeros(0, 1, dtype=torch.long)
+        self._positions = torch.zeros(0, 1, dtype=torch.long)
+        self._columns = 0
+
+    def aim(self, rows: Rows, index: torch.Tensor, positions: torch.Tensor, columns: int) -> None:
+        """Says where the next forward pass writes and what it sees.
+
+        Args:
+            rows: The rows of the batch: a slice (no copy is made) or their indices, shape (n,).
+            index: The same rows as indices, shape (n, 1).
+            positions: Columns written per row, shape (n, q).
+            columns: How many columns attention sees.
+        """
+        self._rows, self._index, self._positions, self._columns = rows, index, positions, columns
+
+    def reserve(self, rows: int, columns: int) -> None:
+        """Makes room for at least so many rows and columns, keeping what is stored."""
+        have_rows, have_columns = self._capacity
+        if rows <= have_rows and columns <= have_columns:
+            return
+        rows = have_rows if rows <= have_rows else max(rows, 2 * have_rows)
+        columns = have_columns if columns <= have_columns else max(-(-columns // 64) * 64, have_columns * 3 // 2)
+        self._capacity = (rows, columns)
+        self.keys = [self._grown(t) for t in self.keys]
+        self.values = [self._grown(t) for t in self.values]
+
+    def _grown(self, tensor: torch.Tensor) -> torch.Tensor:
+        rows, heads, columns, width = tensor.shape
+        grown = tensor.new_zeros(self._capacity[0], heads, self._capacity[1], width)
+        grown[:rows, :, :columns] = tensor
+        return grown
+
+    def _blank(self, like: torch.Tensor) -> torch.Tensor:
+        return like.new_zeros(self._capacity[0], like.shape[1], self._capacity[1], like.shape[3])
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_args: Any, **_kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Stores the new keys and values, shape (n, heads, q, width); returns all that attention may see."""
+        if layer_idx == len(self.keys):
+            self.keys.append(self._blank(keys))
+            self.values.append(self._blank(values))
+        all_keys, all_values = self.keys[layer_idx], self.values[layer_idx]
+        all_keys[self._index, :, self._positions] = keys.transpose(1, 2)
+        all_values[self._index, :, self._positions] = values.transpose(1, 2)
+        return all_keys[self._rows, :, : self._columns], all_values[self._rows, :, : self._columns]
+
+    def copy_rows(self, source: torch.Tensor, target: torch.Tensor, columns: int) -> None:
+        """Copies the first columns of some rows over those of others, all at once."""
+        for tensor in (*self.keys, *self.values):
+            tensor[target, :, :columns] = tensor[source, :, :columns]
+
+    def get_seq_length(self, _layer_idx: int = 0) -> int:
+        """The number of columns in use, as far as transformers asks."""
+        return self._columns

@@ -1,0 +1,300 @@
+"""Generates with any causal language model of transformers, on CPU or GPU, in batches of growing conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from skillc_gym.errors import ConfigError
+from trainers.engines.batching import Batch, chunks_by_length, common_prefix, draw
+from trainers.engines.kv_cache import ConversationCache
+from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.uniform import uniforms
+
+__all__ = ["TransformersEngine"]
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass
+class _Conversation:
+    """A row of the cache: which tokens' keys and values it holds."""
+
+    slot: int
+    tokens: _Ints
+    last_call: int = 0
+
+
+class TransformersEngine:
+    """Batched sampling that keeps the keys and values of conversations between turns.
+
+    A request whose prompt begins like what its key has cached costs only the tokens that differ; identical fresh
+    prompts are computed once. Each token takes one random number determined by (request seed, position), so a reply
+    does not depend on its neighbours in the batch beyond rounding.
+
+    Args:
+        model: A causal language model of transformers; its weights are read at every call, its mode is restored.
+        eos_token_ids: Tokens that end a reply.
+        max_rows: Most conversations computed at once; longer batches are cut, the least recently used are forgotten.
+        prefill_tokens: Most tokens, padding included, of one forward pass over prompts.
+        autocast: Runs the forward passes under autocast with this type (for weights held in float32 on a GPU).
+
+    Raises:
+        ConfigError: If the model has layers whose state is not keys and values.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        eos_token_ids: Sequence[int],
+        *,
+        max_rows: int = 256,
+        prefill_tokens: int = 8192,
+        autocast: torch.dtype | None = None,
+    ) -> None:
+        self.model = model
+        self.max_rows = max_rows
+        self.prefill_tokens = prefill_tokens
+        self.autocast = autocast
+        self.tokens_generated = 0
+        self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
+        self._window = _sliding_window(model)
+        self._float_mask = _implementation(model) == "eager"
+        self.reset()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's parameters live."""
+        return next(self.model.parameters()).device
+
+    def reset(self) -> None:
+        """Forgets all conversations and frees their memory."""
+        self._cache = ConversationCache()
+        self._known: dict[Hashable, _Conversation] = {}
+        self._slots: list[Hashable | None] = []
+        self._calls = 0
+        self._columns = 0
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Forgets single conversations; their rows are used again."""
+        for key in keys:
+            conversation = self._known.pop(key, None)
+            if conversation is not None:
+                self._slots[conversation.slot] = None
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        """Generates one reply per request, in their order.
+
+        Raises:
+            ConfigError: If two requests share a key, or a prompt is empty.
+        """
+        if len({request.key for request in requests}) != len(requests):
+            raise ConfigError("Two requests of one call have the same key; give each conversation its own.")
+        if any(len(request.prompt_ids) == 0 or request.max_tokens < 1 for request in requests):
+            raise ConfigError("A request needs at least one prompt token and max_tokens >= 1.")
+        replies: list[Generation] = []
+        with torch.inference_mode(), self._evaluating():
+            for start in range(0, len(requests), self.max_rows):
+                replies += self._generate(requests[start : start + self.max_rows], sampling)
+        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
+        return replies
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        training = self.model.training
+        self.model.eval()
+        cast = torch.autocast(self.device.type, self.autocast) if self.autocast is not None else nullcontext()
+        try:
+            with cast:
+                yield
+        finally:
+            self.model.train(training)
+
+    def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        batch = Batch.of(requests)
+        order = self._place(requests)
+        self._cache.reserve(len(self._slots), int((batch.lengths + batch.budgets).max()) + 1)
+        logits = self._prefill([batch.prompts[i] for i in order])
+        self._decode(batch, order, logits, sampling)
+        for i, request in enumerate(requests):
+            self._known[request.key].tokens = batch.computed(i)
+        return [batch.reply(i) for i in range(len(requests))]
+
+    # Rows --------------------------------------------------------------------------------------------------------
+
+    def _place(self, requests: Sequence[Request]) -> _Ints:
+        """Gives every request one of the first rows; returns the number of the request in each row."""
+        self._calls += 1
+        wanted = {request.key: i for i, request in enumerate(requests)}
+        idle = sorted((c.last_call, c.slot) for key, c in self._known.items() if key not in wanted)
+        fresh = [key for key in wanted if key not in self._known]
+        surplus = max(0, len(self._known) + len(fresh) - self.max_rows)
+        self.release([self._slots[slot] for _, slot in idle[:surplus]])
+        free = [slot for slot, key in enumerate(self._slots) if key is None]
+        self._slots += [None] * (len(fresh) - len(free))
+        free += range(len(self._slots) - (len(fresh) - len(free)), len(self._slots))
+        for key, slot in zip(fresh, free, strict=False):
+            self._slots[slot] = key
+            self._known[key] = _Conversation(slot, np.zeros(0, dtype=np.int64))
+        for key in wanted:
+            self._known[key].last_call = self._calls
+        self._to_front(list(wanted))
+        return np.array([wanted[self._slots[slot]] for slot in range(len(requests))])
+
+    def _to_front(self, keys: Sequence[Hashable]) -> None:
+        """Swaps rows of the cache, as few as possible, until the given conversations are the first rows."""
+        inside = set(keys)
+        holes = [slot for slot in range(len(keys)) if self._slots[slot] not in inside]
+        behind = [self._known[key].slot for key in keys if self._known[key].slot >= len(keys)]
+        for hole, slot in zip(holes, behind, strict=True):
+            self._slots[hole], self._slots[slot] = self._slots[slot], self._slots[hole]
+            for moved in (hole, slot):
+                key = self._slots[moved]
+                if key is not None:
+                    self._known[key].slot = moved
+        if holes:
+            source, target = self._tensor(np.array(behind + holes)), self._tensor(np.array(holes + behind))
+            self._cache.copy_rows(source, target, self._columns)
+
+    # Prompts -----------------------------------------------------------------------------------------------------
+
+    def _prefill(self, prompts: Sequence[_Ints]) -> torch.Tensor:
+        """Runs what is new of each row's prompt; returns the logits after its last token, shape (n, vocabulary)."""
+        cached = np.array([common_prefix(self._known[self._slots[r]].tokens, p) for r, p in enumerate(prompts)])
+        new = np.array([len(prompt) for prompt in prompts]) - cached
+        first: dict[bytes, int] = {}
+        original = [
+            row if cached[row] else first.setdefault(prompt.tobytes(), row) for row, prompt in enumerate(prompts)
+        ]
+        todo = [row for row, source in enumerate(original) if row == source]
+        twins = [row for row, source in enumerate(original) if row != source]
+        logits: torch.Tensor | None = None
+        for chunk in chunks_by_length(todo, new, self.prefill_tokens):
+            part = self._prefill_chunk(np.array(chunk), prompts, cached, new)
+            logits = part.new_empty(len(prompts), part.shape[1]) if logits is None else logits
+            logits[self._tensor(np.array(chunk))] = part
+        assert logits is not None
+        if twins:
+            source, target = self._tensor(np.array([original[row] for row in twins])), self._tensor(np.array(twins))
+            self._cache.copy_rows(source, target, int(new[twins].max()))
+            logits[target] = logits[source]
+        return logits
+
+    def _prefill_chunk(self, chunk: _Ints, prompts: Sequence[_Ints], cached: _Ints, new: _Ints) -> torch.Tensor:
+        width = int(new[chunk].max())
+        ids = np.zeros((len(chunk), width), dtype=np.int64)
+        for i, row in enumerate(chunk):
+            ids[i, width - new[row] :] = prompts[row][cached[row] :]
+        # Padding stands on the left and writes behind the row's last token, where nothing is read before it is
+        # overwritten; so the logits wanted are always those of the last column.
+        offsets = np.arange(width)[None, :] - (width - new[chunk])[:, None]
+        positions = np.where(offsets < 0, offsets + width, offsets) + cached[chunk][:, None]
+        self._cache.reserve(len(self._slots), int(positions.max()) + 1)
+        whole = len(chunk) == chunk[-1] - chunk[0] + 1
+        rows = slice(int(chunk[0]), int(chunk[-1]) + 1) if whole else self._tensor(chunk)
+        return self._forward(rows, self._tensor(chunk), ids, positions)
+
+    # Tokens ------------------------------------------------------------------------------------------------------
+
+    def _decode(self, batch: Batch, order: _Ints, logits: torch.Tensor, sampling: Sampling) -> None:
+        """Draws tokens until every reply has ended.
+
+        Args:
+            batch: Receives the tokens.
+            order: Number of the request in each row.
+            logits: After the last token of each row's prompt, shape (n, vocabulary).
+            sampling: How to draw.
+        """
+        index = torch.arange(len(order), device=self.device)
+        while True:
+            draws = uniforms(batch.seeds[order], batch.positions[order].astype(np.uint64))
+            tokens, logprobs = draw(logits, draws, sampling)
+            batch.add(order, tokens, logprobs, self._eos)
+            alive = batch.alive[order]
+            if not alive.any():
+                return
+            if alive.sum() <= 0.75 * len(order):
+                self._to_front([batch.keys[i] for i in order[alive]])
+                numbers = {batch.keys[i]: i for i in order[alive]}
+                order = np.array([numbers[key] for key in self._slots[: len(numbers)]])
+            # Rows that have ended but are still carried along write behind their last token.
+            rows = slice(0, len(order))
+            last, positions = batch.last[order][:, None], batch.positions[order][:, None] - batch.alive[order][:, None]
+            logits = self._forward(rows, index[rows], last, positions)
+
+    def _forward(self, rows: slice | torch.Tensor, index: torch.Tensor, ids: _Ints, positions: _Ints) -> torch.Tensor:
+        """One pass over ids and positions of shape (n, q); returns the last logits, shape (n, vocabulary)."""
+        columns = int(positions.max()) + 1
+        self._columns = max(self._columns, columns)
+        where = self._tensor(positions)
+        self._cache.aim(rows, index[:, None], where, columns)
+        output: Any = self.model(
+            input_ids=self._tensor(ids),
+            position_ids=where,
+            attention_mask=self._mask(where, columns),
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: torch.Tensor = output.logits[:, -1]
+        return logits.float()
+
+    def _mask(self, positions: torch.Tensor, columns: int) -> torch.Tensor | dict[str, torch.Tensor]:
+        seen = torch.arange(columns, device=positions.device)
+        full = (seen <= positions[:, :, None])[:, None]
+        if self._window is None:
+            return self._typed(full)
+        near = full & (seen > positions[:, :, None] - self._window)[:, None]
+        return {"full_attention": self._typed(full), "sliding_attention": self._typed(near)}
+
+    def _typed(self, mask: torch.Tensor) -> torch.Tensor:
+        if not self._float_mask:
+            return mask
+        dtype = next(self.model.parameters()).dtype
+        return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, torch.finfo(dtype).min)
+
+    def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def _text_config(model: torch.nn.Module) -> Any:
+    config: Any = model.config
+    return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+
+def _implementation(model: torch.nn.Module) -> str:
+    """Which attention the model runs; only those that take any mask are of use.
+
+    Raises:
+        ConfigError: For flash attention and its kin, which see no mask.
+    """
+    name = getattr(_text_config(model), "_attn_implementation", "sdpa") or "sdpa"
+    if name not in ("sdpa", "eager"):
+        raise ConfigError(
+            f"The transformers engine needs attn_implementation='sdpa' or 'eager', the model has {name!r}; "
+            "load it with one of these, or generate with engine=vllm."
+        )
+    return str(name)
+
+
+def _sliding_window(model: torch.nn.Module) -> int | None:
+    """Width of the model's sliding attention layers, None without any.
+
+    Raises:
+        ConfigError: If a layer keeps another state than keys and values.
+    """
+    config = _text_config(model)
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    strange = kinds - {"full_attention", "sliding_attention"}
+    if strange:
+        raise ConfigError(
+            f"The transformers engine keeps keys and values; this model has layers of type {sorted(strange)}. "
+            "Generate with engine=vllm."
+        )
+    return int(config.sliding_window) if "sliding_attention" in kinds else None

@@ -1,0 +1,75 @@
+"""What the trainers ask of whoever generates tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from skillc_gym.errors import ConfigError
+
+__all__ = ["Engine", "Generation", "Request", "Sampling"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn.
+
+    Raises:
+        ConfigError: If the temperature is not positive (greedy decoding has its own switch).
+    """
+
+    temperature: float = 1.0
+    """Divides the logits. Log-probabilities that engines report are those of the divided logits."""
+    greedy: bool = False
+    """Take the most probable token instead of drawing one; the seeds are then not used."""
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ConfigError(
+                f"A sampling temperature must be positive, got {self.temperature}; for the most probable token "
+                "use Sampling(greedy=True)."
+            )
+
+
+@dataclass(frozen=True)
+class Request:
+    """One reply to be generated."""
+
+    key: Hashable
+    """Names the conversation: requests whose prompt continues an earlier one of the same key reuse its cache."""
+    prompt_ids: Sequence[int]
+    """Everything said so far, in tokens; never empty."""
+    seed: int
+    """With the position of a token it determines that token's random number, whatever else is in the batch."""
+    max_tokens: int = 64
+    """Longest reply, the end token included."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A reply: its tokens, the end token included where one was generated, and their log-probabilities."""
+
+    token_ids: list[int]
+    logprobs: list[float] = field(default_factory=list)
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Generates replies for a batch of conversations.
+
+    An engine may keep state between calls (the caches of growing conversations); :meth:`reset` drops it and must
+    be called after the weights have changed, :meth:`release` drops single conversations.
+    """
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        """Generates one reply per request, in the order of the requests."""
+        ...
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Forgets conversations that will not be continued; unknown keys are ignored."""
+        ...
+
+    def reset(self) -> None:
+        """Forgets all conversations, for instance because the weights have changed."""
+        ...

@@ -1,0 +1,35 @@
+"""Random numbers that depend on a seed and a counter only, never on who else is drawing."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["uniforms"]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def _mix(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): a bijection that scatters every bit."""
+    bits = (bits ^ (bits >> np.uint64(30))) * _MIX_1
+    bits = (bits ^ (bits >> np.uint64(27))) * _MIX_2
+    return bits ^ (bits >> np.uint64(31))
+
+
+def uniforms(seeds: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Draws one number per pair of seed and counter.
+
+    Args:
+        seeds: Streams, shape (n,).
+        counters: Positions in the streams, shape (n,).
+
+    Returns:
+        Numbers in [0, 1) with 53 random bits, shape (n,).
+    """
+    with np.errstate(over="ignore"):
+        start = _mix(seeds.astype(np.uint64) + _GOLDEN)
+        bits = _mix(start + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,169 @@
+"""Generates with vLLM: in this process, or through the vLLM that TRL's trainer owns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from skillc_gym.errors import ConfigError, missing_extra
+from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.uniform import uniforms
+
+__all__ = ["VllmEngine", "VllmServerEngine"]
+
+
+class VllmEngine:
+    """Sends token prompts to a ``vllm.LLM`` of this process; vLLM's prefix cache serves growing conversations.
+
+    Replies are seeded per request, but unlike those of the transformers engine they are reproducible only as far as
+    vLLM's kernels are.
+
+    Args:
+        llm: A ``vllm.LLM``, started with ``logprobs_mode="processed_logprobs"`` so that the log-probabilities are
+            those of the distribution sampled from.
+        eos_token_ids: Tokens that end a reply.
+        before_generate: Called before every batch, for instance TRL's weight synchronisation.
+    """
+
+    def __init__(
+        self, llm: Any, eos_token_ids: Sequence[int], *, before_generate: Callable[[], object] | None = None
+    ) -> None:
+        self.llm = llm
+        self.tokens_generated = 0
+        self._eos = list(eos_token_ids)
+        self._before_generate = before_generate
+
+    @classmethod
+    def load(cls, model: str, eos_token_ids: Sequence[int], **options: Any) -> VllmEngine:
+        """Starts vLLM on a model folder or name; ``options`` go to ``vllm.LLM``.
+
+        Raises:
+            MissingExtraError: If vLLM is not installed.
+        """
+        vllm = _import_vllm()
+        options = {"logprobs_mode": "processed_logprobs", "skip_tokenizer_init": True, **options}
+        return cls(vllm.LLM(model=model, **options), eos_token_ids)
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        """Generates one reply per request, in their order."""
+        if self._before_generate is not None:
+            self._before_generate()
+        params = [self._params(request, sampling) for request in requests]
+        prompts = [{"prompt_token_ids": list(request.prompt_ids)} for request in requests]
+        outputs = self.llm.generate(prompts, sampling_params=params, use_tqdm=False)
+        replies = [_reply(output.outputs[0]) for output in outputs]
+        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
+        return replies
+
+    def _params(self, request: Request, sampling: Sampling) -> Any:
+        return _import_vllm().SamplingParams(
+            temperature=0.0 if sampling.greedy else sampling.temperature,
+            max_tokens=request.max_tokens,
+            seed=turn_seed(request),
+            logprobs=0,
+            stop_token_ids=self._eos,
+            detokenize=False,
+        )
+
+    def sync(self, model: Any) -> None:
+        """Loads a transformers model's weights into vLLM and drops its prefix cache.
+
+        Args:
+            model: The trained model, unwrapped; tied weights are sent under both names.
+        """
+        worker = self.llm.llm_engine.model_executor.driver_worker
+        worker.model_runner.model.load_weights([(name, weight.detach()) for name, weight in model.named_parameters()])
+        self.reset()
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Nothing to do: vLLM forgets the least recently used prefixes by itself."""
+
+    def reset(self) -> None:
+        """Drops vLLM's prefix cache."""
+        self.llm.reset_prefix_cache()
+
+
+class VllmServerEngine:
+    """Sends token prompts to the vLLM server that TRL's trainer is connected to (one training process).
+
+    Args:
+        client: TRL's ``VLLMClient``; it batches requests of one length limit, and the server chooses the seeds.
+        eos_token_ids: Tokens that end a reply.
+        before_generate: Called before every batch, for TRL's weight synchronisation.
+    """
+
+    def __init__(self, client: Any, eos_token_ids: Sequence[int], before_generate: Callable[[], object]) -> None:
+        self.client = client
+        self.tokens_generated = 0
+        self._eos = list(eos_token_ids)
+        self._before_generate = before_generate
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        """Generates one reply per request; replies over a request's own limit are cut."""
+        self._before_generate()
+        output = self.client.generate(
+            prompts=[list(request.prompt_ids) for request in requests],
+            n=1,
+            temperature=0.0 if sampling.greedy else sampling.temperature,
+            max_tokens=max(request.max_tokens for request in requests),
+            logprobs=0,
+            generation_kwargs={"stop_token_ids": self._eos},
+        )
+        replies = []
+        for request, ids, logprobs in zip(requests, output["completion_ids"], output["logprobs"], strict=True):
+            chosen = [float(entry[0]) for entry in logprobs]
+            replies.append(Generation(list(ids)[: request.max_tokens], chosen[: request.max_tokens]))
+        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
+        return replies
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Nothing is kept here."""
+
+    def reset(self) -> None:
+        """Nothing is kept here; TRL resets the server's cache when it sends weights."""
+
+
+def turn_seed(request: Request) -> int:
+    """A seed of 31 bits that differs between the turns of one conversation."""
+    seed = np.array([request.seed % 2**64], dtype=np.uint64)
+    return int(uniforms(seed, np.array([len(request.prompt_ids)], dtype=np.uint64))[0] * 2**31)
+
+
+def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Any:
+    """The engine over what TRL's trainer has started.
+
+    Args:
+        generation: TRL's ``VLLMGeneration``.
+        eos_token_ids: Tokens that end a reply.
+        sync: Sends the weights if they are newer than vLLM's.
+        processes: Number of training processes.
+
+    Raises:
+        ConfigError: If processes would have to generate in step with each other, which episodes of different
+            lengths cannot.
+    """
+    if generation.mode == "server" and processes == 1:
+        return VllmServerEngine(generation.vllm_client, eos_token_ids, sync)
+    if generation.mode == "colocate" and generation.tensor_parallel_size == 1:
+        return VllmEngine(generation.llm, eos_token_ids, before_generate=sync)
+    raise ConfigError(
+        f"vLLM in {generation.mode} mode with {processes} training processes and tensor parallelism "
+        f"{generation.tensor_parallel_size} would need all processes to generate in step; use vllm_mode=colocate with "
+        "tensor parallelism 1, or one training process with vllm_mode=server."
+    )
+
+
+def _reply(completion: Any) -> Generation:
+    ids = list(completion.token_ids)
+    logprobs = [float(entry[token].logprob) for token, entry in zip(ids, completion.logprobs, strict=True)]
+    return Generation(ids, logprobs)
+
+
+def _import_vllm() -> Any:
+    try:
+        import vllm
+    except ImportError as error:
+        raise missing_extra("vllm", "vllm") from error
+    return vllm
