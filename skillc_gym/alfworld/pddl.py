@@ -1,0 +1,123 @@
+"""A small, bounded reader of PDDL problems: objects, first facts, goal. It evaluates nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from skillc_gym.errors import InvalidGameError
+
+__all__ = ["Expression", "Fact", "Problem", "parse_expression", "parse_problem"]
+
+Expression = list[Any]
+"""A nested list of lower-case words, as written between brackets."""
+
+Fact = tuple[str, ...]
+"""Predicate and arguments: ``("inreceptacle", "mug_bar_1", "desk_bar_1")``."""
+
+MAX_CHARACTERS = 4_000_000
+MAX_DEPTH = 60
+
+_COMMENT = re.compile(r";[^\n]*")
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A PDDL problem, all words in lower case as the planner reads them.
+
+    Attributes:
+        types: Name of each declared object -> its type.
+        facts: Predicate -> its first facts' arguments, without duplicates, in the file's order.
+        goal: The goal condition.
+    """
+
+    types: dict[str, str]
+    facts: dict[str, dict[Fact, None]]
+    goal: Expression
+
+    def holding(self, predicate: str) -> dict[Fact, None]:
+        """Returns the argument tuples of a predicate's first facts."""
+        return self.facts.get(predicate, {})
+
+
+def parse_expression(text: str) -> Expression:
+    """Reads one bracketed expression.
+
+    Raises:
+        InvalidGameError: If the brackets do not match, or the text is too long or too deep.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidGameError(f"PDDL text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
+    if not text.isascii() and not _COMMENT.sub("", text).isascii():
+        raise InvalidGameError("PDDL text has a character outside ASCII; the planner's format allows none.")
+    tokens = _TOKEN.findall(_COMMENT.sub("", text).replace("?", " ?").lower())
+    stack: list[Expression] = [[]]
+    for token in tokens:
+        if token == "(":
+            stack.append([])
+            if len(stack) > MAX_DEPTH:
+                raise InvalidGameError(f"PDDL text is nested more than {MAX_DEPTH} deep.")
+        elif token == ")":
+            if len(stack) == 1:
+                raise InvalidGameError("PDDL text has a ')' without its '('.")
+            done = stack.pop()
+            stack[-1].append(done)
+        else:
+            stack[-1].append(token)
+    if len(stack) != 1 or len(stack[0]) != 1 or not isinstance(stack[0][0], list):
+        raise InvalidGameError("PDDL text is not one complete bracketed expression; the file may be cut off.")
+    return stack[0][0]
+
+
+def parse_problem(text: str) -> Problem:
+    """Reads the objects, the first facts and the goal of a problem.
+
+    Raises:
+        InvalidGameError: If a section is missing, a name is used undeclared, or the text is not PDDL.
+    """
+    sections = {part[0]: part[1:] for part in parse_expression(text)[1:] if isinstance(part, list) and part}
+    for name in (":objects", ":init", ":goal"):
+        if name not in sections:
+            raise InvalidGameError(f"PDDL problem has no ({name} ...) section.")
+    if len(sections[":goal"]) != 1 or not isinstance(sections[":goal"][0], list):
+        raise InvalidGameError("PDDL problem's goal is not one condition.")
+    types = _objects(sections[":objects"])
+    return Problem(types, _facts(sections[":init"], types), sections[":goal"][0])
+
+
+def _objects(words: Expression) -> dict[str, str]:
+    types: dict[str, str] = {}
+    waiting: list[str] = []
+    stream = iter(words)
+    for word in stream:
+        if not isinstance(word, str):
+            raise InvalidGameError("PDDL problem's objects are not plain names with types.")
+        if word != "-":
+            waiting.append(word)
+            continue
+        kind = next(stream, None)
+        if not isinstance(kind, str):
+            raise InvalidGameError("PDDL problem's objects end without a type.")
+        for name in waiting:
+            if name in types:
+                raise InvalidGameError(f"PDDL problem declares the object {name!r} twice.")
+            types[name] = kind
+        waiting = []
+    return types | dict.fromkeys(waiting, "object")
+
+
+def _facts(items: Expression, types: dict[str, str]) -> dict[str, dict[Fact, None]]:
+    facts: dict[str, dict[Fact, None]] = {}
+    for item in items:
+        if not isinstance(item, list) or not item or not isinstance(item[0], str):
+            raise InvalidGameError(f"PDDL problem's first facts hold {item!r}, which is no fact.")
+        if item[0] == "=":  # costs and distances; nothing that a player sees depends on them
+            continue
+        arguments = tuple(item[1:])
+        for name in arguments:
+            if not isinstance(name, str) or name not in types:
+                raise InvalidGameError(f"PDDL problem's fact {item!r} names {name!r}, which is not declared.")
+        facts.setdefault(item[0], {})[arguments] = None
+    return facts

@@ -1,0 +1,70 @@
+"""The six task types of ALFWorld, the splits, and the names of tasks.
+
+A task is one game file. Its id is ``<split>/<task folder>/<trial folder>``, exactly as upstream's folders are named, and
+the task folder starts with the task type: ``pick_and_place_simple-Mug-None-Desk-308``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from skillc_gym.errors import unknown_name
+
+__all__ = ["SHORT_NAMES", "SPLITS", "TASK_TYPES", "resolve_task_types", "split_of", "task_type_of"]
+
+TASK_TYPES: tuple[str, ...] = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
+"""Upstream's full names, in upstream's order."""
+
+SHORT_NAMES: dict[str, str] = dict(zip(TASK_TYPES, ("pick", "look", "clean", "heat", "cool", "pick2"), strict=True))
+"""Full name -> the short name used in tables and arguments."""
+
+SPLITS: tuple[str, ...] = ("train", "valid_seen", "valid_unseen", "valid_train")
+
+_FULL_NAMES = {short: full for full, short in SHORT_NAMES.items()} | {full: full for full in TASK_TYPES}
+
+
+def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Returns the full task types behind full or short names, in upstream's order and without duplicates.
+
+    Args:
+        names: Full or short names (``"heat"``), one such name, or None for all six.
+
+    Raises:
+        UnknownNameError: If a name is neither a full nor a short one, or if there is none at all.
+    """
+    if names is None:
+        return TASK_TYPES
+    asked = [names] if isinstance(names, str) else list(names)
+    for name in asked:
+        if name not in _FULL_NAMES:
+            raise unknown_name("task type", name, [*TASK_TYPES, *SHORT_NAMES.values()])
+    if not asked:
+        raise unknown_name("task type", asked, TASK_TYPES, "Leave task_types out (None) for all of them.")
+    wanted = {_FULL_NAMES[name] for name in asked}
+    return tuple(task_type for task_type in TASK_TYPES if task_type in wanted)
+
+
+def task_type_of(task_id: str) -> str:
+    """Returns the full task type that a task id (or a task folder's name) begins with.
+
+    Raises:
+        UnknownNameError: If the folder's name does not begin with a task type.
+    """
+    parts = task_id.split("/")
+    folder = parts[1] if len(parts) == 3 else parts[0]
+    name = folder.split("-", 1)[0]
+    if name not in SHORT_NAMES:
+        raise unknown_name("task type", name, TASK_TYPES, f"It was read from {task_id!r}.")
+    return name
+
+
+def split_of(task_id: str) -> str:
+    """Returns the split that a task id names."""
+    return task_id.split("/", 1)[0]
