@@ -1,0 +1,163 @@
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skill_library import SkillFileError, load_library
+from skill_library.loader import SkillLibrary, read_skill
+
+ALFWORLD_TYPES = {
+    "pick_and_place_simple": "pick",
+    "look_at_obj_in_light": "look",
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+    "pick_two_obj_and_place": "pick2",
+}
+GOOD = "---\nname: {name}\ndescription: d\ntask_types: {types}\n---\n{text}\n"
+
+
+def write(root, folder, content):
+    file = root / folder / "SKILL.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+def test_every_alfworld_type_has_a_general_and_an_own_skill():
+    library = load_library("alfworld")
+    assert set(library.task_types) == set(ALFWORLD_TYPES)
+    general = library.skills[0]
+    assert general.is_general
+    assert general.name == "general"
+    for task_type, name in ALFWORLD_TYPES.items():
+        skill = library.for_task(task_type)
+        own = next(s for s in library.skills if s.name == name)
+        assert skill.name == f"general+{name}"
+        assert skill.text == f"{general.text}\n\n{own.text}"
+        assert skill.sha256 == hashlib.sha256(skill.text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("task_type", "command"),
+    [
+        ("pick_and_place_simple", "move O to R"),
+        ("look_at_obj_in_light", "use desklamp 1"),
+        ("pick_clean_then_place_in_recep", "clean O with sinkbasin 1"),
+        ("pick_heat_then_place_in_recep", "heat O with microwave 1"),
+        ("pick_cool_then_place_in_recep", "cool O with fridge 1"),
+        ("pick_two_obj_and_place", "second thing of the same kind"),
+    ],
+)
+def test_the_essential_step_stands_in_the_line_that_says_so(task_type, command):
+    lines = [line for line in load_library("alfworld").for_task(task_type).text.splitlines() if "Key step:" in line]
+    assert len(lines) == 1
+    assert command in lines[0]
+
+
+def test_webshop_has_one_skill_of_four_parts():
+    skill = load_library("webshop").for_task("shopping")
+    assert skill.name == "shopping"
+    assert all(f"{n}. {part}" in skill.text for n, part in enumerate(["Search", "Browse", "Options"], start=1))
+    assert "purchase" in skill.text
+
+
+@pytest.mark.parametrize("name", ["alfworld", "webshop"])
+def test_texts_are_compact_plain_ascii(name):
+    for skill in load_library(name).skills:
+        assert 60 <= len(skill.text.split()) <= 115, skill.name
+        assert skill.text.isascii()
+        assert "|" not in skill.text
+
+
+def test_longest_bounds_every_text_and_is_reached():
+    library = load_library("alfworld")
+    lengths = [len(library.for_task(kind).text) for kind in library.task_types]
+    assert max(lengths) == library.longest
+
+
+def test_a_library_is_read_once_until_a_file_changes(tmp_path):
+    write(tmp_path, "a", GOOD.format(name="a", types="[x]", text="one"))
+    first = load_library(tmp_path)
+    assert load_library(str(tmp_path)) is first
+    write(tmp_path, "a", GOOD.format(name="a", types="[x]", text="another"))
+    assert load_library(tmp_path).for_task("x").text == "another"
+    assert load_library(tmp_path).sha256 != first.sha256
+
+
+def test_hashes_do_not_depend_on_line_ends_or_a_byte_order_mark(tmp_path):
+    text = GOOD.format(name="a", types="[x]", text="one\ntwo\n\nthrée")
+    unix = read_skill(write(tmp_path, "u", text))
+    windows = read_skill(write(tmp_path, "w", b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
+    assert unix == windows
+    assert unix.text == "one\ntwo\n\nthrée"
+
+
+def test_extra_fields_are_allowed_and_rules_in_the_text_stay(tmp_path):
+    file = write(tmp_path, "a", "---\nname: a\ndescription: d\ntask_types: [x]\nlicense: MIT\n---\none\n---\ntwo\n")
+    assert read_skill(file).text == "one\n---\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("just text", "no front matter"),
+        ("", "no front matter"),
+        ("\n---\nname: a\n---\nt", "no front matter"),
+        ("---\nname: a\n", "never ends"),
+        ("---\n---\ntext", "must be fields"),
+        ("---\n- a\n---\ntext", "must be fields"),
+        ("---\n2001-99-99\n---\ntext", "not YAML"),
+        ("---\nname: [\n---\ntext", "not YAML"),
+        ("---\nname: a\n---\ntext", "lacks description, task_types"),
+        ("---\nname: 3\ndescription: d\ntask_types: [x]\n---\nt", "name must be a non-empty string"),
+        ("---\nname: a\ndescription: ' '\ntask_types: [x]\n---\nt", "description must be a non-empty string"),
+        ("---\nname: a\ndescription: d\ntask_types: x\n---\nt", "task_types must be a list"),
+        ("---\nname: a\ndescription: d\ntask_types: []\n---\nt", "task_types must be a list"),
+        ("---\nname: a\ndescription: d\ntask_types: [1]\n---\nt", "task_types must be a list"),
+        ("---\nname: a\ndescription: d\ntask_types: [x]\n---\n \n\n", "empty"),
+        (b"---\nname: a\xff\n---\nt", "not UTF-8"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_fault(tmp_path, content, complaint):
+    file = write(tmp_path, "bad", content)
+    with pytest.raises(SkillFileError, match=complaint) as caught:
+        load_library(tmp_path)
+    assert str(file) in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_two_skills_of_one_name_are_refused(tmp_path):
+    write(tmp_path, "a", GOOD.format(name="same", types="[x]", text="t"))
+    write(tmp_path, "b", GOOD.format(name="same", types="[y]", text="t"))
+    with pytest.raises(SkillFileError, match="2 skills named 'same'"):
+        load_library(tmp_path)
+
+
+def test_a_type_without_a_skill_is_an_error_with_a_suggestion(tmp_path):
+    with pytest.raises(SkillFileError, match="Did you mean 'pick_heat_then_place_in_recep'"):
+        load_library("alfworld").for_task("pick_heat_then_place")
+    write(tmp_path, "g", GOOD.format(name="g", types='["*"]', text="t"))
+    with pytest.raises(SkillFileError, match="no skill for task type 'x'"):
+        load_library(tmp_path).for_task("x")
+
+
+def test_a_missing_or_empty_folder_is_an_error(tmp_path):
+    with pytest.raises(SkillFileError, match="Did you mean 'alfworld'"):
+        load_library("alfword")
+    with pytest.raises(SkillFileError, match="holds no skill"):
+        load_library(tmp_path)
+
+
+@given(st.text())
+def test_any_bytes_give_a_skill_or_a_skill_file_error(tmp_path_factory, text):
+    file = tmp_path_factory.mktemp("s") / "SKILL.md"
+    file.write_bytes(("---\n" + text).encode("utf-8", "surrogatepass"))
+    try:
+        skill = read_skill(file)
+    except SkillFileError:
+        return
+    assert skill.name
+    assert skill.text
+    assert SkillLibrary("l", (skill,)).skills == (skill,)
