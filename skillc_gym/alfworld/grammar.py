@@ -1,0 +1,178 @@
+"""Reads the grammar text of a game file: its actions, its rules, and the parts of each sentence.
+
+The text is data here. Expressions in it are recognised by their form and never evaluated.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from skillc_gym.errors import InvalidGameError
+
+__all__ = ["ActionText", "Alternative", "Grammar", "Part", "parse_grammar", "split_sentence"]
+
+MAX_CHARACTERS = 1_000_000
+
+_LEXEME = re.compile(
+    r'\s+|\#[^\n]*|(?P<block>"""(?:.|\n)*?""")|(?P<string>"[^"]*")|(?P<name>[\w/-]+)|(?P<mark>::|[{};])'
+)
+_LITERAL = re.compile(r'"[^;|"<>\[\]#{}]*"|[^;|"<>\[\]#{}]+')
+_RULE = re.compile(r"#([\w()/!<>\-\s,.]+)#")
+_CHOICE = re.compile(r"\{\s*(?:#([\w()/!<>\-\s,.]+)#|([^|\[\]{}\n<>#]+))\s*(?:\|\s*([^;|{}\n\[\]#]+))?\}")
+_LEADING = re.compile(r"(?:[\t]+|\s+|//[^\n]*\n?)*")
+
+
+@dataclass(frozen=True)
+class ActionText:
+    """An action's command template and what is said when it is done."""
+
+    template: str
+    feedback: str
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to say a rule: the first alternative whose condition holds is said."""
+
+    condition: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Actions and rules by name."""
+
+    actions: dict[str, ActionText]
+    rules: dict[str, tuple[Alternative, ...]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a sentence.
+
+    Attributes:
+        kind: "text" (said as it is), "rule" (another rule's sentence), "value" (an expression of a variable) or "list"
+            (the expression for every match of ``given``).
+        body: The text, the rule's name, or the expression; an expression that names a rule is written ``#name#``.
+        given: The query behind an expression, "" if there is none.
+    """
+
+    kind: str
+    body: str
+    given: str = ""
+
+
+def parse_grammar(text: str) -> Grammar:
+    """Reads a whole grammar document.
+
+    Raises:
+        InvalidGameError: If the text is not a grammar document.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidGameError(f"Grammar has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
+    grammar = Grammar({}, {})
+    lexemes = _lexemes(text)
+    for lexeme in lexemes:
+        if lexeme == "grammar":
+            _expect(lexemes, "::")
+            _add_rules(grammar, next(lexemes, ""))
+            _expect(lexemes, ";")
+        elif lexeme == "action":
+            _add_action(grammar, lexemes)
+        else:
+            raise InvalidGameError(f"Grammar has {lexeme[:40]!r} where 'action' or 'grammar' was expected.")
+    return grammar
+
+
+def split_sentence(text: str) -> list[Part]:
+    """Splits a rule's sentence into its parts, as upstream's text generator does.
+
+    White space before the first part is not said; text after something that cannot be read is not said either.
+    """
+    parts: list[Part] = []
+    place = _end(_LEADING.match(text))
+    while place < len(text):
+        if parts:
+            while place < len(text) and text[place] == "\t":
+                place += 1
+        part, end = _part_at(text, place)
+        if part is None:
+            break
+        parts.append(part)
+        place = end
+    return parts
+
+
+def _part_at(text: str, place: int) -> tuple[Part | None, int]:
+    if match := _RULE.match(text, place):
+        return Part("rule", match[1]), match.end()
+    if match := _CHOICE.match(text, place):
+        return _choice("value", match), match.end()
+    if text.startswith("[", place) and (match := _CHOICE.match(text, place + 1)) and text.startswith("]", match.end()):
+        return _choice("list", match), match.end() + 1
+    if match := _LITERAL.match(text, place):
+        return Part("text", match[0].strip('"') if match[0].startswith('"') else match[0]), match.end()
+    return None, place
+
+
+def _choice(kind: str, match: re.Match[str]) -> Part:
+    body = f"#{match[1]}#" if match[1] else match[2].strip()
+    return Part(kind, body, " ".join((match[3] or "").split()))
+
+
+def _end(match: re.Match[str] | None) -> int:
+    return match.end() if match else 0
+
+
+def _lexemes(text: str) -> Iterator[str]:
+    place = 0
+    while place < len(text):
+        match = _LEXEME.match(text, place)
+        if match is None:
+            raise InvalidGameError(f"Grammar cannot be read from {text[place : place + 40]!r} on.")
+        place = match.end()
+        if match.lastgroup:
+            yield match[0]
+
+
+def _expect(lexemes: Iterator[str], wanted: str) -> None:
+    found = next(lexemes, "the end")
+    if found != wanted:
+        raise InvalidGameError(f"Grammar has {found[:40]!r} where {wanted!r} was expected.")
+
+
+def _add_action(grammar: Grammar, lexemes: Iterator[str]) -> None:
+    name = next(lexemes, "")
+    _expect(lexemes, "{")
+    fields = {"template": "", "feedback": ""}
+    for field in lexemes:
+        if field == "}":
+            grammar.actions[name.lower()] = ActionText(fields["template"], fields["feedback"])
+            return
+        _expect(lexemes, "::")
+        value = next(lexemes, "")
+        _expect(lexemes, ";")
+        if field == "grammar":
+            _add_rules(grammar, value)
+        elif field in fields:
+            fields[field] = value[1:-1]
+        elif field != "pddl":
+            raise InvalidGameError(f"Grammar's action {name!r} has a field {field!r}, which is not known.")
+    raise InvalidGameError(f"Grammar ends inside the action {name!r}.")
+
+
+def _add_rules(grammar: Grammar, block: str) -> None:
+    lines = block[3:-3].split("\n")
+    try:
+        rules = json.loads("\n".join(line for line in lines if not line.lstrip().startswith("#")))
+        grammar.rules.update({name: tuple(map(_alternative, found)) for name, found in rules.items()})
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise InvalidGameError(f"Grammar's rules are not the JSON that was expected: {error}.") from error
+
+
+def _alternative(rule: dict[str, Any]) -> Alternative:
+    return Alternative(" ".join(str(rule.get("condition", "")).split()), str(rule["rhs"]))

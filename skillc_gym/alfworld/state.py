@@ -1,0 +1,43 @@
+"""What can change in a running game, as one small immutable value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["State"]
+
+Indices = tuple[int, ...]
+
+
+class State(NamedTuple):
+    """A moment of a game: cheap to keep, compare and pickle.
+
+    Places, receptacles and objects are indices into the game's tables; a set of them is an int with one bit per index.
+
+    Attributes:
+        place: Where the agent is.
+        held: The object in the agent's hand, -1 for none.
+        opened: Receptacles that are open.
+        inside: Per receptacle, the objects in or on it, ascending.
+        lying: Per place, the objects that count as being at it, ascending.
+        left: Pairs (object, receptacle) that were taken apart and not put together since.
+        clean: Objects that are clean.
+        hot: Objects that are hot.
+        cool: Objects that are cool.
+        sliced: Objects that are sliced.
+        toggled: Objects that were ever switched.
+        lit: Objects that are switched on now.
+    """
+
+    place: int
+    held: int
+    opened: int
+    inside: tuple[Indices, ...]
+    lying: tuple[Indices, ...]
+    left: frozenset[tuple[int, int]]
+    clean: int
+    hot: int
+    cool: int
+    sliced: int
+    toggled: int
+    lit: int
