@@ -26,14 +26,15 @@ CHAT_TEMPLATE = (
 )
 
 # Articles and punctuation carry nothing in this language and cost a third of the context.
-_DROPPED = r"[^\w\s<>|/]|\b(?:a|an|the|and)\b"
-_WORD = re.compile(r"\w+")
+_PUNCTUATION = r"[^a-z0-9<>|/]"
+_ARTICLES = r"\b(?:a|an|the|and)\b"
+_WORD = re.compile(r"[a-z0-9]+")
 
 
 def words(text: str) -> list[str]:
     """Splits a text the way the tokenizer does, tags and roles left out."""
     bare = re.sub("|".join(map(re.escape, SPECIAL)), " ", text).lower()
-    return _WORD.findall(re.sub(_DROPPED, " ", bare))
+    return _WORD.findall(re.sub(_ARTICLES, " ", re.sub(_PUNCTUATION, " ", bare)))
 
 
 def vocabulary(texts: Iterable[str], *, min_count: int = 1) -> list[str]:
@@ -51,8 +52,8 @@ def _core(vocab: dict[str, int]) -> Tokenizer:
     from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     core = Tokenizer(models.WordLevel(vocab, unk_token=UNKNOWN))
-    dropped = normalizers.Replace(Regex(_DROPPED), " ")
-    core.normalizer = normalizers.Sequence([normalizers.Lowercase(), dropped])
+    dropped = [normalizers.Replace(Regex(pattern), " ") for pattern in (_PUNCTUATION, _ARTICLES)]
+    core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *dropped])
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(r"[<>|/]"), "removed")]
     )
