@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium.error import CustomSpaceError
-from gymnasium.spaces import Text
+from gymnasium.spaces import Space, Text
 from gymnasium.vector.utils import create_shared_memory
 from numpy.typing import NDArray
 
@@ -32,14 +32,27 @@ class Unicode(Text):
         min_length: Shortest string, in characters.
         seed: Seed of :meth:`sample`.
 
+    Raises:
+        ValueError: The lengths are not ``0 <= min_length <= max_length``.
+
     Example:
         >>> space = Unicode(100)
         >>> "A café, 3 €?" in space, "x" * 101 in space
         (True, False)
     """
 
+    # Text builds these tables per instance; thousands of environments share one copy here.
+    _char_set = frozenset(_ASCII)
+    _char_list = tuple(_ASCII)
+    _char_index = {char: np.int32(index) for index, char in enumerate(_ASCII)}  # noqa: RUF012 - Text's attribute
+    _char_str = _ASCII
+
     def __init__(self, max_length: int, *, min_length: int = 0, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(max_length, min_length=min_length, charset=_ASCII, seed=seed)
+        if not 0 <= min_length <= max_length:
+            raise ValueError(f"Expected 0 <= min_length <= max_length, got {min_length=} and {max_length=}")
+        self.min_length = int(min_length)
+        self.max_length = int(max_length)
+        Space.__init__(self, dtype=str, seed=seed)
 
     def contains(self, x: Any) -> bool:
         """Tells whether ``x`` is a string of allowed length."""

@@ -89,3 +89,17 @@ def test_sync_and_unshared_async_vector_envs_carry_text():
         assert tuple(envs.reset(seed=0)[0]) == ("hello", "hello")
         assert tuple(envs.step(("à", "b"))[0]) == ("à", "b")
         envs.close()
+
+
+def test_it_answers_everything_that_text_answers():
+    mine, theirs = Unicode(20), Text(20, min_length=0, charset="".join(map(chr, range(32, 127))))
+    assert set(vars(theirs)) <= set(dir(mine))
+    assert mine.characters == theirs.characters
+    assert mine.character_list == theirs.character_list
+    assert mine.character_index("z") == theirs.character_index("z")
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(3, 2), (-1, 5)])
+def test_impossible_lengths_are_refused(shortest, longest):
+    with pytest.raises(ValueError, match="min_length"):
+        Unicode(longest, min_length=shortest)
