@@ -107,6 +107,35 @@ class Game:
                 routes[command] = (*routes.get(command, ()), (receptacle, place))
         return routes
 
+    @functools.cached_property
+    def commands(self) -> tuple[str, ...]:
+        """Every command that can become admissible, sorted; also some that no state of the game may ever admit."""
+        words, objects, receptacles = self.wording.commands, enumerate(self.objects), enumerate(self.receptacles)
+        found = {words[name] for name in ("inventory", "look", "help") if name in words} | self.routes.keys()
+        for receptacle, name in receptacles:
+            openable = self.openable >> receptacle & 1
+            found.update(words[action].format(r=name) for action in ("openobject", "closeobject") if openable)
+            found.add(words["examinereceptacle"].format(r=name))
+            found |= self._handlings(receptacle)
+        for thing, name in objects:
+            found.add(words["examineobject"].format(o=name))
+            found.update([words["toggleobject"].format(o=name)] if thing in self.toggleable else [])
+            for knife in self.knives if thing in self.sliceable else ():
+                found.add(words["sliceobject"].format(co=name, ko=self.objects[knife]))
+        return tuple(sorted(found))
+
+    def _handlings(self, receptacle: int) -> set[str]:
+        """Commands that join an object to a receptacle."""
+        words = self.wording.commands
+        things = {
+            "pickupobject": self.pickupable & self.accepts[receptacle] | {*self.start.inside[receptacle]},
+            "putobject": self.pickupable & self.accepts[receptacle],
+        }
+        for action, (receptacles, objects) in self.treats.items():
+            things[action] = self.pickupable & objects if receptacle in receptacles else frozenset()
+        name = self.receptacles[receptacle]
+        return {words[act].format(o=self.objects[thing], r=name) for act, some in things.items() for thing in some}
+
 
 def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
     text = {key: _text(raw, key) for key in ("pddl_domain", "grammar", "pddl_problem")}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from skillc_gym.alfworld.grammar import Grammar, Part, parse_grammar, split_sentence
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["ACTIONS", "Wording", "read_wording"]
+__all__ = ["ACTIONS", "Wording", "goal_of", "read_wording"]
 
 ACTIONS: dict[str, tuple[str, ...]] = {
     "gotolocation": ("r", "lend"),
