@@ -125,6 +125,7 @@ class World:
         deeds: dict[str, Deed] = {}
         for receptacle in game.here[state.place]:
             self._offer_receptacle(deeds, receptacle)
+        # The domain means to offer what is in sight too, but a comma in it ("location,") makes that never hold.
         if state.held >= 0:
             self._offer(deeds, "examineobject", state.held, -1, o=game.objects[state.held])
         if with_knife:
@@ -155,10 +156,8 @@ class World:
             self._offer(deeds, "closeobject" if opened else "openobject", receptacle, -1, r=name)
         within_reach = opened or not openable
         for thing in state.inside[receptacle]:
-            if within_reach:
-                self._offer(deeds, "examineobject", thing, -1, o=game.objects[thing])
-                if state.held < 0 and thing in game.pickupable:
-                    self._offer(deeds, "pickupobject", thing, receptacle, o=game.objects[thing], r=name)
+            if within_reach and state.held < 0 and thing in game.pickupable:
+                self._offer(deeds, "pickupobject", thing, receptacle, o=game.objects[thing], r=name)
             if thing in game.toggleable:
                 self._offer(deeds, "toggleobject", thing, receptacle, o=game.objects[thing])
         if state.held >= 0:
