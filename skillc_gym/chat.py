@@ -1,0 +1,218 @@
+"""How observations become chat messages: pure functions over a format that a user can change in every piece."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = ["ChatFormat", "Message", "Past", "assistant", "conversation_turn", "first_turn", "system", "window_prompt"]
+
+Message = dict[str, str]
+"""One chat message: ``{"role": "system" | "user" | "assistant", "content": text}``."""
+
+_PLACEHOLDERS = {
+    "skills": {"skills"},
+    "first": {"observation", "goal"},
+    "turn": {"observation", "goal", "step"},
+    "commands": {"commands"},
+    "window_turn": {"first", "goal", "history", "shown", "step", "observation"},
+    "past": {"observation", "action", "step"},
+}
+
+
+@dataclass(frozen=True)
+class Past:
+    """One step that lies behind the agent: what it saw and what it did then."""
+
+    observation: str
+    action: str
+
+
+@dataclass(frozen=True)
+class ChatFormat:
+    """The wording of a prompt. Templates use ``str.format``; an empty piece leaves no trace.
+
+    The system message is role, skills (with the skill switched on) and reply format, one empty line between two.
+
+    Example:
+        >>> dataclasses.replace(ChatFormat.default(), role="You are a robot.").with_form("window:3").window
+        3
+    """
+
+    role: str = "You are an agent in a house described in words. You fulfil the task by giving one command per turn."
+    """Who the agent is."""
+    skills: str = "{skills}"
+    """Around the skill text (``{skills}``); left out when the skill is off."""
+    reply: str = (
+        "In every turn first reason about what to do next, then give exactly one command:\n"
+        "<think>your reasoning</think><action>your command</action>"
+    )
+    """How to reply."""
+    first: str = "{observation}"
+    """First user message (``{observation}``, ``{goal}``)."""
+    turn: str = "{observation}"
+    """Later user messages of the conversation form (``{observation}``, ``{goal}``, ``{step}``)."""
+    show_admissible: bool = True
+    """Whether every user message ends with the commands that are possible now."""
+    commands: str = "Possible commands: {commands}"
+    """How they are listed (``{commands}``)."""
+    separator: str = ", "
+    """What stands between two commands."""
+    form: Literal["conversation", "window"] = "conversation"
+    """One growing chat, or each turn rendered anew as system message and one user message."""
+    window: int = 5
+    """Window form: how many past steps a prompt shows."""
+    window_turn: str = (
+        "{first}\n\nSteps taken so far: {step}. The last {shown} of them:\n{history}\n\nWhat you see now: {observation}"
+    )
+    """Window form: later user messages (``{first}`` is the first observation; ``{history}``, ``{shown}``, ``{step}``,
+    ``{goal}``, ``{observation}``)."""
+    past: str = "{step}. You saw: {observation}\nYour command: {action}"
+    """Window form: one past step (``{step}`` counts from 1)."""
+    above: str = "(the beginning, above)"
+    """Window form: stands for the first observation in the history where ``{first}`` already shows it."""
+
+    def __post_init__(self) -> None:
+        if self.form not in ("conversation", "window"):
+            raise unknown_name("chat form", self.form, ("conversation", "window"))
+        if not isinstance(self.window, int) or self.window < 0:
+            raise ConfigError(f"ChatFormat.window counts past steps and must be an integer >= 0, got {self.window!r}")
+        for name, known in _PLACEHOLDERS.items():
+            _check_template(name, getattr(self, name), known)
+
+    @classmethod
+    def default(cls) -> ChatFormat:
+        """For language models: instructions on the reply, possible commands in every turn."""
+        return cls()
+
+    @classmethod
+    def compact(cls) -> ChatFormat:
+        """For a tiny policy: no boilerplate, no lists of commands."""
+        return cls(role="household agent", reply="", show_admissible=False)
+
+    @classmethod
+    def named(cls, name: str) -> ChatFormat:
+        """A preset by name: ``"default"`` or ``"compact"``."""
+        presets = {"default": cls.default, "compact": cls.compact}
+        if name not in presets:
+            raise unknown_name("chat format", name, presets)
+        return presets[name]()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ChatFormat:
+        """Rebuilds a format from :meth:`to_dict`; pieces left out have their defaults."""
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise unknown_name("field of ChatFormat", name, known)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All pieces as JSON-able values."""
+        return asdict(self)
+
+    def with_form(self, form: str) -> ChatFormat:
+        """The same wording as ``"conversation"`` or ``"window:h"`` with h past steps."""
+        name, _, steps = form.partition(":")
+        if not steps:
+            return replace(self, form=name)  # type: ignore[arg-type]
+        if name != "window" or not steps.isdecimal():
+            raise ConfigError(f"A chat form is 'conversation' or 'window:<past steps>', got {form!r}")
+        return replace(self, form="window", window=int(steps))
+
+
+def system(chat_format: ChatFormat, skill_text: str = "") -> list[Message]:
+    """The system message, as a list of one; of none if every piece is empty.
+
+    Args:
+        chat_format: The wording.
+        skill_text: What the agent reads about the task type; "" with the skill switched off.
+    """
+    skills = chat_format.skills.format(skills=skill_text) if skill_text else ""
+    content = "\n\n".join(filter(None, (chat_format.role, skills, chat_format.reply)))
+    return [{"role": "system", "content": content}] if content else []
+
+
+def first_turn(chat_format: ChatFormat, observation: str, *, goal: str = "", commands: Iterable[str] = ()) -> Message:
+    """The first user message: the same in both forms."""
+    return _user(chat_format, chat_format.first.format(observation=observation, goal=goal), commands)
+
+
+def conversation_turn(
+    chat_format: ChatFormat, observation: str, *, step: int, goal: str = "", commands: Iterable[str] = ()
+) -> Message:
+    """A later user message of the conversation form, after ``step`` steps."""
+    content = chat_format.turn.format(observation=observation, goal=goal, step=step)
+    return _user(chat_format, content, commands)
+
+
+def window_prompt(
+    chat_format: ChatFormat,
+    past: Sequence[Past],
+    observation: str,
+    *,
+    skill_text: str = "",
+    goal: str = "",
+    commands: Iterable[str] = (),
+) -> list[Message]:
+    """A whole prompt of the window form.
+
+    Args:
+        chat_format: The wording and the number of past steps shown.
+        past: All steps so far, the oldest first; empty at the start.
+        observation: What the agent sees now.
+        skill_text: As in :func:`system`.
+        goal: The task's sentence.
+        commands: The possible commands.
+    """
+    start = system(chat_format, skill_text)
+    if not past:
+        return [*start, first_turn(chat_format, observation, goal=goal, commands=commands)]
+    content = chat_format.window_turn.format(
+        first=past[0].observation,
+        goal=goal,
+        history=_history(chat_format, past),
+        shown=min(chat_format.window, len(past)),
+        step=len(past),
+        observation=observation,
+    )
+    return [*start, _user(chat_format, content, commands)]
+
+
+def assistant(reply: str) -> Message:
+    """The agent's reply, verbatim."""
+    return {"role": "assistant", "content": reply}
+
+
+def _user(chat_format: ChatFormat, content: str, commands: Iterable[str]) -> Message:
+    if chat_format.show_admissible:
+        listed = chat_format.commands.format(commands=chat_format.separator.join(commands))
+        content = f"{content}\n\n{listed}"
+    return {"role": "user", "content": content}
+
+
+def _history(chat_format: ChatFormat, past: Sequence[Past]) -> str:
+    begin = max(0, len(past) - chat_format.window)
+    shown_above = "{first}" in chat_format.window_turn
+    return "\n".join(
+        chat_format.past.format(
+            step=begin + offset + 1,
+            observation=chat_format.above if shown_above and begin + offset == 0 else entry.observation,
+            action=entry.action,
+        )
+        for offset, entry in enumerate(past[begin:])
+    )
+
+
+def _check_template(name: str, template: str, known: set[str]) -> None:
+    try:
+        used = {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"ChatFormat.{name} is not a template of str.format: {error} ({template!r})") from error
+    if not used <= known:
+        allowed = ", ".join(f"{{{field}}}" for field in sorted(known))
+        raise ConfigError(f"ChatFormat.{name} uses {{{min(used - known)}}}; it may use {allowed}")

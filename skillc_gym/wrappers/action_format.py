@@ -1,0 +1,110 @@
+"""ActionFormat: from a model's reply to the command that the environment executes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+from gymnasium.utils import RecordConstructorArgs
+
+from skillc_gym.spaces import Unicode
+from skillc_gym.wrappers.stack import text_space
+
+__all__ = ["REPLY_LENGTH", "ActionFormat", "ParsedReply", "format_reply", "parse_reply"]
+
+REPLY_LENGTH = 65_536
+"""Longest reply in characters that the action space promises to take."""
+
+_TAG = re.compile(r"</?(?:think|action)>")
+_CLOSED = re.compile(r"<action>(.*?)</action>", re.DOTALL)
+_WITH_THINK = ["<think>", "</think>", "<action>", "</action>"]
+
+
+@dataclass(frozen=True)
+class ParsedReply:
+    """What a reply says.
+
+    Attributes:
+        command: The command to execute, stripped; "" if the reply holds none.
+        format_valid: Whether the reply keeps the format; says nothing about the command being possible.
+    """
+
+    command: str
+    format_valid: bool
+
+
+def format_reply(command: str, thought: str = "") -> str:
+    """Writes a reply in the format: ``<think>thought</think><action>command</action>``."""
+    return f"<think>{thought}</think><action>{command}</action>"
+
+
+def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
+    """Finds the command in a reply, and judges the reply's form.
+
+    The form is valid if the reply is one ``<think>...</think>`` and then one ``<action>...</action>`` with a command in
+    it, white space aside and nothing else around (without ``require_think`` the thought may be missing).
+
+    The command is looked for even in a malformed reply, behind the end of the thought (``</think>``) if it has one:
+    the first closed ``<action>`` pair; else what follows an unclosed ``<action>`` (a reply cut off by its stop string);
+    else, if no thought is left open, the last line that is not empty.
+    """
+    tags = _TAG.findall(reply)
+    command = _command(reply, tags)
+    form = tags == _WITH_THINK or (not require_think and tags == _WITH_THINK[2:])
+    outside = re.sub(r"<(think|action)>.*?</\1>", "", reply, flags=re.DOTALL) if form else reply
+    return ParsedReply(command, form and not outside.strip() and bool(command))
+
+
+def _command(reply: str, tags: list[str]) -> str:
+    rest = reply.rpartition("</think>")[2]
+    closed = _CLOSED.search(rest) or _CLOSED.search(reply)
+    if closed:
+        return _TAG.sub(" ", closed[1]).strip()
+    if "<action>" in rest:
+        return _TAG.sub(" ", rest.partition("<action>")[2]).strip()
+    if "<think>" in tags and "</think>" not in tags:
+        return ""
+    lines = [line.strip() for line in _TAG.sub("\n", rest).splitlines()]
+    return next((line for line in reversed(lines) if line), "")
+
+
+class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
+    """Takes a model's whole reply as the action and executes the command in it.
+
+    No reply is ever an error: one without a usable command executes what :func:`parse_reply` makes of it, and the
+    environment says in words that nothing came of it. ``info`` gains ``format_valid`` (bool; the reply's form) and
+    ``executed_action`` (str). ``action_valid`` stays the environment's verdict on whether the command was possible:
+    the two are different things. At reset they are True and "".
+
+    Args:
+        env: A text environment that takes commands.
+        require_think: Whether a reply without a thought has an invalid form.
+
+    Example:
+        >>> parse_reply("<think>It may be there.</think><action>go to desk 1</action>")
+        ParsedReply(command='go to desk 1', format_valid=True)
+        >>> parse_reply("go to desk 1")
+        ParsedReply(command='go to desk 1', format_valid=False)
+    """
+
+    def __init__(self, env: gymnasium.Env[str, str], require_think: bool = True) -> None:
+        RecordConstructorArgs.__init__(self, require_think=bool(require_think))
+        gymnasium.Wrapper.__init__(self, env)
+        self.require_think = bool(require_think)
+        self._longest = text_space(env, "action_space", "ActionFormat").max_length
+        self.action_space = Unicode(max(REPLY_LENGTH, self._longest))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, {**info, "format_valid": True, "executed_action": ""}
+
+    def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Executes the command in a reply; one longer than the environment's action space is cut to fit."""
+        parsed = parse_reply(action, require_think=self.require_think)
+        command = parsed.command[: self._longest]
+        observation, reward, terminated, truncated, info = self.env.step(command)
+        form = {"format_valid": parsed.format_valid, "executed_action": command}
+        return observation, reward, terminated, truncated, {**info, **form}

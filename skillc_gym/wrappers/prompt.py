@@ -1,0 +1,113 @@
+"""ChatPrompt: from observations to the chat that a language model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+from gymnasium.utils import RecordConstructorArgs
+
+from skillc_gym.chat import ChatFormat, Message, Past, assistant, conversation_turn, first_turn, system, window_prompt
+from skillc_gym.errors import ConfigError
+from skillc_gym.spaces import Unicode
+from skillc_gym.wrappers.skill_injection import SkillInjection
+from skillc_gym.wrappers.stack import find_wrapper, text_space
+
+__all__ = ["PROMPT_LENGTH", "ChatPrompt"]
+
+PROMPT_LENGTH = 1 << 20
+"""Longest user message in characters that the observation space promises, skills on or off."""
+
+
+class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
+    """Keeps the chat of an episode: role, skills, task, history, observation, possible commands.
+
+    The outermost wrapper, over ``ActionFormat(SkillInjection(env, where="info"))``; works over any text environment.
+    The observation is the newest user message. ``info`` gains
+
+    - ``messages``: the chat so far, ready for a chat template (system, user, assistant, user, ...);
+    - ``new_messages``: what was added since the agent's last reply; in the window form the whole new prompt;
+    - ``observation``: what the wrapped environment said, without the wording of the prompt.
+
+    Replies enter the chat verbatim. In the window form ``messages`` is the system message and one user message that
+    shows the last steps, with the commands that were executed.
+
+    Args:
+        env: The environment; its action is the model's reply.
+        chat_format: The wording: a :class:`~skillc_gym.chat.ChatFormat`, its ``to_dict()``, or a preset's name.
+
+    Raises:
+        ConfigError: A SkillInjection below puts skills into observations, so the prompt would show them twice.
+    """
+
+    def __init__(
+        self, env: gymnasium.Env[str, str], chat_format: ChatFormat | Mapping[str, Any] | str = "default"
+    ) -> None:
+        self.chat_format = _as_format(chat_format)
+        RecordConstructorArgs.__init__(self, chat_format=self.chat_format.to_dict())
+        gymnasium.Wrapper.__init__(self, env)
+        text_space(env, "observation_space", "ChatPrompt")
+        injection = find_wrapper(env, SkillInjection)
+        if injection is not None and injection.where != "info":
+            raise ConfigError("ChatPrompt writes skills into the system message; use SkillInjection(env, where='info')")
+        self.observation_space = Unicode(PROMPT_LENGTH)
+        self._messages: list[Message] = []
+        self._past: list[Past] = []
+        self._observation = ""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode and its chat."""
+        self._observation, info = self.env.reset(seed=seed, options=options)
+        self._past = []
+        opening = first_turn(self.chat_format, self._observation, goal=info.get("goal", ""), commands=_commands(info))
+        self._messages = [*system(self.chat_format, info.get("skill_text", "")), opening]
+        return self._answer(info, new=list(self._messages))
+
+    def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Adds the reply and what came of it to the chat."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._past.append(Past(self._observation, info.get("executed_action", action.strip())))
+        self._observation = observation
+        new = self._window(info) if self.chat_format.form == "window" else self._continue(action, info)
+        text, info = self._answer(info, new)
+        return text, reward, terminated, truncated, info
+
+    def _window(self, info: dict[str, Any]) -> list[Message]:
+        self._messages = window_prompt(
+            self.chat_format,
+            self._past,
+            self._observation,
+            skill_text=info.get("skill_text", ""),
+            goal=info.get("goal", ""),
+            commands=_commands(info),
+        )
+        return list(self._messages)
+
+    def _continue(self, reply: str, info: dict[str, Any]) -> list[Message]:
+        user = conversation_turn(
+            self.chat_format,
+            self._observation,
+            step=len(self._past),
+            goal=info.get("goal", ""),
+            commands=_commands(info),
+        )
+        self._messages += [assistant(reply), user]
+        return [user]
+
+    def _answer(self, info: dict[str, Any], new: list[Message]) -> tuple[str, dict[str, Any]]:
+        chat = {"messages": list(self._messages), "new_messages": new, "observation": self._observation}
+        return self._messages[-1]["content"], {**info, **chat}
+
+
+def _as_format(chat_format: ChatFormat | Mapping[str, Any] | str) -> ChatFormat:
+    if isinstance(chat_format, ChatFormat):
+        return chat_format
+    if isinstance(chat_format, str):
+        return ChatFormat.named(chat_format)
+    return ChatFormat.from_dict(chat_format)
+
+
+def _commands(info: Mapping[str, Any]) -> list[str]:
+    commands: list[str] = info.get("admissible_commands") or info.get("available_actions") or []
+    return commands

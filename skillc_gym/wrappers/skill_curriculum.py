@@ -1,0 +1,105 @@
+"""SkillCurriculum: a curriculum decides, episode by episode, which type of task comes and whether with its skill."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from skillc_gym.curriculum import InternalizationCurriculum
+from skillc_gym.errors import ConfigError
+from skillc_gym.wrappers.skill_injection import SkillInjection
+from skillc_gym.wrappers.stack import find_wrapper
+
+__all__ = ["Curriculum", "SkillCurriculum"]
+
+
+class Curriculum(Protocol):
+    """What the wrapper asks of a curriculum; :class:`~skillc_gym.curriculum.InternalizationCurriculum` is one."""
+
+    @property
+    def task_types(self) -> Collection[str]:
+        """All task types, in a fixed order."""
+
+    @property
+    def active(self) -> Collection[str]:
+        """The types that still have a skill."""
+
+    def rho_with(self, task_type: str, /) -> float:
+        """The share of episodes with the skill, for an active type."""
+
+
+class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """At each reset draws a task type, a task of that type and a condition, as a curriculum has it.
+
+    Every type of the curriculum comes equally often, retired ones too (they go on without their skill); the skill is on
+    with probability ``curriculum.rho_with(type)`` for active types and never for retired ones. A ``task_id`` or
+    ``skill`` given in ``options`` is respected. The curriculum is yours: update it between episodes and the next reset
+    follows. All draws come from the environment's seed.
+
+    Args:
+        env: A stack with a :class:`~skillc_gym.wrappers.SkillInjection` in it, over an environment with ``task_ids``
+            and ``task_type_of(task_id)``.
+        curriculum: The curriculum, or the keyword arguments of an ``InternalizationCurriculum`` to make one.
+
+    Raises:
+        ConfigError: There is no SkillInjection to switch, or a type of the curriculum has no task.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], curriculum: Curriculum | Mapping[str, Any]) -> None:
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=_as_arguments(curriculum))
+        gymnasium.Wrapper.__init__(self, env)
+        if find_wrapper(env, SkillInjection) is None:
+            raise ConfigError(
+                "SkillCurriculum switches skills; put a SkillInjection below it: SkillInjection(env, ...)"
+            )
+        self.curriculum: Curriculum = (
+            InternalizationCurriculum(**curriculum) if isinstance(curriculum, Mapping) else curriculum
+        )
+        self._tasks = _tasks_by_type(env.unwrapped, self.curriculum.task_types)
+        self._type_of = {task_id: kind for kind, task_ids in self._tasks.items() for task_id in task_ids}
+        self._draws: np.random.Generator | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
+        draws = self._generator(seed)
+        # Always the same three draws, so that an option given once does not shift the episodes after it.
+        task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
+        task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
+        chosen = {"task_id": task_id, **(options or {})}
+        chosen.setdefault("skill", coin < self._share(chosen["task_id"]))
+        return self.env.reset(seed=seed, options=chosen)
+
+    def _generator(self, seed: int | None) -> np.random.Generator:
+        if seed is not None:
+            # Its own stream: the environment's begins anew at this seed and would repeat these draws.
+            self._draws = np.random.default_rng([seed, 1])
+        elif self._draws is None:
+            self._draws = np.random.default_rng(int(self.np_random.integers(2**63)))
+        return self._draws
+
+    def _share(self, task_id: str) -> float:
+        kind = self._type_of.get(task_id)
+        return float(self.curriculum.rho_with(kind)) if kind in self.curriculum.active and kind is not None else 0.0
+
+
+def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]]:
+    if not hasattr(env, "task_ids") or not hasattr(env, "task_type_of"):
+        raise ConfigError(f"SkillCurriculum needs an environment with task_ids and task_type_of(task_id), got {env}")
+    tasks: dict[str, list[str]] = {kind: [] for kind in task_types}
+    for task_id in env.task_ids:
+        tasks.setdefault(env.task_type_of(task_id), []).append(task_id)
+    empty = [kind for kind in task_types if not tasks[kind]]
+    if empty:
+        there = ", ".join(kind for kind, task_ids in tasks.items() if task_ids)
+        raise ConfigError(f"The curriculum has types without a task: {', '.join(empty)}; {env} has tasks of: {there}")
+    return {kind: tasks[kind] for kind in task_types}
+
+
+def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
+    if isinstance(curriculum, InternalizationCurriculum):
+        return {"task_types": list(curriculum.task_types), **curriculum.config}
+    return dict(curriculum) if isinstance(curriculum, Mapping) else curriculum

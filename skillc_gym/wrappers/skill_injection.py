@@ -1,0 +1,115 @@
+"""SkillInjection: the switch that puts a skill in front of an agent's eyes, or takes it away, per episode."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from skill_library import SkillText, load_library
+from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.spaces import Unicode
+from skillc_gym.wrappers.stack import find_wrapper, text_space
+
+__all__ = ["SkillInjection"]
+
+_PLACES = ("observation", "info")
+_GAP = "\n\n"
+
+
+class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
+    """Shows the skill of the episode's task type, or does not; the environment never knows.
+
+    Switched on, the general and the task's skill text stand before **every** observation, the first included
+    (``where="observation"``), or only in ``info["skill_text"]`` for a prompt built further out (``where="info"``,
+    what :class:`~skillc_gym.wrappers.ChatPrompt` reads). Switched off, observations are byte-identical to the
+    environment's. The observation space is the same either way.
+
+    ``info`` always gains ``condition`` (1 on, 0 off), ``skill`` (name), ``skill_sha256`` and ``skill_text`` ("" off).
+
+    Args:
+        env: A text environment whose ``info`` has ``task_type``.
+        library: Name of a built-in skill library, or a folder; see :func:`skill_library.load_library`.
+        enabled: Whether skills are on, for episodes that do not say. Can be set; it counts from the next reset on.
+            ``reset(options={"skill": bool})`` decides for one episode and is not passed on.
+        where: ``"observation"`` or ``"info"``.
+
+    Raises:
+        SkillFileError: The library cannot be read; at a reset with skills on: the task type has no skill in it.
+        ConfigError: The environment is not a text environment, or already has a SkillInjection.
+
+    Example:
+        >>> env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), library="alfworld")
+        >>> observation, info = env.reset(seed=0, options={"skill": False})
+        >>> info["condition"], info["skill"]
+        (0, '')
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[str, str],
+        library: str | os.PathLike[str] = "alfworld",
+        enabled: bool = True,
+        where: str = "observation",
+    ) -> None:
+        RecordConstructorArgs.__init__(self, library=os.fspath(library), enabled=bool(enabled), where=where)
+        gymnasium.Wrapper.__init__(self, env)
+        if where not in _PLACES:
+            raise unknown_name("place for skills", where, _PLACES)
+        if find_wrapper(env, SkillInjection) is not None:
+            raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
+        self.library = load_library(library)
+        self.where = where
+        self.enabled = enabled
+        space = text_space(env, "observation_space", "SkillInjection")
+        self._prefix = ""
+        self._provenance = _provenance(None)
+        if where == "observation":
+            room = self.library.longest + len(_GAP)
+            self.observation_space = Unicode(space.max_length + room, min_length=space.min_length)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether skills are on for episodes that do not say otherwise."""
+        return self._enabled
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        self._enabled = _as_bool(value, "enabled")
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode; ``options["skill"]`` (bool) overrides :attr:`enabled` for it."""
+        switched_on = self._enabled
+        if options is not None and "skill" in options:
+            switched_on = _as_bool(options["skill"], 'options["skill"]')
+            options = {key: value for key, value in options.items() if key != "skill"} or None
+        observation, info = self.env.reset(seed=seed, options=options)
+        skill = self._skill(info) if switched_on else None
+        self._provenance = _provenance(skill)
+        self._prefix = skill.text + _GAP if skill is not None and self.where == "observation" else ""
+        return self._prefix + observation, {**info, **self._provenance}
+
+    def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Passes the action on; the skill stays in front of what comes back."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._prefix + observation, reward, terminated, truncated, {**info, **self._provenance}
+
+    def _skill(self, info: dict[str, Any]) -> SkillText:
+        if "task_type" not in info:
+            raise ConfigError(f'SkillInjection chooses by info["task_type"], which {self.env} does not give at reset')
+        return self.library.for_task(info["task_type"])
+
+
+def _provenance(skill: SkillText | None) -> dict[str, Any]:
+    if skill is None:
+        return {"condition": 0, "skill": "", "skill_sha256": "", "skill_text": ""}
+    return {"condition": 1, "skill": skill.name, "skill_sha256": skill.sha256, "skill_text": skill.text}
+
+
+def _as_bool(value: object, name: str) -> bool:
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        return bool(value)
+    raise ConfigError(f"{name} switches the skill and must be True or False, got {value!r}")

@@ -1,0 +1,91 @@
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_env import ToyEnv
+
+from skillc_gym.wrappers import ActionFormat, format_reply, parse_reply
+
+plain = st.text().filter(lambda text: not any(tag in text for tag in ("<think>", "</think>", "<action>", "</action>")))
+
+
+@pytest.mark.parametrize(
+    ("reply", "command", "valid"),
+    [
+        ("<think>a</think><action>go to desk 1</action>", "go to desk 1", True),
+        (" <think>\na\n</think>\n\n<action> go to desk 1 </action>\n", "go to desk 1", True),
+        ("<think></think><action>look</action>", "look", True),
+        ("<action>look</action>", "look", False),
+        ("<action>look</action><think>a</think>", "look", False),
+        ("<think>a</think><action></action>", "", False),
+        ("<think>a</think><action>look</action> now", "look", False),
+        ("Well. <think>a</think><action>look</action>", "look", False),
+        ("<think>a</think><action>look</action><action>help</action>", "look", False),
+        ("<think>a</think><think>b</think><action>look</action>", "look", False),
+        ("<think>maybe <action>help</action></think><action>look</action>", "look", False),
+        ("<think>a <action>look</action>", "look", False),
+        ("<think>a</think><action>go to desk", "go to desk", False),
+        ("<think>a</think> go to desk 1", "go to desk 1", False),
+        ("<think>I wonder and wonder", "", False),
+        ("I will look around.\n\nlook\n \n", "look", False),
+        ("look", "look", False),
+        ("", "", False),
+        (" \n ", "", False),
+        ("</action>", "", False),
+    ],
+)
+def test_commands_and_forms(reply, command, valid):
+    parsed = parse_reply(reply)
+    assert (parsed.command, parsed.format_valid) == (command, valid)
+
+
+def test_without_required_thought_an_action_alone_is_valid():
+    assert parse_reply("<action>look</action>", require_think=False).format_valid
+    assert parse_reply("<think>a</think><action>look</action>", require_think=False).format_valid
+    assert not parse_reply("look", require_think=False).format_valid
+
+
+@given(plain, plain)
+def test_a_written_reply_is_read_back(thought, command):
+    parsed = parse_reply(format_reply(command, thought))
+    assert parsed.command == command.strip()
+    assert parsed.format_valid == bool(command.strip())
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "<action>", "</action>", "look", " ", "\n", "go to x"])))
+def test_any_sequence_of_tags_gives_a_bare_command(parts):
+    parsed = parse_reply("".join(parts))
+    assert parsed.command == parsed.command.strip()
+    assert "<" not in parsed.command
+    if parsed.format_valid:
+        assert [part for part in parts if part.startswith("<")] == ["<think>", "</think>", "<action>", "</action>"]
+        assert parsed.command
+
+
+@given(st.text())
+def test_no_reply_is_an_error(reply):
+    env = ActionFormat(ToyEnv())
+    env.reset(seed=0)
+    info = env.step(reply)[-1]
+    assert info["executed_action"] == parse_reply(reply).command[:100]
+    assert info["format_valid"] is False or "<think>" in reply
+
+
+def test_form_and_admissibility_are_two_flags(toy):
+    env = ActionFormat(toy)
+    assert env.reset(seed=0)[1]["executed_action"] == ""
+    flags = []
+    for reply in ("take key", format_reply("fly away"), format_reply("wait"), "fly"):
+        info = env.step(reply)[-1]
+        flags.append((info["format_valid"], info["action_valid"]))
+    assert flags == [(False, True), (True, False), (True, True), (False, False)]
+
+
+def test_long_commands_are_cut_to_the_action_space(toy):
+    env = ActionFormat(toy)
+    env.reset(seed=0)
+    assert env.step(format_reply("x" * 500))[-1]["executed_action"] == "x" * 100
+
+
+def test_gymnasium_accepts_it():
+    check_env(ActionFormat(ToyEnv()), skip_render_check=True)

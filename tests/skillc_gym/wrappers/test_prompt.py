@@ -1,0 +1,117 @@
+import json
+
+import pytest
+from gymnasium.utils.env_checker import check_env
+from toy_env import ToyEnv
+
+from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+
+
+def stack(library, chat_format="default", enabled=True):
+    return ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), library, enabled=enabled, where="info")), chat_format)
+
+
+def test_a_conversation_grows_by_reply_and_answer(toy_library):
+    env = stack(toy_library)
+    observation, info = env.reset(seed=0, options={"task_id": "toy/open/1"})
+    assert [m["role"] for m in info["messages"]] == ["system", "user"]
+    assert info["new_messages"] == info["messages"]
+    assert observation == info["messages"][-1]["content"]
+    start = info["messages"]
+    observation, *_, info = env.step("I say: <action>take key</action>")
+    assert info["messages"] == [
+        *start,
+        {"role": "assistant", "content": "I say: <action>take key</action>"},
+        {"role": "user", "content": "You take the key.\n\nPossible commands: open it, wait"},
+    ]
+    assert info["new_messages"] == info["messages"][-1:]
+    assert observation == info["messages"][-1]["content"]
+    assert info["observation"] == "You take the key."
+    assert len(start) == 2
+
+
+def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
+    env = stack(toy_library)
+    chat_format = env.chat_format
+    with_skill = env.reset(seed=0, options={"task_id": "toy/open/1"})[1]
+    without = env.reset(seed=0, options={"task_id": "toy/open/1", "skill": False})[1]
+    assert with_skill["messages"][0]["content"] == (
+        f"{chat_format.role}\n\nRead the room.\n\nTake the key, then open it.\n\n{chat_format.reply}"
+    )
+    assert without["messages"][0]["content"] == f"{chat_format.role}\n\n{chat_format.reply}"
+    assert with_skill["messages"][1:] == without["messages"][1:]
+
+
+def test_off_equals_a_stack_without_injection(toy_library):
+    off, bare = stack(toy_library, enabled=False), ChatPrompt(ActionFormat(ToyEnv()))
+    assert off.reset(seed=1)[1]["messages"] == bare.reset(seed=1)[1]["messages"]
+    for command in ("wait", "take key"):
+        assert off.step(command)[-1]["messages"] == bare.step(command)[-1]["messages"]
+
+
+def test_compact_has_no_boilerplate(toy_library):
+    env = stack(toy_library, ChatFormat.compact())
+    info = env.reset(seed=0, options={"skill": False})[1]
+    assert info["messages"] == [
+        {"role": "system", "content": "household agent"},
+        {"role": "user", "content": info["observation"]},
+    ]
+    assert env.step(format_reply("wait"))[0].startswith("You wait for")
+
+
+def test_a_window_shows_the_last_steps_only(toy_library):
+    env = stack(toy_library, ChatFormat.compact().with_form("window:2"))
+    opening = env.reset(seed=0, options={"task_id": "toy/open/1"})[1]
+    seen = [opening["observation"]]
+    for command in ("wait", "fly", "take key"):
+        observation, *_, info = env.step(format_reply(command))
+        seen.append(info["observation"])
+    assert info["messages"] == [opening["messages"][0], {"role": "user", "content": observation}]
+    assert info["new_messages"] == info["messages"]
+    assert observation == (
+        f"{seen[0]}\n\nSteps taken so far: 3. The last 2 of them:\n"
+        f"2. You saw: {seen[1]}\nYour command: fly\n3. You saw: {seen[2]}\nYour command: take key\n\n"
+        f"What you see now: {seen[3]}"
+    )
+
+
+def test_the_first_observation_is_not_shown_twice(toy_library):
+    env = stack(toy_library, {"form": "window", "window": 5})
+    first = env.reset(seed=0)[1]["observation"]
+    assert env.step("wait")[0].count(first) == 1
+
+
+def test_a_new_episode_starts_a_new_chat(toy_library):
+    env = stack(toy_library)
+    fresh = env.reset(seed=4)[1]["messages"]
+    env.step("wait")
+    assert env.reset(seed=4)[1]["messages"] == fresh
+
+
+def test_braces_in_observations_are_only_text(toy_library):
+    env = stack(toy_library, "compact")
+    env.reset(seed=0)
+    assert env.step("{step} {} {0}")[-1]["messages"][-2]["content"] == "{step} {} {0}"
+
+
+def test_spaces_do_not_depend_on_the_switch(toy_library):
+    assert stack(toy_library).observation_space == stack(toy_library, enabled=False).observation_space
+
+
+@pytest.mark.parametrize("form", ["conversation", "window:3"])
+def test_gymnasium_accepts_it(toy_library, form):
+    check_env(stack(toy_library, ChatFormat.default().with_form(form)), skip_render_check=True)
+
+
+def test_injection_into_observations_would_show_skills_twice(toy_library):
+    with pytest.raises(ConfigError, match="where='info'"):
+        ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library)))
+
+
+def test_arguments_are_recorded_as_json(toy_library):
+    saved = stack(toy_library, ChatFormat(role="robot"))._saved_kwargs
+    assert ChatFormat.from_dict(json.loads(json.dumps(saved))["chat_format"]) == ChatFormat(role="robot")
+    with pytest.raises(UnknownNameError, match="Did you mean 'compact'"):
+        stack(toy_library, "compakt")

@@ -1,0 +1,115 @@
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+from toy_env import TYPES, ToyEnv, write_skills
+
+from skill_library import SkillFileError, load_library
+from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.wrappers import SkillInjection
+
+ACTIONS = ["wait", "nonsense", "take key", "open it"]
+
+
+def play(env, options=None, seed=3):
+    observation, info = env.reset(seed=seed, options=options)
+    steps = [(observation, info)]
+    for action in ACTIONS:
+        observation, reward, terminated, truncated, info = env.step(action)
+        steps.append((observation, reward, terminated, truncated, info))
+    return steps
+
+
+def test_the_skill_stands_in_front_of_every_observation(toy, toy_library):
+    bare = play(ToyEnv(), {"task_id": "toy/open/0"})
+    shown = play(SkillInjection(toy, toy_library), {"task_id": "toy/open/0"})
+    text = load_library(toy_library).for_task("open").text
+    assert [step[0] for step in shown] == [f"{text}\n\n{step[0]}" for step in bare]
+    for _, *_, info in shown:
+        assert info["condition"] == 1
+        assert info["skill"] == "general+open"
+        assert info["skill_text"] == text
+        assert info["skill_sha256"] == load_library(toy_library).for_task("open").sha256
+
+
+@pytest.mark.parametrize("where", ["observation", "info"])
+def test_off_is_byte_identical_to_the_bare_environment(toy, toy_library, where):
+    bare, off = play(ToyEnv()), play(SkillInjection(toy, toy_library, enabled=False, where=where))
+    added = {"condition": 0, "skill": "", "skill_sha256": "", "skill_text": ""}
+    for left, right in zip(bare, off, strict=True):
+        assert (*left[:-1], {**left[-1], **added}) == right
+
+
+def test_in_info_the_observation_is_left_alone(toy, toy_library):
+    shown = play(SkillInjection(toy, toy_library, where="info"))
+    assert [step[0] for step in shown] == [step[0] for step in play(ToyEnv())]
+    assert all("Take the key" in step[-1]["skill_text"] for step in shown)
+
+
+def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library):
+    env = SkillInjection(toy, toy_library, enabled=True)
+    options = {"skill": False}
+    assert env.reset(seed=0, options=options)[1]["condition"] == 0
+    assert options == {"skill": False}
+    assert env.reset(seed=0)[1]["condition"] == 1
+    env.enabled = False
+    assert env.enabled is False
+    assert env.reset(seed=0)[1]["condition"] == 0
+    assert env.reset(seed=0, options={"skill": True})[1]["condition"] == 1
+
+
+def test_setting_enabled_counts_from_the_next_reset(toy, toy_library):
+    env = SkillInjection(toy, toy_library)
+    env.reset(seed=0)
+    env.enabled = False
+    assert env.step("wait")[-1]["condition"] == 1
+
+
+@pytest.mark.parametrize("value", ["yes", None, 2, 0.5])
+def test_the_switch_takes_only_truth_values(toy, toy_library, value):
+    env = SkillInjection(toy, toy_library)
+    with pytest.raises(ConfigError, match="True or False"):
+        env.enabled = value
+    with pytest.raises(ConfigError, match="True or False"):
+        env.reset(options={"skill": value})
+
+
+def test_the_space_is_the_same_on_and_off_and_holds_the_longest_skill(toy_library):
+    on, off = SkillInjection(ToyEnv(), toy_library), SkillInjection(ToyEnv(), toy_library, enabled=False)
+    assert on.observation_space == off.observation_space
+    assert on.observation_space.max_length == 400 + load_library(toy_library).longest + 2
+    for kind in TYPES:
+        assert on.reset(options={"task_id": f"toy/{kind}/0"})[0] in on.observation_space
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("where", ["observation", "info"])
+def test_gymnasium_accepts_it(toy_library, enabled, where):
+    check_env(SkillInjection(ToyEnv(), toy_library, enabled=enabled, where=where), skip_render_check=True)
+
+
+def test_a_type_without_a_skill_is_an_error_at_reset_only_when_on(toy, tmp_path):
+    env = SkillInjection(toy, write_skills(tmp_path, types=("open",)))
+    with pytest.raises(SkillFileError, match="no skill for task type 'fetch'"):
+        env.reset(options={"task_id": "toy/fetch/0"})
+    assert env.reset(options={"task_id": "toy/fetch/0", "skill": False})[1]["condition"] == 0
+
+
+def test_misuse_is_named(toy, toy_library):
+    with pytest.raises(ConfigError, match="already has a SkillInjection"):
+        SkillInjection(SkillInjection(toy, toy_library), toy_library)
+    with pytest.raises(UnknownNameError, match="place for skills"):
+        SkillInjection(toy, toy_library, where="prompt")
+    with pytest.raises(ConfigError, match="text environment"):
+        SkillInjection(gymnasium.make("CartPole-v1"), toy_library)
+    with pytest.raises(SkillFileError, match="No skill library"):
+        SkillInjection(toy, "nowhere")
+
+
+def test_it_is_rebuilt_from_its_json(toy_library):
+    gymnasium.register(id="SkillcTest/Toy-v0", entry_point="toy_env:ToyEnv", max_episode_steps=5)
+    env = SkillInjection(gymnasium.make("SkillcTest/Toy-v0"), toy_library, enabled=False, where="info")
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert isinstance(again, SkillInjection)
+    assert (again.enabled, again.where) == (False, "info")
+    assert play(again) == play(env)
+    del gymnasium.registry["SkillcTest/Toy-v0"]
