@@ -15,6 +15,7 @@ __all__ = [
     "MissingExtraError",
     "SkillCError",
     "SkillFileError",
+    "TranscriptError",
     "UnknownNameError",
     "missing_extra",
     "unknown_name",
@@ -43,6 +44,10 @@ class ConfigError(SkillCError, ValueError):
 
 class CheckpointError(SkillCError, ValueError):
     """A checkpoint that does not belong to this run, or is incomplete."""
+
+
+class TranscriptError(SkillCError, ValueError):
+    """A file of recorded episodes that cannot be read back."""
 
 
 class MissingExtraError(SkillCError, ImportError):

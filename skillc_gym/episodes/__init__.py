@@ -1,0 +1,18 @@
+"""Recorded episodes: what was shown, said and done, as JSON lines, terminal text and HTML."""
+
+from skillc_gym.episodes.ansi import to_ansi
+from skillc_gym.episodes.html import STYLE, to_fragment, to_html
+from skillc_gym.episodes.jsonl import read_jsonl, write_jsonl
+from skillc_gym.episodes.record import Episode, EpisodeRecorder, Turn
+
+__all__ = [
+    "STYLE",
+    "Episode",
+    "EpisodeRecorder",
+    "Turn",
+    "read_jsonl",
+    "to_ansi",
+    "to_fragment",
+    "to_html",
+    "write_jsonl",
+]

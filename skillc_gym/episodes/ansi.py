@@ -1,0 +1,44 @@
+"""An episode as coloured text for a terminal."""
+
+from __future__ import annotations
+
+import re
+
+from skillc_gym.episodes.record import Episode, Turn
+
+__all__ = ["to_ansi"]
+
+_BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = 1, 2, 31, 32, 33, 36
+# A model's text may hold escape sequences; they must not reach the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def to_ansi(episode: Episode, *, colour: bool = True) -> str:
+    """Renders an episode.
+
+    Args:
+        episode: What to render.
+        colour: Whether to use ANSI colours.
+
+    Returns:
+        Text that ends with a line end.
+    """
+
+    def paint(text: str, code: int) -> str:
+        text = _CONTROL.sub("�", text)
+        return f"\x1b[{code}m{text}\x1b[0m" if colour else text
+
+    arm = f"with skill {episode.skill}" if episode.condition else "without skill"
+    lines = [paint(f"{episode.task_id}  ({arm}, seed {episode.seed})", _BOLD)]
+    for number, turn in enumerate(episode.turns, start=1):
+        lines += [paint(turn.observation, _DIM), f"{number:>3} {paint('> ' + turn.action, _CYAN)}{_flags(turn, paint)}"]
+    lines.append(paint(episode.final_observation, _DIM))
+    outcome = paint("won", _GREEN) if episode.won else paint("not won", _RED)
+    lines.append(f"{outcome} after {len(episode)} steps, return {episode.episode_return:g}")
+    return "\n".join(lines) + "\n"
+
+
+def _flags(turn: Turn, paint: object) -> str:
+    assert callable(paint)
+    flags = ["malformed"] * (not turn.format_valid) + ["not possible"] * (not turn.action_valid)
+    return "".join("  " + paint(f"[{flag}]", _YELLOW) for flag in flags)

@@ -1,0 +1,175 @@
+"""Episode and Turn: the record of one episode, and the recorder that fills it in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from skillc_gym.errors import TranscriptError
+
+__all__ = ["Episode", "EpisodeRecorder", "Turn"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One exchange.
+
+    Attributes:
+        observation: What the environment had said when the agent replied, without the wording of a prompt.
+        reply: The agent's reply, verbatim.
+        action: The command that was executed.
+        format_valid: Whether the reply had the asked form.
+        action_valid: Whether the command was possible.
+        reward: What it earned.
+    """
+
+    observation: str
+    reply: str
+    action: str
+    format_valid: bool
+    action_valid: bool
+    reward: float
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode with everything needed to trace a number back to it.
+
+    Attributes:
+        task_id: The task.
+        task_type: Its type.
+        goal: Its sentence.
+        condition: 1 with the skill, 0 without.
+        skill: Name of the skill shown, "" without.
+        skill_sha256: Hash of the text shown, "" without.
+        skill_text: The text itself, "" without.
+        seed: The episode's seed.
+        group_id: The group it was played in; members of a group share task and seed.
+        turns: The exchanges in order.
+        won: 1.0 if the task was fulfilled, else 0.0.
+        task_score: The environment's own score in [0, 1].
+        terminated: The environment ended it.
+        truncated: A limit ended it.
+        messages: The prompt of the first turn as chat messages, the injected skill text included.
+        final_observation: What the environment said last.
+    """
+
+    task_id: str
+    task_type: str
+    goal: str
+    condition: int
+    skill: str
+    skill_sha256: str
+    skill_text: str
+    seed: int
+    group_id: int
+    turns: tuple[Turn, ...]
+    won: float
+    task_score: float
+    terminated: bool
+    truncated: bool
+    messages: list[dict[str, str]] = field(default_factory=list)
+    final_observation: str = ""
+
+    @property
+    def episode_return(self) -> float:
+        """Sum of the rewards."""
+        return float(sum(turn.reward for turn in self.turns))
+
+    def __len__(self) -> int:
+        """Number of turns."""
+        return len(self.turns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able values; :meth:`from_dict` gives an equal episode."""
+        return {**asdict(self), "turns": [asdict(turn) for turn in self.turns]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Episode:
+        """Rebuilds an episode.
+
+        Raises:
+            TranscriptError: A field is missing or unknown.
+        """
+        _check_fields(cls, values, optional={"messages", "final_observation"})
+        turns = []
+        for turn in values["turns"]:
+            _check_fields(Turn, turn)
+            turns.append(Turn(**turn))
+        return cls(**{**values, "turns": tuple(turns)})
+
+
+class EpisodeRecorder:
+    """Collects an episode while it is played, from what reset and step give.
+
+    Works over any stack of the suite's wrappers: with a ``ChatPrompt`` the first prompt is kept, with an
+    ``ActionFormat`` replies and executed commands are told apart.
+
+    Args:
+        observation: The first observation.
+        info: The info of the reset.
+        seed: The episode's seed.
+        group_id: The group's number.
+    """
+
+    def __init__(self, observation: str, info: Mapping[str, Any], *, seed: int = 0, group_id: int = 0) -> None:
+        self._first = info
+        self._last = info
+        self._seed, self._group_id = int(seed), int(group_id)
+        self._observation: str = info.get("observation", observation)
+        self._turns: list[Turn] = []
+        self._ends = (False, False)
+
+    def add(self, reply: str, outcome: tuple[str, Any, bool, bool, Mapping[str, Any]]) -> None:
+        """Adds one exchange.
+
+        Args:
+            reply: The agent's reply.
+            outcome: What ``env.step(reply)`` returned.
+        """
+        observation, reward, terminated, truncated, info = outcome
+        self._turns.append(
+            Turn(
+                observation=self._observation,
+                reply=reply,
+                action=info.get("executed_action", reply),
+                format_valid=bool(info.get("format_valid", True)),
+                action_valid=bool(info.get("action_valid", True)),
+                reward=float(reward),
+            )
+        )
+        self._observation = info.get("observation", observation)
+        self._ends = (bool(terminated), bool(truncated))
+        self._last = info
+
+    def episode(self) -> Episode:
+        """The episode as played so far."""
+        return Episode(
+            task_id=self._first.get("task_id", ""),
+            task_type=self._first.get("task_type", ""),
+            goal=self._first.get("goal", ""),
+            condition=int(self._first.get("condition", 0)),
+            skill=self._first.get("skill", ""),
+            skill_sha256=self._first.get("skill_sha256", ""),
+            skill_text=self._first.get("skill_text", ""),
+            seed=self._seed,
+            group_id=self._group_id,
+            turns=tuple(self._turns),
+            won=float(self._last.get("won", 0.0)),
+            task_score=float(self._last.get("task_score", 0.0)),
+            terminated=self._ends[0],
+            truncated=self._ends[1],
+            messages=[dict(message) for message in self._first.get("messages", ())],
+            final_observation=self._observation,
+        )
+
+
+def _check_fields(kind: type[Any], values: Any, optional: frozenset[str] | set[str] = frozenset()) -> None:
+    if not isinstance(values, Mapping):
+        raise TranscriptError(f"Expected an object with the fields of {kind.__name__}, got {values!r}")
+    known = {entry.name for entry in fields(kind)}
+    missing, unknown = sorted(known - set(values) - optional), sorted(set(values) - known)
+    if missing or unknown:
+        parts = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
+        raise TranscriptError(f"A recorded {kind.__name__} {' and '.join(parts)}; was it written by another version?")

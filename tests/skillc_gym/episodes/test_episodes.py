@@ -1,0 +1,199 @@
+import dataclasses
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_env import ToyEnv
+
+from skillc_gym.episodes import Episode, EpisodeRecorder, Turn, read_jsonl, to_ansi, to_fragment, to_html, write_jsonl
+from skillc_gym.errors import MissingDataError, TranscriptError
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+
+number = st.floats(allow_nan=False, allow_infinity=False)
+anything = st.text(st.characters())  # lone surrogates included
+turns = st.builds(Turn, anything, anything, anything, st.booleans(), st.booleans(), number)
+episodes = st.builds(
+    Episode,
+    task_id=anything,
+    task_type=anything,
+    goal=anything,
+    condition=st.integers(0, 1),
+    skill=anything,
+    skill_sha256=anything,
+    skill_text=anything,
+    seed=st.integers(0, 2**31),
+    group_id=st.integers(0, 100),
+    turns=st.lists(turns, max_size=3).map(tuple),
+    won=st.sampled_from([0.0, 1.0]),
+    task_score=st.floats(0, 1),
+    terminated=st.booleans(),
+    truncated=st.booleans(),
+    messages=st.lists(st.fixed_dictionaries({"role": anything, "content": anything}), max_size=2),
+    final_observation=anything,
+)
+
+
+def record(env, replies, seed=5, options=None):
+    observation, info = env.reset(seed=seed, options=options)
+    recorder = EpisodeRecorder(observation, info, seed=seed, group_id=3)
+    for reply in replies:
+        recorder.add(reply, env.step(reply))
+    return recorder.episode()
+
+
+@pytest.fixture
+def played(toy_library):
+    env = ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library, where="info")))
+    replies = [format_reply("wait", "<b>hm</b> & so"), "fly", format_reply("take key"), format_reply("open it")]
+    return record(env, replies, options={"task_id": "toy/open/2"})
+
+
+def test_the_recorder_keeps_what_happened(played):
+    assert (played.task_id, played.task_type, played.seed, played.group_id) == ("toy/open/2", "open", 5, 3)
+    assert (played.condition, played.skill, played.won, played.terminated) == (1, "general+open", 1.0, True)
+    assert [turn.action for turn in played.turns] == ["wait", "fly", "take key", "open it"]
+    assert [turn.format_valid for turn in played.turns] == [True, False, True, True]
+    assert [turn.action_valid for turn in played.turns] == [True, False, True, True]
+    assert played.episode_return == 1.0
+    assert len(played) == 4
+    assert played.turns[0].observation.startswith("Room")
+    assert "Possible commands" not in played.turns[0].observation
+    assert played.turns[2].observation == "Nothing happens."
+    assert played.final_observation == "You won."
+    assert played.skill_text in played.messages[0]["content"]
+
+
+def test_it_also_records_a_bare_environment():
+    episode = record(ToyEnv(), ["take key"])
+    assert episode.turns[0].action == episode.turns[0].reply == "take key"
+    assert (episode.condition, episode.skill, episode.messages) == (0, "", [])
+
+
+@given(st.lists(episodes, max_size=3))
+def test_round_trip_through_a_file(tmp_path_factory, recorded):
+    path = tmp_path_factory.mktemp("t") / "sub" / "episodes.jsonl"
+    assert read_jsonl(write_jsonl(path, recorded)) == recorded
+    assert len(path.read_bytes().splitlines()) == len(recorded)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, played):
+    path = write_jsonl(tmp_path / "e.jsonl", [played])
+
+    def broken():
+        yield played
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_jsonl(path, broken())
+    assert read_jsonl(path) == [played]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{", "line 2: not an episode"),
+        ("[]", "fields of Episode"),
+        ("{}", "lacks condition"),
+        ('{"turns": 3}', "lacks"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, played, line, complaint):
+    path = write_jsonl(tmp_path / "e.jsonl", [played])
+    with path.open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(TranscriptError, match=complaint):
+        read_jsonl(path)
+
+
+def test_unknown_fields_and_missing_files_are_named(tmp_path, played):
+    with pytest.raises(TranscriptError, match="unknown colour"):
+        Episode.from_dict({**played.to_dict(), "colour": "red"})
+    with pytest.raises(TranscriptError, match="recorded Turn lacks"):
+        Episode.from_dict({**played.to_dict(), "turns": [{"reply": "x"}]})
+    with pytest.raises(MissingDataError, match=r"e\.jsonl"):
+        read_jsonl(tmp_path / "e.jsonl")
+
+
+def test_older_files_without_the_optional_fields_are_read(played):
+    values = played.to_dict()
+    del values["messages"], values["final_observation"]
+    assert Episode.from_dict(json.loads(json.dumps(values))).turns == played.turns
+
+
+class _Texts(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def parse(page):
+    parser = _Texts()
+    parser.feed(page)
+    return parser
+
+
+HOSTILE = '<script>alert("x")</script><img src=x onerror="y">&amp;\'</pre></style>{0}'
+
+
+def test_every_recorded_text_is_escaped(played):
+    fields = {
+        field.name: HOSTILE for field in dataclasses.fields(Episode) if isinstance(getattr(played, field.name), str)
+    }
+    turn = Turn(HOSTILE, HOSTILE, HOSTILE + "a", False, False, 1.0)
+    thought = Turn("o", format_reply("a", HOSTILE), "a", True, True, 0.0)
+    messages = [{"role": HOSTILE, "content": HOSTILE}]
+    episode = dataclasses.replace(played, **fields, turns=(turn, thought), messages=messages)
+    page = to_html([episode, episode], title=HOSTILE)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert page.count("</style>") == 1
+    assert parse(page).tags.count("article") == 2
+    assert sum(text.count("alert(") for text in parse(page).texts) > 10
+
+
+def test_a_pair_stands_side_by_side_under_its_goal(played, toy_library):
+    env = ActionFormat(SkillInjection(ToyEnv(), toy_library, enabled=False))
+    other = record(env, ["wait"], options={"task_id": "toy/open/2"})
+    page = to_html([played, other], title="Pair")
+    assert page.count('class="tr-row"') == 1
+    assert page.count('class="tr-goal"') == 1
+    texts = parse(page).texts
+    assert [text for text in texts if text in ("with skill", "without skill")] == ["with skill", "without skill"]
+    assert [text for text in texts if text in ("won", "not won")] == ["won", "not won"]
+    assert "not possible" in texts
+    assert "<b>hm</b> & so" in texts
+    assert to_html([[played], [other]]).count('class="tr-row"') == 2
+    assert to_fragment([played]).startswith("<section>")
+
+
+def test_a_page_needs_no_other_file(played):
+    assert not re.search(r"https?://|<link|<script|src=", to_html([played]))
+    assert to_html([]).endswith("</html>\n")
+
+
+def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
+    plain = to_ansi(played, colour=False)
+    assert "  2 > fly  [malformed]  [not possible]" in plain
+    assert plain.endswith("won after 4 steps, return 1\n")
+    assert "\x1b" not in plain
+    wild = dataclasses.replace(played, final_observation="\x1b[2J\x9b31m gone", won=0.0)
+    assert "\x1b" not in to_ansi(wild, colour=False)
+    assert "not won" in to_ansi(wild)
+    assert "\x1b[2J" not in to_ansi(wild)
+
+
+@given(st.lists(episodes, max_size=2))
+def test_any_episode_can_be_shown_and_saved(recorded):
+    assert to_html(recorded).encode("utf-8")
+    assert all(to_ansi(episode) for episode in recorded)
