@@ -65,13 +65,13 @@ class Snapshot(NamedTuple):
 class ALFWorldEnv(gymnasium.Env[str, str]):
     """Household tasks in text, with upstream's answers byte for byte.
 
-    The observation is the game's feedback; the action is a command such as ``take mug 1 from desk 2``. A command that is
-    not admissible answers ``Nothing happens.``, costs a step and is never an error. The reward is 1.0 on winning, else
-    0.0; winning terminates.
+    The observation is the game's feedback; the action is a command such as ``take mug 1 from desk 2``. A command that
+    is not admissible answers ``Nothing happens.``, costs a step and is never an error. The reward is 1.0 on winning,
+    else 0.0; winning terminates.
 
     ``info`` always has: task_id, task_type (full name), goal (the task without "Your task is to:"),
-    admissible_commands (sorted), won (0.0 or 1.0), task_score (the same), action_valid (was the command admissible; True
-    at reset).
+    admissible_commands (sorted), won (0.0 or 1.0), task_score (the same), action_valid (was the command admissible;
+    True at reset).
 
     Args:
         split: "train", "valid_seen", "valid_unseen" or "valid_train".
@@ -91,7 +91,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         >>> observation, reward, won, cut, info = env.step(info["admissible_commands"][0])   # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -122,6 +122,10 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
     def task_ids(self) -> tuple[str, ...]:
         """The ids of all tasks of the split, sorted."""
         return self.games.task_ids
+
+    def task_type_of(self, task_id: str) -> str:
+        """The task type (full name) of one of the split's tasks."""
+        return self.games.task_type(task_id)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
         """Starts a task.
@@ -158,7 +162,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         won = engine.won
         return self._observation, float(won), won, False, self._info()
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Returns the last command and its answer, with render_mode="ansi"."""
         if self.render_mode is None:
             return None
