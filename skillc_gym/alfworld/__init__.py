@@ -1,0 +1,1 @@
+"""ALFWorld, natively: household tasks in text with upstream's answers."""

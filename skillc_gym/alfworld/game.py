@@ -13,10 +13,12 @@ from skillc_gym.alfworld.goals import Goal, Indexing, compile_goal
 from skillc_gym.alfworld.pddl import Problem, parse_problem
 from skillc_gym.alfworld.state import State
 from skillc_gym.alfworld.tasks import task_type_of
-from skillc_gym.alfworld.wording import ACTIONS, Wording, goal_of, read_wording
+from skillc_gym.alfworld.wording import Wording, goal_of, read_wording
 from skillc_gym.errors import InvalidGameError
 
 __all__ = ["Game"]
+
+Joined = tuple[tuple[int, ...], ...]
 
 _KNIVES = ("knifetype", "butterknifetype")
 _SINKS = ("sinktype", "sinkbasintype")
@@ -213,7 +215,7 @@ class _Tables:
         facts = self.problem.holding(predicate)
         return frozenset(index[name] for name, kind in facts if kind in kinds and name in index)
 
-    def _pairs(self, predicate: str, first: Mapping[str, int], second: Mapping[str, int]) -> tuple[tuple[int, ...], ...]:
+    def _pairs(self, predicate: str, first: Mapping[str, int], second: Mapping[str, int]) -> Joined:
         """Per thing of the first kind, the things of the second kind that a fact joins it to, ascending."""
         joined: list[list[int]] = [[] for _ in first]
         for names in self.problem.holding(predicate):
@@ -307,7 +309,7 @@ def _readable(name: str) -> str:
     return name
 
 
-def _inverted(pairs: tuple[tuple[int, ...], ...], size: int) -> tuple[tuple[int, ...], ...]:
+def _inverted(pairs: Joined, size: int) -> Joined:
     joined: list[list[int]] = [[] for _ in range(size)]
     for index, others in enumerate(pairs):
         for other in others:

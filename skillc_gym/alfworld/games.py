@@ -109,7 +109,7 @@ class FileGames(GameSet):
         return decode(content, where)
 
     @functools.cached_property
-    def manifest_sha256(self) -> str:  # type: ignore[override]
+    def manifest_sha256(self) -> str:
         """A hash of every task id and of the content of its file."""
         lines = (f"{task_id} {self._source.digest(task_id)}\n" for task_id in self._task_ids)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -146,7 +146,9 @@ def open_games(
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
     games = _file_games(_data_path(data), split, types)
     if not games.task_ids:
-        raise MissingDataError(f"The split {split!r} of {_data_path(data)} has no task of the types {', '.join(types)}.")
+        raise MissingDataError(
+            f"{_data_path(data)} has no task of the types {', '.join(types)} in the split {split!r}."
+        )
     return games
 
 

@@ -33,7 +33,14 @@ _CHANGED_BY = {
     "istoggled": ("toggleobject",),
     "ison": ("toggleobject",),
 }
-_FLAGS = {"isclean": "clean", "ishot": "hot", "iscool": "cool", "issliced": "sliced", "istoggled": "toggled", "ison": "lit"}
+_FLAGS = {
+    "isclean": "clean",
+    "ishot": "hot",
+    "iscool": "cool",
+    "issliced": "sliced",
+    "istoggled": "toggled",
+    "ison": "lit",
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class _Compiler:
         self._terms = 0
         self.depends_on: set[str] = set()
 
-    def test(self, condition: Expression, binding: Binding) -> Test | bool:
+    def test(self, condition: Expression, binding: Binding) -> Test | bool:  # noqa: PLR0911 - one per form
         self._terms += 1
         if self._terms > MAX_TERMS:
             raise InvalidGameError(f"The goal has more than {MAX_TERMS:,} ground conditions.")
@@ -135,7 +142,9 @@ class _Compiler:
 
     def _fits(self, binding: Binding, variables: Mapping[str, str]) -> bool:
         return all(
-            kind in ("object", self._problem.types[binding[name]]) for name, kind in variables.items() if name in binding
+            kind in ("object", self._problem.types[binding[name]])
+            for name, kind in variables.items()
+            if name in binding
         )
 
     def _assignments(self, variables: dict[str, str], binding: Binding) -> Iterator[Binding]:

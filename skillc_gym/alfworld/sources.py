@@ -1,7 +1,7 @@
 """Where game files lie: a folder in upstream's layout, or an archive of one, read without unpacking it.
 
-A source gives the bytes of each game file of one split by task id. An archive is read once, front to back; its games are
-kept compressed, with the domain and the grammar that they share kept once.
+A source gives the bytes of each game file of one split by task id. An archive is read once, front to back; its games
+are kept compressed, with the domain and the grammar that they share kept once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The six task types of ALFWorld, the splits, and the names of tasks.
 
-A task is one game file. Its id is ``<split>/<task folder>/<trial folder>``, exactly as upstream's folders are named, and
-the task folder starts with the task type: ``pick_and_place_simple-Mug-None-Desk-308``.
+A task is one game file. Its id is ``<split>/<task folder>/<trial folder>``, exactly as upstream's folders are named,
+and the task folder starts with the task type: ``pick_and_place_simple-Mug-None-Desk-308``.
 """
 
 from __future__ import annotations

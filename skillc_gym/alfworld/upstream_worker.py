@@ -1,8 +1,8 @@
 """The other end of `skillc_gym.alfworld.textworld`: a process that plays games with upstream's own engine.
 
-It is run as a script by its path, imports nothing of this package, reads one JSON object per line from its standard input
-and answers with one per line. Upstream prints, swaps ``sys.stdout`` and overwrites ``sys.argv``: the pipe for answers is
-therefore moved to a file descriptor of its own before upstream is imported.
+It is run as a script by its path, imports nothing of this package, reads one JSON object per line from its standard
+input and answers with one per line. Upstream prints, swaps ``sys.stdout`` and overwrites ``sys.argv``: the pipe for
+answers is therefore moved to a file descriptor of its own before upstream is imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sentences of a game: which there are, when each is said, and how lists are written.
 
-The conditions under which ALFWorld says a sentence are fixed and known; the words are read from the game's own grammar,
-so that files of either wording ("move O to R" and "You arrive at ...", or "put O in/on R") come out as upstream says them.
+The conditions under which ALFWorld says a sentence are fixed and known; the words are read from the game's own
+grammar, so that files of either wording ("move O to R", or "put O in/on R") come out as upstream says them.
 """
 
 from __future__ import annotations

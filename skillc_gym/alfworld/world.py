@@ -136,9 +136,7 @@ class World:
         for action in ("inventory", "look", "help"):
             self._offer(deeds, action, -1, -1)
         routes = [
-            command
-            for command, targets in game.routes.items()
-            if any(place != state.place for _, place in targets)
+            command for command, targets in game.routes.items() if any(place != state.place for _, place in targets)
         ]
         return View(tuple(sorted({*deeds, *routes})), deeds)
 
@@ -242,9 +240,7 @@ class World:
         return self.game.wording.says[action][0].format(**names)
 
     def _say_of(self, action: str, thing: int, receptacle: int) -> str:
-        return self.game.wording.says[action][0].format(
-            o=self.game.objects[thing], r=self.game.receptacles[receptacle]
-        )
+        return self.game.wording.says[action][0].format(o=self.game.objects[thing], r=self.game.receptacles[receptacle])
 
     # What is seen.
 
