@@ -158,7 +158,7 @@ def test_growing_conversations_cost_only_their_new_tokens(tiny_model: Any, monke
     forward = engine._forward
     monkeypatch.setattr(engine, "_forward", lambda r, i, ids, p: (widths.append(ids.shape), forward(r, i, ids, p))[1])
     talk = list(range(2, 30))
-    talk += engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids + [4, 5]
+    talk += [*engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids, 4, 5]
     engine.generate([Request(0, talk, 0, 3)], Sampling())
     # The last token drawn was never computed, so three are new: it and the two of the environment.
     assert widths == [(1, 28), (1, 1), (1, 1), (1, 3), (1, 1), (1, 1)]
@@ -179,7 +179,7 @@ def test_weights_that_change_need_a_reset() -> None:
     model = make_model(40)
     engine = TransformersEngine(model, [])
     talk = [5, 6, 7]
-    talk += engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids + [9]
+    talk += [*engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids, 9]
     with torch.no_grad():
         model.model.layers[0].self_attn.v_proj.weight.mul_(3)
     engine.reset()
