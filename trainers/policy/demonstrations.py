@@ -60,7 +60,9 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
     return ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat_format)
 
 
-def _play(env: gymnasium.Env[str, str], task_id: str, condition: int, careless: float, seed: int, steps: int) -> Demonstration:
+def _play(
+    env: gymnasium.Env[str, str], task_id: str, condition: int, careless: float, seed: int, steps: int
+) -> Demonstration:
     rng = np.random.default_rng(seed)
     _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": bool(condition)})
     explorer = Explorer(info["task_type"], info["goal"], seed=seed, skip_essential=bool(rng.random() < careless))

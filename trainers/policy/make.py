@@ -55,7 +55,9 @@ def success_rates(played: Sequence[Demonstration]) -> dict[str, dict[str, float]
     wins: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for demo in played:
         wins[demo.task_type]["with" if demo.condition else "without"].append(demo.won)
-    return {kind: {arm: sum(won) / len(won) for arm, won in sorted(arms.items())} for kind, arms in sorted(wins.items())}
+    return {
+        kind: {arm: sum(won) / len(won) for arm, won in sorted(arms.items())} for kind, arms in sorted(wins.items())
+    }
 
 
 def sha256_of_file(path: Path) -> str:
