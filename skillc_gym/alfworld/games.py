@@ -17,7 +17,7 @@ from skillc_gym.alfworld.sources import FETCH, Source, decode, open_source
 from skillc_gym.alfworld.tasks import SPLITS, resolve_task_types, task_type_of
 from skillc_gym.errors import ConfigError, InvalidGameError, MissingDataError, unknown_name
 
-__all__ = ["FileGames", "Game", "GameSet", "open_games"]
+__all__ = ["GENERATED", "FileGames", "Game", "GameSet", "data_path", "open_games"]
 
 DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
@@ -144,15 +144,18 @@ def open_games(
         return _generated_games(split, types, json.dumps(dict(generator or {}), sort_keys=True))
     if generator is not None:
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
-    games = _file_games(_data_path(data), split, types)
+    games = _file_games(data_path(data), split, types)
     if not games.task_ids:
-        raise MissingDataError(
-            f"{_data_path(data)} has no task of the types {', '.join(types)} in the split {split!r}."
-        )
+        raise MissingDataError(f"{data_path(data)} has no task of the types {', '.join(types)} in the split {split!r}.")
     return games
 
 
-def _data_path(data: str | os.PathLike[str] | None) -> str:
+def data_path(data: str | os.PathLike[str] | None) -> str:
+    """Returns the folder or archive that ``data`` means; None stands for ALFWORLD_DATA or ~/.cache/alfworld.
+
+    Raises:
+        MissingDataError: If None is given and neither place exists.
+    """
     if data is not None:
         return str(Path(data).expanduser().absolute())
     named = os.environ.get(DATA_VARIABLE)

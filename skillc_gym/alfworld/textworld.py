@@ -55,6 +55,11 @@ class UpstreamProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id, None while there is none."""
+        return None if self._process is None else self._process.pid
+
     def load(self, raw: Mapping[str, Any]) -> None:
         """Loads a game from the content of its file.
 

@@ -37,6 +37,10 @@ class World:
 
     __slots__ = ("_view", "game", "state", "won")
 
+    state: State
+    won: bool
+    _view: View
+
     def __init__(self, game: Game) -> None:
         self.game = game
         self._enter(game.start)

@@ -1,0 +1,158 @@
+"""The ALFWorld part of the benchmark: steps, resets, loading and memory, beside upstream in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import multiprocessing
+import random
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from scripts.bench_table import Bench, Figure
+from skillc_gym import ALFWORLD_ID
+from skillc_gym.alfworld.env import ALFWorldEnv
+from skillc_gym.alfworld.games import GENERATED, GameSet, data_path, open_games
+from skillc_gym.alfworld.textworld import UpstreamProcess, UpstreamWorld
+from skillc_gym.errors import MissingDataError, MissingExtraError
+
+__all__ = ["measure"]
+
+EPISODE = 50
+ENVIRONMENTS, GAMES = 1024, 128
+UPSTREAM_GAMES, UPSTREAM_STEPS = 3, 15
+
+Choice = dict[str, Any]
+"""Which games: the keyword arguments data and split."""
+
+
+def measure(options: argparse.Namespace) -> Bench:
+    """Measures the native engine, and upstream where it is installed."""
+    choice: Choice = {"data": _data(options.data), "split": options.split}
+    opening = _seconds(lambda: open_games(**choice))
+    games = open_games(**choice)
+    loads = [1e3 * _seconds(lambda name=name: games.load(name)) for name in games.task_ids[:GAMES]]  # type: ignore[misc]
+    steps = 20_000 if options.quick else 200_000
+    rate, resets = _rates(ALFWorldEnv(**choice), steps)
+    made_rate, _ = _rates(gymnasium.make(ALFWORLD_ID, **choice), steps)
+    upstream = {} if options.no_upstream else _upstream(games)
+    figures = [
+        Figure("steps/s on one core, admissible commands included", rate, upstream.get("rate"), 20_000, True),
+        Figure("the same walks again through gymnasium.make, steps/s", made_rate),
+        Figure("reset of a loaded game, ms (median)", statistics.median(resets), upstream.get("reset"), 0.2),
+        Figure("first load of a game, ms (median)", statistics.median(loads), upstream.get("load"), 20),
+        Figure("first load of a game, ms (slowest)", max(loads), None, 20),
+        Figure(
+            f"{ENVIRONMENTS:,} environments over {GAMES} games, MB", _memory(choice, ENVIRONMENTS, GAMES), None, 400
+        ),
+        Figure("a process with one game, MB", _memory(choice, 1, 1), upstream.get("memory")),
+        Figure("opening the games, s", opening),
+    ]
+    kind = "generated" if choice["data"] == GENERATED else "real"
+    subject = f"{len(games.task_ids)} {kind} games of {options.split}; upstream on {UPSTREAM_GAMES} of them."
+    return Bench("ALFWorld: the native engine beside upstream", subject, figures, _versions())
+
+
+def _data(named: str | None) -> str | None:
+    """Falls back to generated games where there are no others."""
+    try:
+        data_path(named)
+    except MissingDataError:
+        return GENERATED
+    return named
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _rates(env: gymnasium.Env[str, str], steps: int) -> tuple[float, list[float]]:
+    """Plays random admissible commands; returns steps per second and each reset's milliseconds."""
+    rng = random.Random(0)
+    task_ids = env.unwrapped.task_ids  # type: ignore[attr-defined]
+    done, stepping = 0, 0.0
+    resets: list[float] = []
+    while done < steps:
+        task_id = task_ids[len(resets) % min(len(task_ids), 200)]
+        started = time.perf_counter()
+        _, info = env.reset(seed=0, options={"task_id": task_id})
+        ready = time.perf_counter()
+        for _ in range(EPISODE):
+            commands = info["admissible_commands"]
+            _, _, won, cut, info = env.step(commands[int(rng.random() * len(commands))])
+            done += 1
+            if won or cut:
+                break
+        stepping += time.perf_counter() - ready
+        resets.append(1e3 * (ready - started))
+    first_round = min(len(task_ids), 200, len(resets) // 2)
+    return done / stepping, resets[first_round:]
+
+
+def _upstream(games: GameSet) -> dict[str, float]:
+    """Measures upstream's engine on a few games; empty where it is not installed."""
+    try:
+        process = UpstreamProcess()
+    except MissingExtraError:
+        return {}
+    stride = max(1, len(games.task_ids) // UPSTREAM_GAMES)
+    loads, resets, steps = [], [], []
+    memory = 0.0
+    for task_id in games.task_ids[::stride][:UPSTREAM_GAMES]:
+        raw = games.raw(task_id)
+        started = time.perf_counter()
+        world = UpstreamWorld(process, raw)
+        loads.append(1e3 * (time.perf_counter() - started))
+        resets.append(1e3 * _seconds(world.reset))
+        memory = memory or resident_megabytes(str(process.pid))
+        for number in range(UPSTREAM_STEPS):
+            command = world.admissible[number * 7 % len(world.admissible)]
+            started = time.perf_counter()
+            world.step(command)
+            steps.append(time.perf_counter() - started)
+    process.close()
+    # The first load also starts the process, so the last one is the fairer figure.
+    return {"rate": 1 / statistics.mean(steps), "reset": statistics.median(resets), "load": loads[-1], "memory": memory}
+
+
+def _memory(choice: Choice, environments: int, games: int) -> float:
+    """Returns the resident megabytes of a fresh process in which so many environments have played a while."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_play_many, (choice, environments, games))
+
+
+def _play_many(choice: Choice, environments: int, games: int) -> float:
+    rng = random.Random(0)
+    envs = [ALFWorldEnv(**choice) for _ in range(environments)]
+    for index, env in enumerate(envs):
+        _, info = env.reset(options={"task_id": env.task_ids[index % min(games, len(env.task_ids))]})
+        for _ in range(EPISODE):
+            commands = info["admissible_commands"]
+            info = env.step(commands[int(rng.random() * len(commands))])[4]
+    return resident_megabytes("self")
+
+
+def resident_megabytes(process: str) -> float:
+    """Returns the resident memory of a process, from /proc; nan where there is none."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return float("nan")
+    return pages * 4096 / 1e6
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in ("gymnasium", "numpy", "textworld", "alfworld"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
