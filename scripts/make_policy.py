@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,7 +66,7 @@ def recipe_for(args: argparse.Namespace) -> PolicyRecipe:
 
 def show(phase: str, done: int, total: int, loss: float) -> None:
     """Rewrites one progress line."""
-    tail = "" if loss != loss else f"  loss {loss:.3f}"
+    tail = "" if math.isnan(loss) else f"  loss {loss:.3f}"
     end = "\n" if done == total else "\r" if sys.stderr.isatty() else ""
     if end or done % max(1, total // 20) == 0:
         print(f"{phase:>14} {done:5d}/{total}{tail}", end=end or "\n", file=sys.stderr, flush=True)

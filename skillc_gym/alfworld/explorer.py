@@ -73,8 +73,8 @@ class Explorer:
         task_type: Full or short name of the task type.
         goal: The task sentence.
         seed: Decides the order of search among equally likely places.
-        skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is skipped; with
-            look and pick the object is only picked up; with pick2 one object is brought instead of two.
+        skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is
+            skipped; with look and pick the object is only picked up; with pick2 one is brought instead of two.
 
     Attributes:
         thought: Why the last command was given, in two or three words ("find mug", "heat mug", "done").

@@ -79,7 +79,7 @@ def _collate(batch: Sequence[TokenisedDialogue], pad: int) -> tuple[torch.Tensor
 
 
 def _batch_loss(model: PreTrainedModel, batch: Sequence[TokenisedDialogue], pad: int) -> torch.Tensor:
-    import torch.nn.functional as functional
+    from torch.nn import functional
 
     ids, mask, labels = (tensor.to(model.device) for tensor in _collate(batch, pad))
     hidden = model.base_model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state[:, :-1]

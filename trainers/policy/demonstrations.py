@@ -1,8 +1,8 @@
 """Demonstrations for behaviour cloning: the explorer plays with and without skills, and is careless without them.
 
-The dependence on skills is put there on purpose and in the open: without a skill in the prompt the demonstrator leaves
-out the type's essential step (heating, cooling, ...) with a probability per type; with one it almost never does. A policy
-cloned from it therefore profits from skills, and has something to internalise.
+The dependence on skills is put there on purpose and in the open: without a skill in the prompt the demonstrator
+leaves out the type's essential step (heating, cooling, ...) with a probability per type; with one it almost never
+does. A policy cloned from it therefore profits from skills, and has something to internalise.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ CARELESS = {
 """Probability per task type of leaving out the essential step when no skill is in the prompt."""
 
 
+IDLE_STEPS = 2
+"""A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
+
+
 @dataclass(frozen=True)
 class DemonstrationConfig:
     """What is demonstrated, and how carelessly."""
@@ -55,29 +59,33 @@ class Demonstration:
     messages: list[dict[str, str]]
 
 
+@dataclass(frozen=True)
+class _Plan:
+    task_id: str
+    condition: int
+    careless: bool
+    seed: int
+
+
 def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
     env = gymnasium.make("skillc/ALFWorld-v0", **config.env_kwargs)
     return ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat_format)
 
 
-def _play(
-    env: gymnasium.Env[str, str], task_id: str, condition: int, careless: float, seed: int, steps: int
-) -> Demonstration:
-    rng = np.random.default_rng(seed)
-    _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": bool(condition)})
-    explorer = Explorer(info["task_type"], info["goal"], seed=seed, skip_essential=bool(rng.random() < careless))
-    messages = list(info["messages"])
-    observation = info["observation"]
-    for _ in range(steps):
-        command = explorer.act(observation, info["admissible_commands"])
+def _play(env: gymnasium.Env[str, str], plan: _Plan, max_steps: int) -> Demonstration:
+    _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
+    explorer = Explorer(info["task_type"], info["goal"], seed=plan.seed, skip_essential=plan.careless)
+    messages, idle = list(info["messages"]), 0
+    for _ in range(max_steps):
+        command = explorer.act(info["observation"], info["admissible_commands"])
         reply = f"<think> {explorer.thought} </think> <action> {command} </action>"
         _, _, terminated, truncated, info = env.step(reply)
         messages.append({"role": "assistant", "content": reply})
-        if terminated or truncated:
+        idle += explorer.thought == "done"
+        if terminated or truncated or idle == IDLE_STEPS:
             break
         messages.extend(info["new_messages"])
-        observation = info["observation"]
-    return Demonstration(task_id, info["task_type"], condition, bool(info["won"]), messages)
+    return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages)
 
 
 def demonstrations(
@@ -105,6 +113,7 @@ def demonstrations(
         task_type = types[index // 2 % len(types)]
         condition = index % 2
         task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
-        careless = config.careless_with if condition else config.careless_without[task_type]
-        yield _play(env, task_id, condition, careless, int(rng.integers(2**31)), config.max_steps)
+        rate = config.careless_with if condition else config.careless_without[task_type]
+        plan = _Plan(task_id, condition, careless=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
+        yield _play(env, plan, config.max_steps)
     env.close()

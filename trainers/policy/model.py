@@ -1,7 +1,7 @@
 """The shape of the tiny policy: Qwen3, with rotary positions set for short contexts.
 
-Qwen3 rather than Qwen2, because transformers replaces the tokenizer of any folder whose model type is ``qwen2`` by Qwen's
-own byte-level one, whatever the folder says; a Qwen3 folder keeps the tokenizer that lies in it.
+Qwen3 rather than Qwen2, because transformers replaces the tokenizer of any folder whose model type is ``qwen2`` by
+Qwen's own byte-level one, whatever the folder says; a Qwen3 folder keeps the tokenizer that lies in it.
 """
 
 from __future__ import annotations
