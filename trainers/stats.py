@@ -1,0 +1,172 @@
+"""Intervals for the numbers that are reported: rates, differences of rates on the same tasks, means over seeds.
+
+Rates get Wilson's score interval: it stays within [0, 1] and keeps its coverage at rates near 0 and 1, where trained
+and untrained policies live. Differences of two rates measured on the same tasks get Newcombe's square-and-add interval
+for paired proportions (Newcombe 1998, Statistics in Medicine 17, method 10): it is built from the two Wilson intervals
+and the correlation of the pairs, and unlike the bootstrap it does not collapse to a point where no pair disagrees.
+Where the outcome is no yes or no (scores), a bootstrap over tasks, fixed by its seed, takes its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, stdev
+
+import numpy as np
+
+from skillc_gym.errors import ConfigError
+
+__all__ = ["Interval", "MeanEstimate", "bootstrap_mean", "mean_over_seeds", "paired_difference", "t_quantile", "wilson"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+    def excludes(self, value: float) -> bool:
+        """Whether the value lies outside, touching not counted as outside."""
+        return not self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """A mean over independent repetitions.
+
+    Attributes:
+        mean: Their mean.
+        interval: Its confidence interval; None for a single repetition, which says nothing about the spread.
+        n: Number of repetitions.
+    """
+
+    mean: float
+    interval: Interval | None
+    n: int
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """Wilson's score interval of a rate.
+
+    Raises:
+        ConfigError: No trials, or more successes than trials.
+    """
+    if not 0 <= successes <= n or n == 0:
+        raise ConfigError(f"A rate needs 0 <= successes <= n and n > 0, got {successes} of {n}")
+    z2 = _z(level) ** 2
+    rate = successes / n
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    # At the ends the formula is exact on paper and off by rounding here.
+    return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
+
+
+def paired_difference(both: int, only_first: int, only_second: int, neither: int, level: float = 0.95) -> Interval:
+    """Interval of ``rate(first) - rate(second)`` where both were measured on the same tasks.
+
+    Args:
+        both: Tasks where both succeeded.
+        only_first: Tasks where only the first did.
+        only_second: Tasks where only the second did.
+        neither: Tasks where none did.
+        level: Confidence level.
+
+    Raises:
+        ConfigError: No tasks, or negative counts.
+    """
+    n = both + only_first + only_second + neither
+    if n == 0 or min(both, only_first, only_second, neither) < 0:
+        raise ConfigError(f"A paired difference needs counts of tasks, got {(both, only_first, only_second, neither)}")
+    first, second = both + only_first, both + only_second
+    a, b = wilson(first, n, level), wilson(second, n, level)
+    phi = _correlation(both, only_first, only_second, neither)
+    change = (first - second) / n
+    below = _add_squares(first / n - a.low, b.high - second / n, phi)
+    above = _add_squares(a.high - first / n, second / n - b.low, phi)
+    return Interval(max(-1.0, change - below), min(1.0, change + above))
+
+
+def bootstrap_mean(values: Sequence[float], *, seed: int, level: float = 0.95, resamples: int = 10_000) -> Interval:
+    """Percentile bootstrap of a mean over tasks.
+
+    Args:
+        values: One value per task (a score, or the difference of two scores of the same task).
+        seed: Decides the resamples.
+        level: Confidence level.
+        resamples: Number of resamples.
+
+    Raises:
+        ConfigError: No values.
+    """
+    if not len(values):
+        raise ConfigError("A bootstrap needs at least one value, got none")
+    array = np.asarray(values, dtype=np.float64)
+    rng = np.random.default_rng(seed)
+    means = np.asarray([array[rng.integers(array.size, size=array.size)].mean() for _ in range(resamples)])
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> MeanEstimate:
+    """Mean and Student's t interval over independent runs.
+
+    Raises:
+        ConfigError: No values.
+    """
+    if not values:
+        raise ConfigError("A mean over seeds needs at least one value, got none")
+    n, mean = len(values), fmean(values)
+    if n == 1:
+        return MeanEstimate(mean, None, 1)
+    half = t_quantile((1 + level) / 2, n - 1) * stdev(values) / math.sqrt(n)
+    return MeanEstimate(mean, Interval(mean - half, mean + half), n)
+
+
+def t_quantile(probability: float, df: int) -> float:
+    """Quantile of Student's t with a whole number of degrees of freedom, for probabilities from 0.5 up."""
+    if df < 1 or not 0.5 <= probability < 1:
+        raise ConfigError(f"t_quantile needs df >= 1 and 0.5 <= probability < 1, got {df} and {probability}")
+    low, high = 0.0, 1.0
+    while _t_within(high, df) < 2 * probability - 1:
+        high *= 2.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_within(middle, df) < 2 * probability - 1 else (low, middle)
+    return high
+
+
+def _t_within(t: float, df: int) -> float:
+    """P(|T| <= t): the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    theta = math.atan(t / math.sqrt(df))
+    sine, cosine = math.sin(theta), math.cos(theta)
+    term = cosine if df % 2 else 1.0
+    total = 0.0
+    for k in range(2 + df % 2, df + 1, 2):
+        total += term
+        term *= cosine**2 * (k - 1) / k
+    if df % 2:
+        return 2 / math.pi * (theta + sine * total)
+    return sine * total
+
+
+def _z(level: float) -> float:
+    if not 0 < level < 1:
+        raise ConfigError(f"A confidence level lies between 0 and 1, got {level}")
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _correlation(a: float, b: float, c: float, d: float) -> float:
+    margins = (a + b) * (c + d) * (a + c) * (b + d)
+    if margins == 0:
+        return 0.0
+    product = a * d - b * c
+    # Newcombe's correction: a positive correlation is believed only as far as half a pair per task allows.
+    product = max(product - (a + b + c + d) / 2, 0.0) if product > 0 else product
+    return product / math.sqrt(margins)
+
+
+def _add_squares(x: float, y: float, phi: float) -> float:
+    return math.sqrt(max(0.0, x * x - 2 * phi * x * y + y * y))
