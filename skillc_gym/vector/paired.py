@@ -1,0 +1,310 @@
+"""PairedVectorEnv: groups of episodes of one task, some with the skill and some without."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Text
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
+from numpy.typing import NDArray
+
+from skillc_gym.errors import ConfigError
+from skillc_gym.vector.columns import info_columns
+from skillc_gym.vector.requests import (
+    check_options,
+    group_mask,
+    group_seeds,
+    group_tasks,
+    member_actions,
+    n_plus_values,
+)
+from skillc_gym.wrappers.skill_injection import SkillInjection
+from skillc_gym.wrappers.stack import find_wrapper
+
+__all__ = ["PairedVectorEnv"]
+
+AnyEnv = gymnasium.Env[Any, Any]
+StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
+    """Plays ``num_groups`` groups of ``group_size`` episodes in one process.
+
+    The members of a group share task and seed; the first ``n_plus`` of them see the skill (condition 1), the others do
+    not (condition 0). Member ``i`` belongs to group ``i // group_size``. A member that has finished is **held** until
+    the next reset of its group: same observation, reward 0, both flags False after their one True, its action ignored.
+    ``active`` says who needs an action.
+
+    ``infos`` is Gymnasium's dict of arrays; besides the members' own keys it always has ``group_id``, ``condition``,
+    ``episode_seed`` and ``held``. :meth:`member_info` gives one member's dict. Members may be stepped alone, as soon
+    as each is ready: ``step({i: action})``.
+
+    Args:
+        env: An id, an environment made from one (its whole stack is rebuilt for every member), or a function that
+            makes one (called with ``env_kwargs``).
+        num_groups: Number of groups.
+        group_size: Members per group.
+        library: Skill library for a SkillInjection around every member; None for none, or if ``env`` brings its own.
+        where: Where the SkillInjection puts skills: ``"observation"`` or ``"info"``.
+        wrappers: Applied to every member outside the SkillInjection, in this order. Statistics of episodes belong here:
+            a wrapper around the vector would count held steps.
+        autoreset: Whether a group whose members have all finished starts a new task by itself at the next step. Off,
+            it is held until :meth:`reset`, which is what collecting groups to completion wants.
+        **env_kwargs: Arguments of the environment.
+
+    Raises:
+        ConfigError: Sizes below 1, or an environment that cannot be made again for every member.
+
+    Example:
+        >>> groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 4, library="alfworld", data="generated")
+        >>> observations, infos = groups.reset(seed=0, options={"n_plus": [2, 1]})
+        >>> infos["condition"]
+        array([1, 1, 0, 0, 1, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        env: str | AnyEnv | Callable[..., AnyEnv],
+        num_groups: int,
+        group_size: int,
+        library: str | os.PathLike[str] | None = None,
+        *,
+        where: str = "observation",
+        wrappers: Sequence[Callable[[Any], AnyEnv]] = (),
+        autoreset: bool = False,
+        **env_kwargs: Any,
+    ) -> None:
+        for name, size in (("num_groups", num_groups), ("group_size", group_size)):
+            if not isinstance(size, int) or size < 1:
+                raise ConfigError(f"{name} must be an integer of at least 1, got {size!r}")
+        make = _maker(env, env_kwargs)
+        self.num_groups, self.group_size = num_groups, group_size
+        self.num_envs = num_groups * group_size
+        self.envs: list[AnyEnv] = [_member(make(), library, where, wrappers) for _ in range(self.num_envs)]
+        self._autoreset = bool(autoreset)
+        self._describe()
+        self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
+        task_ids = getattr(self.envs[0].unwrapped, "task_ids", None)
+        self._known_tasks = None if task_ids is None else frozenset(task_ids)
+        self._text = isinstance(self.single_observation_space, Text)
+        self._group_ids = np.repeat(np.arange(num_groups), group_size)
+        self._n_plus = np.full(num_groups, group_size // 2 if self._switchable else 0)
+        self._seeds = np.zeros(num_groups, dtype=np.uint64)
+        self._observations: list[Any] = [None] * self.num_envs
+        self._infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        self._done = np.ones(self.num_envs, dtype=np.bool_)
+        self._held = self._done.copy()
+        self._lengths = np.zeros(self.num_envs, dtype=np.int64)
+        self._returns = np.zeros(self.num_envs)
+        self._started = False
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which members need an action: bool of shape (num_envs,)."""
+        return ~self._done
+
+    @property
+    def n_plus(self) -> NDArray[np.int64]:
+        """How many members of each group see the skill: int of shape (num_groups,)."""
+        return self._n_plus.copy()
+
+    @property
+    def conditions(self) -> NDArray[np.int64]:
+        """Condition of every member: int of shape (num_envs,), 1 with the skill."""
+        places = np.tile(np.arange(self.group_size), self.num_groups)
+        return (places < np.repeat(self._n_plus, self.group_size)).astype(np.int64)
+
+    @property
+    def observations(self) -> tuple[Any, ...]:
+        """The latest observation of every member."""
+        return tuple(self._observations)
+
+    @property
+    def episode_lengths(self) -> NDArray[np.int64]:
+        """Steps of every member in its episode, held ones not counted."""
+        return self._lengths.copy()
+
+    @property
+    def episode_returns(self) -> NDArray[np.float64]:
+        """Summed reward of every member in its episode."""
+        return self._returns.copy()
+
+    def members(self, group_id: int) -> range:
+        """The members of a group."""
+        return range(group_id * self.group_size, (group_id + 1) * self.group_size)
+
+    def member_info(self, member: int) -> dict[str, Any]:
+        """The latest info of one member, with its group's metadata."""
+        group = int(self._group_ids[member])
+        return {
+            **self._infos[member],
+            "group_id": group,
+            "condition": int(member % self.group_size < self._n_plus[group]),
+            "episode_seed": int(self._seeds[group]),
+            "held": bool(self._held[member]),
+        }
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts every group, or those that a mask names.
+
+        Args:
+            seed: An integer, from which every group's seed is drawn; or the seeds themselves, one per group (or per
+                member, equal within a group); or None to go on drawing.
+            options: ``task_ids``: one per group (None: the group's seed picks). ``n_plus``: one per group (default: as
+                before, at first half of the group). ``reset_mask``: bool per member; whole groups only. In the lists,
+                entries of groups that are not reset are ignored.
+
+        Returns:
+            observations, infos.
+
+        Raises:
+            UnknownNameError: An option or a task id that does not exist.
+            ConfigError: A list of another length, an ``n_plus`` out of range, a mask that splits a group.
+        """
+        options = dict(options or {})
+        check_options(options)
+        wanted = group_mask(options.get("reset_mask"), self.num_groups, self.group_size)
+        if not self._started and not wanted.all():
+            raise ConfigError("The first reset must be of all groups; leave reset_mask out")
+        tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, self._known_tasks)
+        n_plus = self._requested_n_plus(options.get("n_plus"), wanted)
+        seeds = self._draw_seeds(seed)
+        for group in np.flatnonzero(wanted).tolist():
+            self._start(group, seeds[group], tasks[group], n_plus[group])
+        self._started = True
+        self._held = self._done.copy()
+        return self._batch(), self._columns()
+
+    def step(self, actions: Sequence[Any] | Mapping[int, Any]) -> StepResult:
+        """Steps active members.
+
+        Args:
+            actions: One per member, in which those of held members are ignored and may be None; or
+                ``{member: action}``, which steps these and leaves the others where they are.
+
+        Returns:
+            observations, rewards (float64), terminations, truncations (bool), infos. Members that were not stepped have
+            their last observation and info, reward 0 and False flags.
+        """
+        if not self._started:
+            raise ResetNeeded("PairedVectorEnv.step before reset: call reset() first")
+        due = member_actions(actions, self.active)
+        restarted = self._restart_finished() if self._autoreset else frozenset()
+        return self.advance([entry for entry in due if entry[0] not in restarted])
+
+    def advance(self, due: Sequence[tuple[int, Any]]) -> StepResult:
+        """Steps the given active members, (member, action), without checks and without autoreset."""
+        self._held = self._done.copy()
+        rewards = np.zeros(self.num_envs)
+        terminations, truncations = np.zeros((2, self.num_envs), dtype=np.bool_)
+        for member, action in due:
+            outcome = self.envs[member].step(action)
+            self._observations[member], rewards[member], terminated, truncated, self._infos[member] = outcome
+            if terminated or truncated:
+                terminations[member], truncations[member], self._done[member] = terminated, truncated, True
+            self._lengths[member] += 1
+        self._returns += rewards
+        return self._batch(), rewards, terminations, truncations, self._columns()
+
+    def render(self) -> tuple[Any, ...]:
+        """What every member renders."""
+        return tuple(env.render() for env in self.envs)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes every member."""
+        for env in self.envs:
+            env.close()
+
+    def _describe(self) -> None:
+        first = self.envs[0]
+        mode = AutoresetMode.NEXT_STEP if self._autoreset else AutoresetMode.DISABLED
+        self.metadata = {**first.metadata, "autoreset_mode": mode}
+        self.render_mode = first.render_mode
+        self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def _requested_n_plus(self, values: Any, wanted: NDArray[np.bool_]) -> Sequence[Any]:
+        if values is None:
+            return self._n_plus.tolist()
+        return n_plus_values(values, self.num_groups, self.group_size, wanted, switchable=self._switchable)
+
+    def _draw_seeds(self, seed: Any) -> list[int]:
+        if seed is None or isinstance(seed, (int, np.integer)):
+            super().reset(seed=None if seed is None else int(seed))
+            drawn: list[int] = self.np_random.integers(2**31, size=self.num_groups).tolist()
+            return drawn
+        return group_seeds(seed, self.num_groups, self.group_size)
+
+    def _start(self, group: int, seed: int, task_id: str | None, n_plus: int) -> None:
+        self._n_plus[group], self._seeds[group] = n_plus, seed
+        for place, member in enumerate(self.members(group)):
+            options: dict[str, Any] = {} if task_id is None else {"task_id": task_id}
+            if self._switchable:
+                options["skill"] = place < n_plus
+            self._observations[member], self._infos[member] = self.envs[member].reset(
+                seed=seed, options=options or None
+            )
+        span = slice(group * self.group_size, (group + 1) * self.group_size)
+        self._done[span], self._lengths[span], self._returns[span] = False, 0, 0.0
+        played = {self._infos[member].get("task_id") for member in self.members(group)}
+        if len(played) > 1:
+            raise ConfigError(
+                f"Members of group {group} got different tasks from seed {seed}: {sorted(map(str, played))}"
+            )
+
+    def _restart_finished(self) -> frozenset[int]:
+        finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1))
+        for group in finished:
+            self._start(int(group), int(self.np_random.integers(2**31)), None, int(self._n_plus[group]))
+        return frozenset(member for group in finished for member in self.members(int(group)))
+
+    def _batch(self) -> Any:
+        if self._text:
+            return tuple(self._observations)
+        batch: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
+        return concatenate(self.single_observation_space, self._observations, batch)
+
+    def _columns(self) -> dict[str, Any]:
+        columns = info_columns(self._infos)
+        everyone = np.ones(self.num_envs, dtype=np.bool_)
+        own = {
+            "group_id": self._group_ids.copy(),
+            "condition": self.conditions,
+            "episode_seed": np.repeat(self._seeds, self.group_size),
+            "held": self._held.copy(),
+        }
+        return {**columns, **own, **{f"_{key}": everyone.copy() for key in own}}
+
+
+def _maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[str, Any]) -> Callable[[], AnyEnv]:
+    if isinstance(env, gymnasium.Env):
+        if env.spec is None:
+            raise ConfigError(
+                f"{env} was not made from an id, so its members cannot be; pass a function that makes one"
+            )
+        spec = env.spec
+        return lambda: gymnasium.make(spec, **env_kwargs)
+    if isinstance(env, str):
+        name = env
+        return lambda: gymnasium.make(name, **env_kwargs)
+    function = env
+    return lambda: function(**env_kwargs)
+
+
+def _member(
+    env: AnyEnv, library: str | os.PathLike[str] | None, where: str, wrappers: Sequence[Callable[[Any], AnyEnv]]
+) -> AnyEnv:
+    if library is not None:
+        env = SkillInjection(env, library=library, enabled=False, where=where)
+    for wrapper in wrappers:
+        env = wrapper(env)
+    return env

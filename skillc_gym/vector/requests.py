@@ -1,0 +1,151 @@
+"""Reading what a caller asks of a group environment: seeds, tasks, shares of the skill, masks, actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = [
+    "check_options",
+    "group_mask",
+    "group_seeds",
+    "group_tasks",
+    "group_values",
+    "member_actions",
+    "n_plus_values",
+]
+
+OPTIONS = ("task_ids", "n_plus", "reset_mask")
+_SEED_BOUND = 2**64
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuses options that a group environment does not know."""
+    for name in options:
+        if name not in OPTIONS:
+            raise unknown_name("reset option", name, OPTIONS, "Options are per group: lists of num_groups entries.")
+
+
+def group_mask(mask: Any, num_groups: int, group_size: int) -> NDArray[np.bool_]:
+    """Which groups to reset.
+
+    Args:
+        mask: bool of shape (num_groups * group_size,), or None for all.
+        num_groups: Number of groups.
+        group_size: Members per group.
+
+    Returns:
+        bool of shape (num_groups,).
+    """
+    if mask is None:
+        return np.ones(num_groups, dtype=np.bool_)
+    members = np.asarray(mask)
+    if members.dtype != np.bool_ or members.shape != (num_groups * group_size,):
+        raise ConfigError(
+            f"reset_mask is one bool per member, shape ({num_groups * group_size},); "
+            f"got dtype {members.dtype}, shape {members.shape}"
+        )
+    by_group = members.reshape(num_groups, group_size)
+    split = np.flatnonzero(by_group.any(axis=1) & ~by_group.all(axis=1))
+    if split.size:
+        raise ConfigError(
+            f"reset_mask splits group {split[0]}: its members share a task and start together, so reset all or none"
+        )
+    whole: NDArray[np.bool_] = by_group[:, 0].copy()
+    return whole
+
+
+def group_values(values: Any, name: str, num_groups: int) -> list[Any]:
+    """A list with one entry per group."""
+    if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+        raise ConfigError(f'options["{name}"] is a list with one entry per group ({num_groups}), got {values!r}')
+    if len(values) != num_groups:
+        raise ConfigError(f'options["{name}"] needs one entry per group: expected {num_groups}, got {len(values)}')
+    return list(values)
+
+
+def group_tasks(
+    values: Any, num_groups: int, wanted: NDArray[np.bool_], known: Iterable[str] | None
+) -> list[str | None]:
+    """The task of each group that is to be reset; None leaves the choice to the group's seed."""
+    tasks = [None] * num_groups if values is None else group_values(values, "task_ids", num_groups)
+    for task_id, reset in zip(tasks, wanted, strict=True):
+        if reset and task_id is not None and known is not None and task_id not in known:
+            raise unknown_name("task id", task_id, sorted(known), "See the environment's task_ids.")
+    return tasks
+
+
+def n_plus_values(
+    values: Any, num_groups: int, group_size: int, wanted: NDArray[np.bool_], *, switchable: bool
+) -> list[int | None]:
+    """How many members of each group see the skill, for the groups to be reset."""
+    counts = group_values(values, "n_plus", num_groups)
+    for group in np.flatnonzero(wanted):
+        count = counts[group]
+        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 0 <= count <= group_size:
+            raise ConfigError(f"n_plus of group {group} is an integer from 0 to group_size={group_size}, got {count!r}")
+        if count and not switchable:
+            raise ConfigError(
+                f"n_plus of group {group} is {count}, but the environment has no skills to switch; "
+                "pass library=..., or 0 for every group"
+            )
+    return counts
+
+
+def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:
+    """One seed per group, from a list per group or per member."""
+    seeds = list(seed)
+    if len(seeds) == num_groups * group_size and len(seeds) != num_groups:
+        pairs = [seeds[start : start + group_size] for start in range(0, len(seeds), group_size)]
+        for group, members in enumerate(pairs):
+            if len(set(members)) > 1:
+                raise ConfigError(f"Members of a group share their seed; group {group} got {members}")
+        seeds = [members[0] for members in pairs]
+    if len(seeds) != num_groups:
+        raise ConfigError(f"seed is an integer or one seed per group ({num_groups}), got a list of {len(seeds)}")
+    for value in seeds:
+        if not isinstance(value, (int, np.integer)) or not 0 <= value < _SEED_BOUND:
+            raise ConfigError(f"A seed is an integer from 0 to 2**64 - 1, got {value!r}")
+    return [int(value) for value in seeds]
+
+
+def member_actions(actions: Any, active: NDArray[np.bool_]) -> list[tuple[int, Any]]:
+    """The actions of active members as (member, action); those of held members are dropped.
+
+    Args:
+        actions: One per member (None for held ones), or ``{member: action}`` for those that are ready.
+        active: bool of shape (members,).
+    """
+    if isinstance(actions, Mapping):
+        return _ready_actions(actions, active)
+    if isinstance(actions, str) or not isinstance(actions, (Sequence, np.ndarray)):
+        raise ConfigError(f"Expected a list of {len(active)} actions or a dict {{member: action}}, got {actions!r:.80}")
+    if len(actions) != len(active):
+        raise ConfigError(
+            f"Expected one action per member ({len(active)}), got {len(actions)}; "
+            "pass None for held members, or a dict {member: action} to step only some"
+        )
+    due = [(i, action) for i, (action, acts) in enumerate(zip(actions, active.tolist(), strict=True)) if acts]
+    for i, action in due:
+        if action is None:
+            raise ConfigError(
+                f"Member {i} is active but its action is None; to step only some, pass {{member: action}}"
+            )
+    return due
+
+
+def _ready_actions(actions: Mapping[Any, Any], active: NDArray[np.bool_]) -> list[tuple[int, Any]]:
+    due = []
+    for i, action in actions.items():
+        if not isinstance(i, (int, np.integer)) or not 0 <= i < len(active):
+            raise ConfigError(f"There is no member {i!r}; members are numbered 0 to {len(active) - 1}")
+        if active[i]:
+            if action is None:
+                raise ConfigError(f"Member {i} is active but its action is None; leave it out if it is not ready")
+            due.append((int(i), action))
+    return sorted(due, key=lambda entry: entry[0])

@@ -1,0 +1,321 @@
+from collections import Counter
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+from toy_env import ToyEnv
+
+from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.vector import PairedVectorEnv, measure_overhead
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+
+TASKS = ["toy/open/1", "toy/paint/0"]
+
+
+def make(library, groups=2, size=3, **kwargs):
+    return PairedVectorEnv(ToyEnv, groups, size, library=library, **kwargs)
+
+
+@pytest.fixture
+def groups(toy_library):
+    return make(toy_library)
+
+
+def start(groups, n_plus=(2, 0), seed=0):
+    return groups.reset(seed=seed, options={"task_ids": TASKS, "n_plus": list(n_plus)})
+
+
+def test_a_group_shares_task_and_seed_and_splits_by_condition(groups):
+    observations, infos = start(groups)
+    assert infos["task_id"].tolist() == ["toy/open/1"] * 3 + ["toy/paint/0"] * 3
+    assert infos["condition"].tolist() == [1, 1, 0, 0, 0, 0]
+    assert infos["group_id"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert len(set(infos["episode_seed"][:3])) == len(set(infos["episode_seed"][3:])) == 1
+    assert infos["episode_seed"][0] != infos["episode_seed"][3]
+    assert observations[0] == observations[1] == infos["skill_text"][0] + "\n\n" + observations[2]
+    assert len(set(observations[3:])) == 1
+    assert observations in groups.observation_space
+    assert groups.active.all()
+    assert not infos["held"].any()
+
+
+def test_members_are_what_single_environments_are(toy_library):
+    groups = make(toy_library)
+    start(groups, seed=[11, 12])
+    single = SkillInjection(ToyEnv(), toy_library)
+    expected = [single.reset(seed=11, options={"task_id": TASKS[0]})]
+    expected += [single.step(action) for action in ("wait", "fly", "take key", "open it")]
+    assert groups.observations[0] == expected[0][0]
+    for action, (observation, reward, terminated, truncated, info) in zip(
+        ("wait", "fly", "take key", "open it"), expected[1:], strict=True
+    ):
+        observations, rewards, terminations, truncations, infos = groups.step({0: action})
+        assert (observations[0], rewards[0], terminations[0], truncations[0]) == (
+            observation,
+            reward,
+            terminated,
+            truncated,
+        )
+        assert all(infos[key][0] == value for key, value in info.items())
+
+
+def test_finished_members_are_held_until_reset(groups):
+    start(groups)
+    groups.step(["take key", "wait", "take key", *["wait"] * 3])
+    before = groups.step(["open it", *["wait"] * 5])
+    assert before[1].tolist() == [1, 0, 0, 0, 0, 0]
+    assert before[2].tolist() == [True, False, False, False, False, False]
+    assert not before[4]["held"][0]
+    assert groups.active.tolist() == [False, True, True, True, True, True]
+    for action in (None, "fly"):
+        after = groups.step([action, *["wait"] * 5])
+        assert after[0][0] == before[0][0]
+        assert (after[1][0], after[2][0], after[3][0]) == (0, False, False)
+        assert after[4]["held"].tolist() == [True] + [False] * 5
+        assert after[4]["won"][0] == 1.0
+    assert groups.episode_lengths.tolist() == [2, 4, 4, 4, 4, 4]
+    assert groups.episode_returns.tolist() == [1, 0, 0, 0, 0, 0]
+
+
+def test_only_those_ready_are_stepped(groups):
+    first, _ = start(groups)
+    observations, _, _, _, infos = groups.step({4: "take key", np.int64(1): "fly"})
+    changed = [i for i in range(6) if observations[i] != first[i]]
+    assert changed == [1, 4]
+    assert groups.episode_lengths.tolist() == [0, 1, 0, 0, 1, 0]
+    assert infos["action_valid"].tolist() == [True, False, True, True, True, True]
+    assert groups.step({})[0] == observations
+
+
+def test_the_order_of_ready_members_does_not_matter(toy_library):
+    one, other = make(toy_library), make(toy_library)
+    start(one), start(other)
+    actions = {0: "wait", 3: "take key", 5: "wait"}
+    assert one.step(actions)[0] == other.step(dict(reversed(actions.items())))[0]
+
+
+def test_a_seed_decides_everything(toy_library):
+    one, other = make(toy_library), make(toy_library)
+    for seed in (3, None, None):
+        left, right = one.reset(seed=seed), other.reset(seed=seed)
+        assert left[0] == right[0]
+        assert left[1]["task_id"].tolist() == right[1]["task_id"].tolist()
+    assert len({tuple(one.reset()[1]["task_id"]) for _ in range(10)}) > 1
+
+
+def test_seeds_may_be_given_per_group_or_per_member(groups):
+    per_group = groups.reset(seed=[5, 9])
+    per_member = groups.reset(seed=[5, 5, 5, 9, 9, 9])
+    assert per_group[0] == per_member[0]
+    assert groups.reset(seed=[2**64 - 1, 0])[1]["episode_seed"].tolist() == [2**64 - 1] * 3 + [0] * 3
+    with pytest.raises(ConfigError, match="share their seed; group 1"):
+        groups.reset(seed=[5, 5, 5, 9, 9, 8])
+    with pytest.raises(ConfigError, match="one seed per group"):
+        groups.reset(seed=[1, 2, 3])
+    with pytest.raises(ConfigError, match="from 0 to"):
+        groups.reset(seed=[1, -2])
+
+
+def test_a_mask_resets_whole_groups_only(groups):
+    start(groups)
+    groups.step(["take key"] * 6)
+    mask = np.array([False] * 3 + [True] * 3)
+    options = {"reset_mask": mask, "task_ids": [None, "toy/fetch/2"], "n_plus": [None, 3]}
+    _, infos = groups.reset(seed=1, options=options)
+    assert list(options) == ["reset_mask", "task_ids", "n_plus"]
+    assert groups.episode_lengths.tolist() == [1, 1, 1, 0, 0, 0]
+    assert infos["condition"].tolist() == [1, 1, 0, 1, 1, 1]
+    assert infos["task_id"][3] == "toy/fetch/2"
+    mask[1] = True
+    with pytest.raises(ConfigError, match="splits group 0"):
+        groups.reset(options={"reset_mask": mask})
+    with pytest.raises(ConfigError, match="one bool per member"):
+        groups.reset(options={"reset_mask": [1, 0]})
+    assert groups.member_info(3)["task_id"] == "toy/fetch/2"
+
+
+def test_shares_are_kept_until_changed(groups):
+    assert groups.reset(seed=0)[1]["condition"].tolist() == [1, 0, 0, 1, 0, 0]
+    groups.reset(options={"n_plus": [3, 0]})
+    assert groups.reset()[1]["condition"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert groups.n_plus.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"n_plus": [1]}, "expected 2, got 1"),
+        ({"n_plus": 2}, "one entry per group"),
+        ({"n_plus": [4, 0]}, "n_plus of group 0 is an integer from 0 to group_size=3, got 4"),
+        ({"n_plus": [0, -1]}, "n_plus of group 1"),
+        ({"n_plus": [0.5, 0]}, "n_plus of group 0"),
+        ({"n_plus": [True, 0]}, "n_plus of group 0"),
+        ({"n_plus": [None, 0]}, "n_plus of group 0"),
+        ({"task_ids": TASKS[:1]}, "expected 2, got 1"),
+        ({"task_ids": "toy/open/1"}, "one entry per group"),
+        ({"task_ids": ["toy/opn/1", TASKS[1]]}, "Did you mean 'toy/open/1'"),
+        ({"task_id": TASKS[0]}, "Did you mean 'task_ids'"),
+    ],
+)
+def test_bad_requests_change_nothing(groups, options, complaint):
+    start(groups)
+    before = groups.observations
+    with pytest.raises((ConfigError, UnknownNameError), match=complaint):
+        groups.reset(options=options)
+    assert groups.observations == before
+
+
+@pytest.mark.parametrize(
+    ("actions", "complaint"),
+    [
+        (["wait"] * 5, r"one action per member \(6\), got 5"),
+        ("waits!", "a list of 6 actions"),
+        (None, "a list of 6 actions"),
+        ([None] + ["wait"] * 5, "Member 0 is active but its action is None"),
+        ({6: "wait"}, "no member 6"),
+        ({-1: "wait"}, "no member -1"),
+        ({"0": "wait"}, "no member '0'"),
+        ({2: None}, "Member 2 is active"),
+    ],
+)
+def test_bad_actions_are_named(groups, actions, complaint):
+    start(groups)
+    with pytest.raises(ConfigError, match=complaint):
+        groups.step(actions)
+    assert not groups.episode_lengths.any()
+
+
+def test_the_first_reset_is_of_all(groups):
+    with pytest.raises(ResetNeeded):
+        groups.step({})
+    with pytest.raises(ConfigError, match="first reset"):
+        groups.reset(options={"reset_mask": np.array([True] * 3 + [False] * 3)})
+
+
+def test_without_skills_every_condition_is_0():
+    groups = PairedVectorEnv(ToyEnv, 2, 2)
+    assert groups.reset(seed=0)[1]["condition"].tolist() == [0] * 4
+    with pytest.raises(ConfigError, match="no skills to switch"):
+        groups.reset(options={"n_plus": [1, 0]})
+
+
+def test_an_environment_may_bring_its_own_injection(toy_library):
+    groups = PairedVectorEnv(lambda: SkillInjection(ToyEnv(), toy_library, where="info"), 1, 2)
+    assert groups.reset(seed=0)[1]["condition"].tolist() == [1, 0]
+
+
+def test_wrappers_go_outside_the_injection(toy_library):
+    groups = make(toy_library, where="info", wrappers=(ActionFormat, ChatPrompt))
+    _, infos = start(groups)
+    assert isinstance(groups.envs[0], ChatPrompt)
+    assert "Take the key" in infos["messages"][0][0]["content"]
+    assert "Take the key" not in infos["messages"][2][0]["content"]
+
+
+def test_a_group_that_has_finished_starts_again_with_autoreset(toy_library):
+    groups = make(toy_library, groups=2, size=2, autoreset=True)
+    groups.reset(seed=0, options={"task_ids": TASKS, "n_plus": [1, 1]})
+    groups.step(["take key"] * 4)
+    groups.step(["open it", "open it", "paint it", "wait"])
+    assert groups.active.tolist() == [False, False, False, True]
+    observations, rewards, terminations, _, infos = groups.step([None, None, None, "wait"])
+    assert groups.active.tolist() == [True, True, False, True]
+    assert groups.episode_lengths.tolist() == [0, 0, 2, 3]
+    assert not rewards.any()
+    assert not terminations.any()
+    assert infos["condition"].tolist() == [1, 0, 1, 0]
+    assert "Room" in observations[0]
+    assert groups.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.NEXT_STEP
+
+
+def test_without_autoreset_a_finished_vector_stays_held(groups):
+    start(groups)
+    groups.step(["take key"] * 6)
+    groups.step(["open it"] * 3 + ["paint it"] * 3)
+    assert not groups.active.any()
+    observations = groups.observations
+    assert groups.step([None] * 6)[0] == observations
+    assert groups.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.DISABLED
+
+
+def test_statistics_inside_members_do_not_count_held_steps(toy_library):
+    groups = make(toy_library, wrappers=(RecordEpisodeStatistics,))
+    start(groups)
+    for action in ("take key", "open it", "wait", "wait"):
+        infos = groups.step([action, *["wait"] * 5])[-1]
+    assert infos["_episode"].tolist() == [True] + [False] * 5
+    assert infos["episode"]["l"][0] == 2
+
+
+def test_environments_by_id_and_by_example(toy_library):
+    gymnasium.register(id="SkillcTest/Paired-v0", entry_point="toy_env:ToyEnv", max_episode_steps=3)
+    by_id = PairedVectorEnv("SkillcTest/Paired-v0", 1, 2, library=toy_library, per_type=2)
+    assert len(by_id.envs[0].unwrapped.task_ids) == 6
+    by_id.reset(seed=0)
+    for _ in range(3):
+        truncations = by_id.step(["wait", "wait"])[3]
+    assert truncations.all()
+    example = SkillInjection(gymnasium.make("SkillcTest/Paired-v0", per_type=3), toy_library)
+    by_example = PairedVectorEnv(example, 1, 2)
+    assert len(by_example.envs[1].unwrapped.task_ids) == 9
+    assert by_example.reset(seed=0)[1]["condition"].tolist() == [1, 0]
+    del gymnasium.registry["SkillcTest/Paired-v0"]
+    with pytest.raises(ConfigError, match="pass a function"):
+        PairedVectorEnv(ToyEnv(), 1, 2)
+
+
+@pytest.mark.parametrize(("groups", "size"), [(0, 2), (2, 0), (1.5, 2)])
+def test_sizes_are_checked(groups, size):
+    with pytest.raises(ConfigError, match="at least 1"):
+        PairedVectorEnv(ToyEnv, groups, size)
+
+
+def test_an_environment_that_ignores_its_seed_is_found_out():
+    class Careless(ToyEnv):
+        count = 0
+
+        def reset(self, *, seed=None, options=None):
+            Careless.count += 1
+            return super().reset(seed=Careless.count)
+
+    with pytest.raises(ConfigError, match="different tasks from seed"):
+        PairedVectorEnv(Careless, 1, 8).reset(seed=0)
+
+
+def test_it_works_for_environments_that_are_not_text():
+    groups = PairedVectorEnv("CartPole-v1", 2, 3)
+    observations, infos = groups.reset(seed=0)
+    assert observations.shape == (6, 4)
+    assert (observations[0] == observations[2]).all()
+    assert (observations[0] != observations[3]).any()
+    actions = np.array([0, 1, 0, 1, 1, 1])
+    observations, rewards, *_ = groups.step(actions)
+    assert rewards.tolist() == [1.0] * 6
+    assert (observations[0] == observations[2]).all()
+    assert infos["group_id"].tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_rendering_and_closing(toy_library):
+    groups = PairedVectorEnv(lambda: TimeLimit(ToyEnv(render_mode="ansi"), 5), 1, 2, library=toy_library)
+    start_observations, _ = groups.reset(seed=0)
+    assert groups.render() == (start_observations[1], start_observations[1])
+    groups.close()
+    groups.close()
+    assert groups.closed
+
+
+def test_the_grouping_costs_microseconds():
+    cost = measure_overhead(8, 8, steps=50)
+    assert set(cost) == {"vector", "members", "overhead"}
+    assert cost["overhead"] < 50  # about 1; a wide margin for a busy machine
+
+
+def test_returned_arrays_are_the_callers(groups):
+    _, infos = start(groups)
+    infos["condition"][:] = 7
+    infos["held"][:] = True
+    groups.active[:] = False
+    assert groups.active.all()
+    assert Counter(groups.step({})[-1]["condition"].tolist()) == {1: 2, 0: 4}
