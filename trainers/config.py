@@ -1,11 +1,10 @@
-"""Every knob of a training run, and how it is read from a command line of ``key=value`` words."""
+"""Every knob of a training run."""
 
 from __future__ import annotations
 
 import json
-import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,7 +12,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from trainers.collate import Aggregation
 from trainers.schedule import Draw
 
-__all__ = ["ENVIRONMENTS", "TrainConfig", "parse_config", "parse_pairs"]
+__all__ = ["ENVIRONMENTS", "HINTS", "TrainConfig"]
 
 ENVIRONMENTS: Mapping[str, tuple[str, str]] = {
     "alfworld": ("skillc/ALFWorld-v0", "alfworld"),
@@ -154,7 +153,7 @@ class TrainConfig:
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} must be positive, got {getattr(self, name)}.")
         for spec in fields(self):
-            hint = _HINTS[spec.name]
+            hint = HINTS[spec.name]
             if get_origin(hint) is Literal and getattr(self, spec.name) not in get_args(hint):
                 raise unknown_name(spec.name, getattr(self, spec.name), get_args(hint))
         if self.minibatches > self.tasks_per_step * self.group_size:
@@ -202,74 +201,11 @@ class TrainConfig:
         return replace(self, **changes)
 
 
-_HINTS = typing.get_type_hints(TrainConfig)
+HINTS: Mapping[str, Any] = typing.get_type_hints(TrainConfig)
+"""The type of every setting."""
 _LEAST: Mapping[str, float] = {
     "steps": 1, "tasks_per_step": 1, "group_size": 1, "max_reply_tokens": 1, "max_context": 2, "max_parallel": 1,
     "learning_rate": 0, "warmup_steps": 0, "weight_decay": 0, "clip": 0, "beta": 0, "minibatches": 1,
     "micro_batches": 1, "lora_rank": 0, "validate_every": 1, "panel_per_type": 1, "save_every": 1,
     "keep_checkpoints": 1, "transcripts_every": 0, "stream_norms_every": 0, "seed": 0,
 }  # fmt: skip
-_GROUPS = {"preset": "preset_options", "env": "env_options", "chat": "chat_options"}
-
-
-def parse_config(words: Iterable[str]) -> TrainConfig:
-    """Reads a configuration from ``key=value`` words.
-
-    Args:
-        words: For instance ``["preset=skillc", "model=policy", "steps=40", "preset.omega=0.2"]``.
-
-    Raises:
-        UnknownNameError: For a key that does not exist; the message names the nearest.
-        ConfigError: For a word that is no pair, a value of the wrong type, or a missing model.
-    """
-    values = parse_pairs(words)
-    if "model" not in values:
-        raise ConfigError("model=PATH is missing: a transformers checkpoint folder or name to start from.")
-    return TrainConfig(**values)
-
-
-def parse_pairs(words: Iterable[str]) -> dict[str, Any]:
-    """Reads ``key=value`` words into typed fields of :class:`TrainConfig`; dotted keys go to their group."""
-    values: dict[str, Any] = {}
-    for word in words:
-        key, equals, text = word.partition("=")
-        if not equals:
-            raise ConfigError(f"Expected key=value, got {word!r}; for instance steps=40.")
-        group, dot, option = key.partition(".")
-        if dot and group in _GROUPS:
-            values.setdefault(_GROUPS[group], {})[option] = _guess(text)
-        elif key in _HINTS:
-            values[key] = _typed(key, text, _HINTS[key])
-        else:
-            raise unknown_name("setting", key, _HINTS, "Options of a group are written preset.x=, env.x=, chat.x=.")
-    return values
-
-
-def _guess(text: str) -> Any:
-    """Reads JSON where it is JSON, and anything else as itself; None and booleans in Python's spelling too."""
-    spoken = {"None": None, "True": True, "False": False}
-    if text in spoken:
-        return spoken[text]
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-def _typed(key: str, text: str, hint: Any) -> Any:
-    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    if type(None) in kinds and text.lower() in ("none", "null"):
-        return None
-    kind = next(k for k in kinds if k is not type(None))
-    origin = get_origin(kind) or kind
-    try:
-        if origin is Literal or kind is str:
-            return text
-        if origin is tuple:
-            return tuple(part for part in text.split(",") if part)
-        if kind is bool:
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
-        return json.loads(text) if origin is Mapping else kind(text)
-    except (KeyError, ValueError) as error:
-        wanted = getattr(origin, "__name__", str(origin))
-        raise ConfigError(f"{key}={text!r} is not of type {wanted}.") from error

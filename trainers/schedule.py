@@ -11,7 +11,7 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Draw", "TaskSplit", "draw_tasks", "split_tasks"]
+__all__ = ["Draw", "TaskSplit", "draw_tasks", "panel_of", "split_tasks"]
 
 Draw = Literal["uniform", "balanced"]
 
@@ -42,19 +42,29 @@ def split_tasks(type_of: Mapping[str, str], per_type: int, seed: int) -> TaskSpl
     Raises:
         ConfigError: If a type has too few tasks for both sides.
     """
-    panel: list[str] = []
-    for kind in sorted(set(type_of.values())):
-        ids = sorted(task for task in type_of if type_of[task] == kind)
+    for kind, ids in _by_type(type_of).items():
         if len(ids) < 2:
             raise ConfigError(
                 f"Task type {kind!r} has {len(ids)} task; training and the held-back panel need at least one each. "
                 "Leave the type out (task_types=...) or use more games."
             )
+    held_back = panel_of(type_of, per_type, seed, share=0.5)
+    training = tuple(sorted(set(type_of).difference(held_back)))
+    return TaskSplit(training, held_back, dict(type_of))
+
+
+def panel_of(type_of: Mapping[str, str], per_type: int, seed: int, *, share: float = 1.0) -> tuple[str, ...]:
+    """Chooses so many tasks of each type by hash, at most the given share of a type's tasks; sorted."""
+    chosen: list[str] = []
+    for ids in _by_type(type_of).values():
         ranked = sorted(ids, key=lambda task: hashlib.sha256(f"{seed}:{task}".encode()).hexdigest())
-        panel += ranked[: min(per_type, len(ids) // 2)]
-    held_back = set(panel)
-    training = tuple(sorted(task for task in type_of if task not in held_back))
-    return TaskSplit(training, tuple(sorted(panel)), dict(type_of))
+        chosen += ranked[: min(per_type, int(len(ids) * share))]
+    return tuple(sorted(chosen))
+
+
+def _by_type(type_of: Mapping[str, str]) -> dict[str, list[str]]:
+    kinds = sorted(set(type_of.values()))
+    return {kind: sorted(task for task in type_of if type_of[task] == kind) for kind in kinds}
 
 
 def draw_tasks(split: TaskSplit, count: int, draw: Draw, *, seed: int, step: int) -> list[str]:
@@ -70,13 +80,9 @@ def draw_tasks(split: TaskSplit, count: int, draw: Draw, *, seed: int, step: int
     rng = np.random.default_rng([seed, step])
     if draw == "uniform":
         return _some(split.training, count, rng)
-    kinds = sorted(set(split.type_of.values()))
-    wanted = [kinds[(step * count + i) % len(kinds)] for i in range(count)]
-    drawn: list[str] = []
-    for kind in kinds:
-        pool = [task for task in split.training if split.type_of[task] == kind]
-        drawn += _some(pool, wanted.count(kind), rng)
-    return drawn
+    pools = list(_by_type({task: split.type_of[task] for task in split.training}).values())
+    wanted = [(step * count + i) % len(pools) for i in range(count)]
+    return [task for i, pool in enumerate(pools) for task in _some(pool, wanted.count(i), rng)]
 
 
 def _some(pool: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:

@@ -62,3 +62,16 @@ def make_model(vocabulary: int, *, layers: int = 2, kv_heads: int = 2, seed: int
 @pytest.fixture(scope="session")
 def tiny_model() -> Any:
     return make_model(40)
+
+
+@pytest.fixture(scope="session")
+def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A folder with a tiny model, its tokenizer and a skill library for the toy environment; copy what you change."""
+    from tests.trainers.toys import WORDS, write_library
+
+    folder = tmp_path_factory.mktemp("toy")
+    tokenizer = make_tokenizer(WORDS)
+    make_model(len(tokenizer), layers=1).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    write_library(folder / "skills")
+    return folder

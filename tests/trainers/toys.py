@@ -1,0 +1,111 @@
+"""A toy environment that obeys the suite's contract: say the word that you are asked for, some turns in a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from skillc_gym.spaces import Unicode
+from trainers.chat_tokens import ChatTokens
+from trainers.config import TrainConfig
+from trainers.engines import Engine
+from trainers.rollout import GroupRollouts
+from trainers.session import make_rollouts
+
+TYPES = ("echo", "other")
+COLOURS = ("red", "green", "blue", "black")
+SECRET = {"red": "w0", "green": "w1", "blue": "w2", "black": "w3"}
+WORDS = [*COLOURS, *SECRET.values(), "say", "done", "wrong", "agent", "skill", "text", "of", *TYPES]
+TOY_ID = "skillc-tests/Toy-v0"
+
+
+class ToyEnv(gymnasium.Env[str, str]):
+    """Task ids are ``train/<type>/<colour>-<number>``. Type "echo" wants the colour, "other" its secret word."""
+
+    def __init__(self, split: str = "train", data: str | None = None, tasks: int = 4, turns: int = 1) -> None:
+        self.observation_space = Unicode(1000)
+        self.action_space = Unicode(1000)
+        self.turns = turns
+        self.task_ids = tuple(
+            sorted(f"{split}/{kind}/{colour}-{i}" for kind in TYPES for colour in COLOURS for i in range(tasks))
+        )
+
+    def task_type_of(self, task_id: str) -> str:
+        return task_id.split("/")[1]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        task_id = (options or {}).get("task_id") or self.task_ids[int(self.np_random.integers(len(self.task_ids)))]
+        self.task_id, self.done, self.right = task_id, 0, 0
+        self.colour = task_id.split("/")[2].split("-")[0]
+        self.wanted = self.colour if self.task_type_of(task_id) == "echo" else SECRET[self.colour]
+        return f"say {self.colour}", self._info(valid=True)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        right = action.strip() == self.wanted
+        self.done += 1
+        self.right += right
+        over = self.done == self.turns
+        won = over and self.right == self.turns
+        text = "done" if over else f"say {self.colour}"
+        return text, float(won), over, False, self._info(valid=action in WORDS, won=float(won))
+
+    def _info(self, *, valid: bool, won: float = 0.0) -> dict[str, Any]:
+        return {
+            "task_id": self.task_id,
+            "task_type": self.task_type_of(self.task_id),
+            "goal": f"say {self.colour}",
+            "admissible_commands": [*COLOURS, *SECRET.values()],
+            "won": won,
+            "task_score": won,
+            "action_valid": valid,
+        }
+
+
+if TOY_ID not in gymnasium.registry:
+    gymnasium.register(id=TOY_ID, entry_point=ToyEnv, max_episode_steps=6)
+
+
+def write_library(folder: Path) -> Path:
+    """A skill library with a skill for each type of the toy."""
+    for kind in TYPES:
+        path = folder / kind
+        path.mkdir(parents=True)
+        (path / "SKILL.md").write_text(
+            f'---\nname: {kind}\ndescription: The skill of {kind}.\ntask_types: ["{kind}"]\n---\nskill text of {kind}\n'
+        )
+    general = folder / "general"
+    general.mkdir()
+    (general / "SKILL.md").write_text('---\nname: general\ndescription: For all.\ntask_types: ["*"]\n---\nskill text\n')
+    return folder
+
+
+def toy_config(folder: Path, **changes: Any) -> TrainConfig:
+    """A run on the toy that takes a second or so."""
+    settings: dict[str, Any] = {
+        "model": str(folder / "model"),
+        "env": TOY_ID,
+        "library": str(folder / "skills"),
+        "run": str(folder / "run"),
+        "chat": "compact",
+        "chat_options": {"role": "agent"},
+        "require_think": False,
+        "steps": 4,
+        "tasks_per_step": 4,
+        "group_size": 4,
+        "max_reply_tokens": 4,
+        "max_context": 64,
+        "learning_rate": 1e-3,
+        "micro_batches": 2,
+        "validate_every": 2,
+        "save_every": 2,
+        "panel_per_type": 2,
+        "transcripts_every": 1,
+    }
+    return TrainConfig(**{**settings, **changes})
+
+
+def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:
+    return make_rollouts(config, ChatTokens(tokenizer, growing=config.form == "conversation"), engine)

@@ -1,0 +1,129 @@
+"""What training and evaluation have in common: tasks, tokenizer, model, environments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+
+import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from trainers.chat_tokens import ChatTokens, load_chat_template
+from trainers.config import TrainConfig
+from trainers.rollout import GroupRollouts
+
+if TYPE_CHECKING:
+    from trainers.engines import Engine
+
+__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "task_types_of", "tasks_of"]
+
+
+def tasks_of(config: TrainConfig) -> dict[str, str]:
+    """Task type of every task of the configured split.
+
+    Raises:
+        ConfigError: If the environment does not list its tasks by type.
+    """
+    kwargs = {key: value for key, value in config.env_kwargs.items() if key != "max_episode_steps"}
+    env = gymnasium.make(config.env_id, **kwargs)
+    core: Any = env.unwrapped
+    try:
+        return {task: core.task_type_of(task) for task in core.task_ids}
+    except AttributeError as error:
+        raise ConfigError(
+            f"{config.env_id} cannot be trained on: training needs task_ids and task_type_of(task_id) ({error})."
+        ) from error
+    finally:
+        env.close()
+
+
+def task_types_of(tasks: Mapping[str, str]) -> tuple[str, ...]:
+    """The task types in the fixed order that breaks the curriculum's ties: upstream's, then the alphabet."""
+    from skillc_gym.alfworld.tasks import TASK_TYPES
+
+    present = set(tasks.values())
+    return (*(kind for kind in TASK_TYPES if kind in present), *sorted(present.difference(TASK_TYPES)))
+
+
+def chat_format(config: TrainConfig) -> ChatFormat:
+    """The configured wording of the prompts."""
+    return replace(ChatFormat.named(config.chat).with_form(config.form), **config.chat_options)
+
+
+def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
+    try:
+        return load(config.model, **options)
+    except OSError as error:
+        raise MissingDataError(
+            f"No checkpoint at model={config.model!r}: neither a folder with a transformers checkpoint nor a name that "
+            f"could be fetched ({str(error).splitlines()[0]})."
+        ) from error
+
+
+def load_tokenizer(config: TrainConfig) -> Any:
+    """The model's tokenizer, with the configured chat template.
+
+    Raises:
+        MissingDataError: If there is no such checkpoint.
+        MissingExtraError: If transformers is not installed.
+    """
+    try:
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    except ImportError as error:
+        raise missing_extra("transformers", "train") from error
+    # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
+    own = _declared_class(config.model) in ("TokenizersBackend", "PreTrainedTokenizerFast")
+    tokenizer = _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
+    if config.chat_template:
+        load_chat_template(tokenizer, config.chat_template)
+    return tokenizer
+
+
+def _declared_class(model: str) -> str | None:
+    path = Path(model) / "tokenizer_config.json"
+    if not path.is_file():
+        return None
+    declared: str | None = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
+    return declared
+
+
+def load_model(config: TrainConfig) -> Any:
+    """The policy to start from, in the configured precision.
+
+    Raises:
+        MissingDataError: If there is no such checkpoint.
+        MissingExtraError: If torch or transformers is not installed.
+    """
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        raise missing_extra("torch and transformers", "train") from error
+    pure = config.precision == "pure_bfloat16"
+    return _pretrained(
+        AutoModelForCausalLM.from_pretrained,
+        config,
+        dtype=torch.bfloat16 if pure else torch.float32,
+        attn_implementation="sdpa",
+    )
+
+
+def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> GroupRollouts:
+    """The configured environments, played by an engine."""
+    return GroupRollouts(
+        config.env_id,
+        engine=engine,
+        chat=chat,
+        chat_format=chat_format(config),
+        library=config.skill_library,
+        env_kwargs=config.env_kwargs,
+        max_reply_tokens=config.max_reply_tokens,
+        max_context=config.max_context,
+        max_parallel=config.max_parallel,
+        require_think=config.require_think,
+    )
