@@ -15,7 +15,7 @@ TYPES = ("fetch", "open", "paint")
 class ToyEnv(gymnasium.Env):
     """Three types of tasks, four tasks each. A task is won by its type's verb after ``take key``."""
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
     loads = 0
 
     def __init__(self, per_type=4, render_mode=None):

@@ -1,0 +1,328 @@
+"""A conformance kit for text environments: inherit it in your tests, or call one function.
+
+Example:
+    >>> class TestMyEnv(TextEnvContract):                     # pytest runs every check
+    ...     def make_env(self):
+    ...         return gymnasium.make("my/Env-v0")
+    >>> check_text_env(lambda: gymnasium.make("my/Env-v0"))   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+from skillc_gym.errors import SkillCError
+from skillc_gym.wrappers.skill_injection import SkillInjection
+from skillc_gym.wrappers.stack import find_wrapper
+
+__all__ = ["INFO_KEYS", "TextEnvContract", "check_text_env"]
+
+Env = gymnasium.Env[Any, Any]
+Transcript = list[tuple[Any, ...]]
+
+INFO_KEYS: Mapping[str, type] = {
+    "task_id": str,
+    "task_type": str,
+    "goal": str,
+    "won": float,
+    "task_score": float,
+    "action_valid": bool,
+}
+"""What every info holds, with exact types; and, as a list of strings, admissible_commands or available_actions."""
+
+_ADDED_BY_INJECTION = ("condition", "skill", "skill_sha256", "skill_text")
+
+
+class TextEnvContract:
+    """The checks, one per method. Override :meth:`make_env`; the rest may be adjusted by class attributes.
+
+    The environment may be wrapped (a step limit, a SkillInjection). Snapshots are asked of ``env.unwrapped``.
+    """
+
+    walk_length: ClassVar[int] = 8
+    """Steps of the random walks; shorter than the environment's step limit."""
+    seeds: ClassVar[tuple[int, ...]] = (0, 7, 2**31)
+    """Seeds that are tried."""
+    garbage: ClassVar[tuple[str, ...]] = (
+        "",
+        " ",
+        "xyzzy",
+        "sing a song",
+        "\n",
+        "go to",
+        "é€😀",
+        "x" * 1000,
+        "{0}",
+        "%s",
+    )
+    """Actions that are never possible."""
+    info_keys: ClassVar[Mapping[str, type]] = INFO_KEYS
+    """Keys every info holds, and the types of their values."""
+
+    def make_env(self) -> Env:
+        """Makes a new instance; two instances must behave alike."""
+        raise NotImplementedError("Override make_env() and return a new environment")
+
+    def test_gymnasium_accepts_it(self) -> None:
+        """Gymnasium's own checker passes, and every declared render mode works."""
+        env = self.make_env()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*different from the unwrapped version.*")
+            check_env(env, skip_render_check=env.spec is None)
+        env.close()
+
+    def test_same_seed_same_transcript(self) -> None:
+        """Equal seeds give equal observations, rewards, flags and infos: again, and in another instance."""
+        env, other = self.make_env(), self.make_env()
+        for seed in self.seeds:
+            first = self._walk(env, seed)
+            _same(first, self._walk(env, seed), f"seed {seed} played twice in one instance")
+            _same(first, self._walk(other, seed), f"seed {seed} played in two instances")
+
+    def test_unseeded_resets_follow_the_last_seed(self) -> None:
+        """reset(seed=s) and then reset() is reproducible: all randomness comes from ``self.np_random``."""
+        drawn = []
+        for env in (self.make_env(), self.make_env()):
+            env.reset(seed=self.seeds[0])
+            drawn.append([env.reset() for _ in range(5)])
+        _same(drawn[0], drawn[1], "five resets without a seed after the same seed")
+
+    def test_infos_hold_the_keys(self) -> None:
+        """Every info, at reset and at each step, holds the keys with values of exactly these types."""
+        for moment in self._walk(self.make_env(), self.seeds[0]):
+            self._check_info(moment[-1])
+
+    def test_spaces_hold_everything(self) -> None:
+        """Observations are text of the space; sampled actions are accepted."""
+        env = self.make_env()
+        for seed in self.seeds:
+            for observation, *_ in self._walk(env, seed):
+                _require(isinstance(observation, str), f"observations are str, got {type(observation).__name__}")
+                _require(observation in env.observation_space, f"outside the observation space: {observation!r:.200}")
+        env.action_space.seed(0)
+        env.reset(seed=0)
+        for _ in range(5):
+            env.step(env.action_space.sample())
+
+    def test_impossible_actions_are_answered(self) -> None:
+        """An inadmissible action is answered in words, marked in ``action_valid``, changes nothing, never raises."""
+        env = self.make_env()
+        for action in self.garbage:
+            _, before = env.reset(seed=self.seeds[0])
+            observation, reward, terminated, truncated, info = env.step(action)
+            _require(isinstance(observation, str) and observation != "", f"no answer to {action!r:.40}")
+            _require(info["action_valid"] is False, f"action_valid must be False after {action!r:.40}")
+            _require(not terminated and truncated is False, f"{action!r:.40} must not end the episode")
+            _require(reward == 0 and info["won"] == 0.0, f"{action!r:.40} must not be rewarded")
+            _require(_commands(info) == _commands(before), f"{action!r:.40} changed what is possible")
+
+    def test_listed_actions_are_possible(self) -> None:
+        """Every listed action is accepted as valid."""
+        env = self.make_env()
+        _, info = env.reset(seed=self.seeds[0])
+        task = {"task_id": info["task_id"]}
+        for action in _commands(info)[:50]:
+            env.reset(seed=self.seeds[0], options=task)
+            _require(env.step(action)[-1]["action_valid"] is True, f"listed, but not valid: {action!r}")
+
+    def test_snapshots_are_exact(self) -> None:
+        """After restore everything goes as it did, as often as one likes, from a pickled copy, in another instance."""
+        core, other = self._core(), self._core()
+        for seed in self.seeds:
+            _, info = core.reset(seed=seed)
+            rng = np.random.default_rng(seed)
+            _, last = self._steps(core, info, rng, self.walk_length // 2)[-1]
+            if last[2]:
+                last = core.reset(seed=seed)
+            state = core.snapshot()
+            frozen = pickle.dumps(state)
+            actions = [action for action, _ in self._steps(core, last[-1], rng, self.walk_length // 2)]
+            played = _replay(core, state, actions)
+            _same(played, _replay(core, state, actions), "restored twice")
+            _same(played, _replay(core, pickle.loads(frozen), actions), "restored from a pickle")
+            other.reset(seed=seed, options={"task_id": info["task_id"]})
+            _same(played, _replay(other, pickle.loads(frozen), actions), "restored in another instance")
+
+    def test_restoring_does_not_depend_on_what_was_played(self) -> None:
+        """A snapshot taken at the start brings back the start, even from another task."""
+        core = self._core()
+        _, info = core.reset(seed=self.seeds[0])
+        state, actions = core.snapshot(), _commands(info)[:1]
+        played = _replay(core, state, actions)
+        core.reset(seed=self.seeds[0], options={"task_id": core.task_ids[-1]})
+        again = _replay(core, state, actions)
+        _require(again[-1][-1]["task_id"] == info["task_id"], "restore must bring back the task")
+        _same(played, again, "restored after another task")
+
+    def test_task_ids_are_fixed(self) -> None:
+        """``task_ids`` is a sorted tuple without repetitions, the same in every instance; each id can be asked for."""
+        env, other = self.make_env(), self.make_env()
+        core: Any = env.unwrapped
+        ids = core.task_ids
+        _require(isinstance(ids, tuple) and len(ids) > 0, f"task_ids is a non-empty tuple, got {type(ids).__name__}")
+        _require(all(isinstance(task_id, str) for task_id in ids), "task ids are strings")
+        _require(list(ids) == sorted(set(ids)), "task_ids is sorted and without repetitions")
+        _require(ids == getattr(other.unwrapped, "task_ids", None), "task_ids differs between two instances")
+        for task_id in {ids[0], ids[len(ids) // 2], ids[-1]}:
+            options = {"task_id": task_id}
+            _, info = env.reset(seed=3, options=options)
+            _require(options == {"task_id": task_id}, "reset must not change the caller's options")
+            _require(info["task_id"] == task_id, f"asked for {task_id!r}, got {info['task_id']!r}")
+            _require(info["task_type"] == core.task_type_of(task_id), "task_type_of and info disagree")
+
+    def test_options_are_validated(self) -> None:
+        """Unknown options and task ids raise an error that names them, and leave a usable environment."""
+        env = self.make_env()
+        for options, name in (({"task_id": "no such task"}, "no such task"), ({"tsak_id": "x"}, "tsak_id")):
+            try:
+                env.reset(seed=0, options=options)
+            except SkillCError as error:
+                _require(name in str(error), f"the error must name {name!r}: {error}")
+            else:
+                raise AssertionError(f"reset(options={options}) must raise a SkillCError")
+        env.reset(seed=0)
+
+    def test_closing_twice(self) -> None:
+        """close() may be called twice, and before any reset."""
+        self.make_env().close()
+        env = self.make_env()
+        env.reset(seed=0)
+        env.close()
+        env.close()
+
+    def test_skills_off_change_nothing(self) -> None:
+        """With its skill switched off, a SkillInjection's transcript is byte-identical to the environment's."""
+        with tempfile.TemporaryDirectory() as folder:
+            for where in ("observation", "info"):
+                bare, wrapped = self._pair(Path(folder), where)
+                for seed in self.seeds if wrapped is not None else ():
+                    off = self._walk(wrapped, seed, {"skill": False})
+                    _same(self._walk(bare, seed), [_without_injection(moment) for moment in off], "skills off")
+                    _require(all(moment[-1]["condition"] == 0 for moment in off), "condition is 0 with skills off")
+
+    def test_skills_on_stand_in_front(self) -> None:
+        """With its skill switched on, the same episode shows the text in front of every observation, in the space."""
+        with tempfile.TemporaryDirectory() as folder:
+            bare, wrapped = self._pair(Path(folder), "observation")
+            for seed in self.seeds if wrapped is not None else ():
+                for plain, shown in zip(
+                    self._walk(bare, seed), self._walk(wrapped, seed, {"skill": True}), strict=True
+                ):
+                    text = shown[-1]["skill_text"]
+                    front = f"{text}\n\n" if wrapped.where == "observation" else ""
+                    _require(shown[-1]["condition"] == 1 and text != "", "no skill shown with skills on")
+                    _require(shown[0] == front + plain[0], "the skill must stand in front, the rest be unchanged")
+                    _require(shown[0] in wrapped.observation_space, "the skill does not fit the observation space")
+
+    def _pair(self, folder: Path, where: str) -> tuple[Any, Any]:
+        """The environment without and with a SkillInjection; (None, None) if its own injection lies too deep."""
+        env, other = self.make_env(), self.make_env()
+        if isinstance(env, SkillInjection):
+            return env.env, other
+        if find_wrapper(env, SkillInjection) is not None:
+            return None, None
+        return env, SkillInjection(other, _write_library(folder, other), where=where)
+
+    def _walk(self, env: Env, seed: int, options: dict[str, Any] | None = None) -> Transcript:
+        """A random walk as (observation, info) and then what each step returned."""
+        observation, info = env.reset(seed=seed, options=options)
+        steps = self._steps(env, info, np.random.default_rng(seed), self.walk_length)
+        return [(observation, info), *(outcome for _, outcome in steps)]
+
+    def _steps(
+        self, env: Env, info: dict[str, Any], rng: np.random.Generator, count: int
+    ) -> list[tuple[str, tuple[Any, ...]]]:
+        """Plays listed actions with some garbage among them, up to the episode's end, as (action, outcome)."""
+        played: list[tuple[str, tuple[Any, ...]]] = []
+        for _ in range(count):
+            commands = _commands(info)
+            pool = list(self.garbage) if not commands or rng.random() < 0.2 else commands
+            action = pool[int(rng.integers(len(pool)))]
+            outcome = env.step(action)
+            played.append((action, outcome))
+            info = outcome[-1]
+            if outcome[2] or outcome[3]:
+                break
+        return played
+
+    def _core(self) -> Any:
+        # Without wrappers: a step limit would go on counting over restores.
+        return self.make_env().unwrapped
+
+    def _check_info(self, info: Mapping[str, Any]) -> None:
+        for key, kind in self.info_keys.items():
+            _require(key in info, f"info lacks {key!r}; it has {', '.join(info)}")
+            got = type(info[key])
+            _require(got is kind, f"info[{key!r}] must be {kind.__name__}, got {got.__name__} ({info[key]!r:.60})")
+        listed = info.get("admissible_commands", info.get("available_actions"))
+        _require(isinstance(listed, list), "info needs a list admissible_commands or available_actions")
+        _require(all(isinstance(command, str) for command in listed), "commands are strings")
+        _require(0.0 <= info["task_score"] <= 1.0, f"task_score lies in [0, 1], got {info['task_score']}")
+
+
+def check_text_env(make_env: Callable[[], Env], contract: type[TextEnvContract] = TextEnvContract) -> None:
+    """Runs every check of the kit.
+
+    Args:
+        make_env: Makes a new instance of the environment.
+        contract: The kit, or a subclass of it with other settings.
+
+    Raises:
+        AssertionError: A check failed; the message names it and what was wrong.
+    """
+    kit = contract()
+    kit.make_env = make_env  # type: ignore[method-assign]
+    for name in (name for name in dir(kit) if name.startswith("test_")):
+        try:
+            getattr(kit, name)()
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+def _replay(core: Any, state: Any, actions: list[str]) -> Transcript:
+    core.restore(state)
+    return [core.step(action) for action in actions]
+
+
+def _require(condition: bool, message: str) -> None:
+    # Not the assert statement: it vanishes under python -O, and pytest does not rewrite it in a library.
+    if not condition:
+        raise AssertionError(message)
+
+
+def _same(left: list[Any], right: list[Any], what: str) -> None:
+    _require(len(left) == len(right), f"{what}: {len(left)} moments against {len(right)}")
+    for number, (one, other) in enumerate(zip(left, right, strict=True)):
+        _require(
+            data_equivalence(one, other, exact=True), f"{what}: moment {number} differs: {one!r} against {other!r}"
+        )
+
+
+def _commands(info: Mapping[str, Any]) -> list[str]:
+    listed = info.get("admissible_commands") or info.get("available_actions") or []
+    return [command for command in listed if "<" not in command]  # search[<query>] is a pattern, not an action
+
+
+def _without_injection(moment: tuple[Any, ...]) -> tuple[Any, ...]:
+    info = {key: value for key, value in moment[-1].items() if key not in _ADDED_BY_INJECTION}
+    return (*moment[:-1], info)
+
+
+def _write_library(folder: Path, env: Env) -> str:
+    core: Any = env.unwrapped
+    root = folder / "skills"
+    for number, kind in enumerate(sorted({core.task_type_of(task_id) for task_id in core.task_ids})):
+        file = root / f"skill-{number}" / "SKILL.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        front = f'---\nname: skill-{number}\ndescription: for a test\ntask_types: ["{kind}"]\n---\n'
+        file.write_text(f"{front}Skill of {kind}: café.\n", encoding="utf-8")
+    return str(root)
