@@ -35,7 +35,8 @@ def to_ansi(episode: Episode, *, colour: bool = True) -> str:
     lines.append(paint(episode.final_observation, _DIM))
     outcome = paint("won", _GREEN) if episode.won else paint("not won", _RED)
     lines.append(f"{outcome} after {len(episode)} steps, return {episode.episode_return:g}")
-    return "\n".join(lines) + "\n"
+    # Half of a surrogate pair, which a model may write, cannot be printed as UTF-8.
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
 
 
 def _flags(turn: Turn, paint: object) -> str:

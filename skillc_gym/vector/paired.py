@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Text
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.vector.columns import info_columns
+from skillc_gym.vector.members import AnyEnv, dressed, member_maker
 from skillc_gym.vector.requests import (
     check_options,
     group_mask,
@@ -29,7 +29,6 @@ from skillc_gym.wrappers.stack import find_wrapper
 
 __all__ = ["PairedVectorEnv"]
 
-AnyEnv = gymnasium.Env[Any, Any]
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -83,10 +82,10 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         for name, size in (("num_groups", num_groups), ("group_size", group_size)):
             if not isinstance(size, int) or size < 1:
                 raise ConfigError(f"{name} must be an integer of at least 1, got {size!r}")
-        make = _maker(env, env_kwargs)
+        make = member_maker(env, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
-        self.envs: list[AnyEnv] = [_member(make(), library, where, wrappers) for _ in range(self.num_envs)]
+        self.envs: list[AnyEnv] = [dressed(make(), library, where, wrappers) for _ in range(self.num_envs)]
         self._autoreset = bool(autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
@@ -283,28 +282,3 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             "held": self._held.copy(),
         }
         return {**columns, **own, **{f"_{key}": everyone.copy() for key in own}}
-
-
-def _maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[str, Any]) -> Callable[[], AnyEnv]:
-    if isinstance(env, gymnasium.Env):
-        if env.spec is None:
-            raise ConfigError(
-                f"{env} was not made from an id, so its members cannot be; pass a function that makes one"
-            )
-        spec = env.spec
-        return lambda: gymnasium.make(spec, **env_kwargs)
-    if isinstance(env, str):
-        name = env
-        return lambda: gymnasium.make(name, **env_kwargs)
-    function = env
-    return lambda: function(**env_kwargs)
-
-
-def _member(
-    env: AnyEnv, library: str | os.PathLike[str] | None, where: str, wrappers: Sequence[Callable[[Any], AnyEnv]]
-) -> AnyEnv:
-    if library is not None:
-        env = SkillInjection(env, library=library, enabled=False, where=where)
-    for wrapper in wrappers:
-        env = wrapper(env)
-    return env

@@ -196,4 +196,4 @@ def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
 @given(st.lists(episodes, max_size=2))
 def test_any_episode_can_be_shown_and_saved(recorded):
     assert to_html(recorded).encode("utf-8")
-    assert all(to_ansi(episode) for episode in recorded)
+    assert all(to_ansi(episode).encode("utf-8") for episode in recorded)

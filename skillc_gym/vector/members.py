@@ -1,0 +1,47 @@
+"""Making the members of a vector: the same environment again and again, with the same wrappers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+
+from skillc_gym.errors import ConfigError
+from skillc_gym.wrappers.skill_injection import SkillInjection
+
+__all__ = ["AnyEnv", "dressed", "member_maker"]
+
+AnyEnv = gymnasium.Env[Any, Any]
+
+
+def member_maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[str, Any]) -> Callable[[], AnyEnv]:
+    """Turns an id, an environment made from one, or a function into a function that makes one member.
+
+    Raises:
+        ConfigError: The environment was not made from an id.
+    """
+    if isinstance(env, gymnasium.Env):
+        if env.spec is None:
+            raise ConfigError(
+                f"{env} was not made from an id, so its members cannot be; pass a function that makes one"
+            )
+        spec = env.spec
+        return lambda: gymnasium.make(spec, **env_kwargs)
+    if isinstance(env, str):
+        name = env
+        return lambda: gymnasium.make(name, **env_kwargs)
+    function = env
+    return lambda: function(**env_kwargs)
+
+
+def dressed(
+    env: AnyEnv, library: str | os.PathLike[str] | None, where: str, wrappers: Sequence[Callable[[Any], AnyEnv]]
+) -> AnyEnv:
+    """Puts the SkillInjection (if there is a library) and then the other wrappers around a member."""
+    if library is not None:
+        env = SkillInjection(env, library=library, enabled=False, where=where)
+    for wrapper in wrappers:
+        env = wrapper(env)
+    return env

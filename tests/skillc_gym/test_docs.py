@@ -1,0 +1,23 @@
+"""Every Python block of these pages runs, in order, as a reader would type it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["skills.md", "wrappers.md", "paired-rollouts.md"])
+def test_the_blocks_run(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert blocks
+    namespace = {"__name__": page}
+    for block in blocks:
+        exec(compile(block, page, "exec"), namespace)
+
+
+def test_the_quoted_skill_is_the_skill():
+    quoted = re.search(r"^```markdown\n(.*?)\.\.\.\n```", (DOCS / "skills.md").read_text(), re.DOTALL | re.MULTILINE)[1]
+    assert (DOCS.parent / "skill_library" / "alfworld" / "heat" / "SKILL.md").read_text().startswith(quoted)
