@@ -18,7 +18,6 @@ REPLY_LENGTH = 65_536
 """Longest reply in characters that the action space promises to take."""
 
 _TAG = re.compile(r"</?(?:think|action)>")
-_CLOSED = re.compile(r"<action>(.*?)</action>", re.DOTALL)
 _WITH_THINK = ["<think>", "</think>", "<action>", "</action>"]
 
 
@@ -59,15 +58,24 @@ def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
 
 def _command(reply: str, tags: list[str]) -> str:
     rest = reply.rpartition("</think>")[2]
-    closed = _CLOSED.search(rest) or _CLOSED.search(reply)
-    if closed:
-        return _TAG.sub(" ", closed[1]).strip()
+    closed = _closed(rest)
+    if closed is None:
+        closed = _closed(reply)
+    if closed is not None:
+        return _TAG.sub(" ", closed).strip()
     if "<action>" in rest:
         return _TAG.sub(" ", rest.partition("<action>")[2]).strip()
     if "<think>" in tags and "</think>" not in tags:
         return ""
     lines = [line.strip() for line in _TAG.sub("\n", rest).splitlines()]
     return next((line for line in reversed(lines) if line), "")
+
+
+def _closed(text: str) -> str | None:
+    # str.find, because a regular expression takes quadratic time on a reply that repeats an opening tag.
+    begin = text.find("<action>")
+    end = text.find("</action>", begin)
+    return None if begin < 0 or end < 0 else text[begin + len("<action>") : end]
 
 
 class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):

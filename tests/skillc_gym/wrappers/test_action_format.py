@@ -31,7 +31,11 @@ plain = st.text().filter(lambda text: not any(tag in text for tag in ("<think>",
         ("look", "look", False),
         ("", "", False),
         (" \n ", "", False),
+        ("<think>no <action>help</action></think><action></action>", "", False),
         ("</action>", "", False),
+        ("</action><action>look</action>", "look", False),
+        ("<action></action>\nlook", "", False),
+        ("<action>" * 8000, "", False),
     ],
 )
 def test_commands_and_forms(reply, command, valid):
@@ -87,5 +91,6 @@ def test_long_commands_are_cut_to_the_action_space(toy):
     assert env.step(format_reply("x" * 500))[-1]["executed_action"] == "x" * 100
 
 
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 def test_gymnasium_accepts_it():
     check_env(ActionFormat(ToyEnv()), skip_render_check=True)

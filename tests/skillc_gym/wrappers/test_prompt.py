@@ -101,6 +101,7 @@ def test_spaces_do_not_depend_on_the_switch(toy_library):
 
 
 @pytest.mark.parametrize("form", ["conversation", "window:3"])
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 def test_gymnasium_accepts_it(toy_library, form):
     check_env(stack(toy_library, ChatFormat.default().with_form(form)), skip_render_check=True)
 

@@ -75,6 +75,7 @@ def test_without_a_seed_it_still_runs(toy_library):
     assert stack(toy_library).reset()[1]["task_type"] in TYPES
 
 
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 def test_gymnasium_accepts_it(toy_library):
     check_env(stack(toy_library), skip_render_check=True)
 

@@ -83,6 +83,7 @@ def test_the_space_is_the_same_on_and_off_and_holds_the_longest_skill(toy_librar
 
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("where", ["observation", "info"])
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 def test_gymnasium_accepts_it(toy_library, enabled, where):
     check_env(SkillInjection(ToyEnv(), toy_library, enabled=enabled, where=where), skip_render_check=True)
 
