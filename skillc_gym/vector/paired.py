@@ -45,11 +45,11 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     as each is ready: ``step({i: action})``.
 
     Args:
-        env: An id, an environment made from one (its whole stack is rebuilt for every member), or a function that
+        env_or_id: An id, an environment made from one (its whole stack is rebuilt for every member), or a function that
             makes one (called with ``env_kwargs``).
         num_groups: Number of groups.
         group_size: Members per group.
-        library: Skill library for a SkillInjection around every member; None for none, or if ``env`` brings its own.
+        library: Skill library for a SkillInjection around every member; None for none, or if the members bring their own.
         where: Where the SkillInjection puts skills: ``"observation"`` or ``"info"``.
         wrappers: Applied to every member outside the SkillInjection, in this order. Statistics of episodes belong here:
             a wrapper around the vector would count held steps.
@@ -69,7 +69,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def __init__(
         self,
-        env: str | AnyEnv | Callable[..., AnyEnv],
+        env_or_id: str | AnyEnv | Callable[..., AnyEnv],
         num_groups: int,
         group_size: int,
         library: str | os.PathLike[str] | None = None,
@@ -82,7 +82,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         for name, size in (("num_groups", num_groups), ("group_size", group_size)):
             if not isinstance(size, int) or size < 1:
                 raise ConfigError(f"{name} must be an integer of at least 1, got {size!r}")
-        make = member_maker(env, env_kwargs)
+        make = member_maker(env_or_id, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
         self.envs: list[AnyEnv] = [dressed(make(), library, where, wrappers) for _ in range(self.num_envs)]
