@@ -9,6 +9,7 @@ rollouts become its micro-batches), ``_compute_loss`` (weights per trajectory, a
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,13 @@ def grpo_arguments(config: TrainConfig, folder: RunFolder) -> GRPOConfig:
             "vllm_max_model_length": config.max_context,
             "vllm_server_base_url": config.vllm_server,
         }
+    # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return _arguments(config, folder, cuda=cuda, **vllm)
+
+
+def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **vllm: Any) -> GRPOConfig:
     return GRPOConfig(
         output_dir=str(folder.path),
         use_cpu=not cuda,

@@ -67,10 +67,11 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     _require_train()
     progress = progress or SilentProgress()
     try:
-        trainer, start = _prepare(config, progress)
-        with _interruptible(trainer, progress):
-            finished = _train(trainer, start)
-        return _finish(trainer, finished, progress)
+        with _without_bars():
+            trainer, start = _prepare(config, progress)
+            with _interruptible(trainer, progress):
+                finished = _train(trainer, start)
+            return _finish(trainer, finished, progress)
     finally:
         progress.close()
 
@@ -195,6 +196,20 @@ def _finish(trainer: SkillTrainer, finished: bool, progress: Progress) -> RunRes
         where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
         progress.note(f"Stopped. The same command with resume=auto goes on {where} in {folder.path}.")
     return RunResult(folder, trainer.update, finished)
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Hides transformers' own progress bars, which would tear the display apart."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 @contextmanager

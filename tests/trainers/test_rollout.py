@@ -43,7 +43,8 @@ def test_order_conditions_and_what_was_injected(toy_folder: Path) -> None:
     assert [r.episode.won for r in played] == [1, 1, 1, 1, 0, 0, 1, 1, 1]
     for rollout in played:
         shown = "\n".join(message["content"] for message in rollout.episode.messages)
-        assert (rollout.episode.skill_text in shown) and bool(rollout.episode.skill_text) == rollout.episode.condition
+        assert rollout.episode.skill_text in shown
+        assert bool(rollout.episode.skill_text) == bool(rollout.episode.condition)
         assert bool(rollout.episode.skill_sha256) == bool(rollout.episode.condition)
 
 
@@ -98,11 +99,11 @@ def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
 
 
 def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path) -> None:
-    class Seeds:
-        seen: list[int] = []
+    seen: list[int] = []
 
+    class Seeds:
         def generate(self, requests: Any, sampling: Any) -> Any:
-            self.seen += [request.seed for request in requests]
+            seen.extend(request.seed for request in requests)
             return [Generation([1], [0.0]) for _ in requests]
 
         def release(self, keys: Any) -> None: ...
@@ -110,7 +111,7 @@ def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path
         def reset(self) -> None: ...
 
     play(toy_folder, lambda _: Seeds(), env_options={"turns": 1})
-    first = Seeds.seen[:9]
+    first = seen[:9]
     assert first[0] == first[2]  # group 0: two with the skill, one without
     assert first[3] == first[4]  # group 1: one with, two without
     assert len(set(first)) == 2 + 2 + 3

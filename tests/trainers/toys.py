@@ -41,7 +41,7 @@ class ToyEnv(gymnasium.Env[str, str]):
         self.task_id, self.done, self.right = task_id, 0, 0
         self.colour = task_id.split("/")[2].split("-")[0]
         self.wanted = self.colour if self.task_type_of(task_id) == "echo" else SECRET[self.colour]
-        return f"say {self.colour}", self._info(valid=True)
+        return f"say {self.colour} of {self.task_type_of(task_id)}", self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         right = action.strip() == self.wanted

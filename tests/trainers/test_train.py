@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from skillc_gym.episodes import read_jsonl
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
+from tests.trainers.toys import toy_config
+from trainers.config import TrainConfig
+from trainers.presets import preset_names
+from trainers.progress import SilentProgress
+from trainers.train import RunResult, run
+
+pytest.importorskip("trl", reason="needs the extra 'train'")
+
+
+@pytest.fixture
+def config(toy_folder: Path, tmp_path: Path) -> TrainConfig:
+    return toy_config(toy_folder, run=str(tmp_path / "run"))
+
+
+def timeless(result: RunResult) -> list[dict[str, Any]]:
+    """The metrics without what a clock says."""
+    return [{k: v for k, v in record.items() if not k.startswith("seconds")} for record in result.metrics]
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    return dict(load_file(folder / "model.safetensors"))
+
+
+class Dies(SilentProgress):
+    """Kills the run after so many lines of metrics, or in the middle of generating the next step."""
+
+    def __init__(self, after: int, *, midway: bool = False, error: type[BaseException] = RuntimeError) -> None:
+        self.left, self.midway, self.error, self.armed = after, midway, error, False
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        if self.armed:
+            raise self.error("killed")
+
+    def record(self, record: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.armed = True
+            if not self.midway:
+                raise self.error("killed")
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_every_preset_trains_and_logs(config: TrainConfig, preset: str) -> None:
+    result = run(config.with_(preset=preset, steps=2, transcripts_every=0))
+    train = [record for record in result.metrics if record["event"] == "train"]
+    validation = [record for record in result.metrics if record["event"] == "validation"]
+    assert result.finished
+    assert [record["step"] for record in train] == [1, 2]
+    assert [record["step"] for record in validation] == [0, 2]
+    keys = {"loss", "grad_norm", "kl", "clip_fraction", "entropy", "success", "gap", "gate", "active", "tokens_generated"}
+    assert all(keys <= set(record) for record in train)
+    assert all(record["grad_norm"] is not None for record in train)
+    assert set(validation[0]["sr_with"]) == {"echo", "other"}
+    assert (result.policy / "model.safetensors").exists()
+
+
+def test_a_run_records_where_it_comes_from(config: TrainConfig) -> None:
+    result = run(config)
+    folder = result.folder.path
+    assert json.loads((folder / "config.json").read_text())["preset"] == "skillc"
+    assert "trl" in json.loads((folder / "versions.json").read_text())["packages"]
+    tasks = json.loads((folder / "tasks.json").read_text())
+    assert len(tasks["panel"]) == 4
+    trained = {task for record in result.metrics if record["event"] == "train" for task in record["tasks"]}
+    assert not trained & set(tasks["panel"])
+    played = read_jsonl(folder / "transcripts" / "validation-000002.jsonl")
+    assert {episode.task_id for episode in played} == set(tasks["panel"])
+    for episode in played:
+        shown = "\n".join(message["content"] for message in episode.messages)
+        assert bool(episode.skill_text) == bool(episode.condition)
+        assert episode.skill_text in shown
+    assert len(read_jsonl(folder / "transcripts" / "train-000003.jsonl")) == 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["grpo", "skillc"])
+def test_the_toy_is_learned(toy_folder: Path, tmp_path: Path, preset: str) -> None:
+    config = toy_config(
+        toy_folder, run=str(tmp_path), preset=preset, steps=100, tasks_per_step=8, group_size=8, max_reply_tokens=1,
+        learning_rate=3e-3, adam_beta2=0.99, micro_batches=1, validate_every=50, transcripts_every=0, save_every=100,
+    )  # fmt: skip
+    success = [record["success"] for record in run(config).metrics if record["event"] == "train"]
+    assert sum(success[:10]) / 10 < 0.2
+    assert sum(success[-10:]) / 10 > 0.4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"minibatches": 2},
+        {"form": "window:1", "env_options": {"turns": 2}},
+        {"lora_rank": 2},
+        {"loss_aggregation": "token", "beta": 0.0},
+        {"stream_norms_every": 1},
+        {"schedule": "cosine", "warmup_steps": 1},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_variants_run(config: TrainConfig, changes: dict[str, Any]) -> None:
+    result = run(config.with_(steps=2, **changes))
+    assert result.finished
+    assert len(timeless(result)) == 4
+    if "stream_norms_every" in changes:
+        norms = result.metrics[1]["stream_grad_norm"]
+        assert set(norms) == {"outcome", "conditional", "correction"}
+
+
+def test_the_same_seed_gives_the_same_metrics(config: TrainConfig, tmp_path: Path) -> None:
+    first, second = (run(config.with_(run=str(tmp_path / name), steps=2)) for name in "ab")
+    other = run(config.with_(run=str(tmp_path / "c"), steps=2, seed=1))
+    assert timeless(first) == timeless(second)
+    assert timeless(first) != timeless(other)
+
+
+@pytest.mark.parametrize(("after", "midway"), [(1, True), (3, False), (5, True), (8, True)])
+def test_a_killed_run_goes_on_to_the_same_metrics(
+    config: TrainConfig, tmp_path: Path, after: int, midway: bool
+) -> None:
+    config = config.with_(steps=6, minibatches=1, beta=0.01)
+    whole = run(config.with_(run=str(tmp_path / "whole")))
+    with pytest.raises(RuntimeError, match="killed"):
+        run(config, progress=Dies(after, midway=midway))
+    with (Path(config.run) / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 99, "eve')  # the kill came while a line was written
+    resumed = run(config)
+    assert resumed.finished
+    assert timeless(resumed) == timeless(whole)
+    expected, got = weights(whole.policy), weights(resumed.policy)
+    assert all(torch.equal(expected[name], got[name]) for name in expected)
+
+
+def test_off_policy_minibatches_resume_exactly_too(config: TrainConfig, tmp_path: Path) -> None:
+    config = config.with_(minibatches=2)
+    whole = run(config.with_(run=str(tmp_path / "whole")))
+    with pytest.raises(RuntimeError, match="killed"):
+        run(config, progress=Dies(5, midway=True))
+    assert timeless(run(config)) == timeless(whole)
+
+
+def test_a_finished_run_is_not_trained_again(config: TrainConfig) -> None:
+    first = run(config.with_(steps=2))
+    again = run(config.with_(steps=2))
+    assert again.finished
+    assert timeless(first) == timeless(again)
+
+
+def test_interrupted_twice_drops_the_step_and_says_how_to_go_on(config: TrainConfig) -> None:
+    progress = Dies(5, midway=True, error=KeyboardInterrupt)
+    result = run(config, progress=progress)
+    assert not result.finished
+    assert any("resume=auto goes on from step 2" in note for note in progress.notes)
+    assert run(config).finished
+
+
+def test_interrupted_once_finishes_the_step_and_saves(config: TrainConfig) -> None:
+    class Asks(SilentProgress):
+        def record(self, record: Any) -> None:
+            if record["step"] == 1:
+                signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    result = run(config.with_(save_every=100), progress=Asks())
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not result.finished
+    assert [path.name for path in result.folder.checkpoints()] == [f"step-{result.step:06d}"]
+    assert run(config.with_(save_every=100)).finished
+
+
+def test_a_checkpoint_of_another_run_is_refused(config: TrainConfig, tmp_path: Path, toy_folder: Path) -> None:
+    run(config.with_(steps=2))
+    with pytest.raises(CheckpointError, match=r"preset was 'skillc', is 'grpo'.*run=another/folder"):
+        run(config.with_(steps=2, preset="grpo"))
+    with pytest.raises(CheckpointError, match=r"learning_rate was 0.001, is 0.5"):
+        run(config.with_(steps=2, learning_rate=0.5))
+    with pytest.raises(ConfigError, match=r"already holds a run.*resume=auto"):
+        run(config.with_(steps=2, resume="never"))
+    with pytest.raises(CheckpointError, match="no complete checkpoint"):
+        run(config.with_(steps=2, resume=str(tmp_path)))
+
+
+def test_a_checkpoint_trained_on_other_tasks_is_refused(config: TrainConfig) -> None:
+    run(config.with_(steps=2))
+    meta_path = Path(config.run) / "checkpoints" / "step-000002" / "run.json"
+    meta = json.loads(meta_path.read_text())
+    meta_path.write_text(json.dumps({**meta, "task_digest": "other"}))
+    with pytest.raises(CheckpointError, match="other tasks"):
+        run(config.with_(steps=2))
+    meta_path.write_text("{")
+    with pytest.raises(CheckpointError, match="damaged"):
+        run(config.with_(steps=2))
+
+
+def test_half_written_checkpoints_do_not_count(config: TrainConfig) -> None:
+    run(config.with_(steps=2))
+    checkpoints = Path(config.run) / "checkpoints"
+    shutil.copytree(checkpoints / "step-000002", checkpoints / ".partial-000004")
+    (checkpoints / "step-000006").mkdir()
+    assert run(config.with_(steps=2)).finished
+    assert not (checkpoints / ".partial-000004").exists()
+
+
+def test_bad_names_are_refused_before_anything_is_written(config: TrainConfig, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="preset 'skilc'.*skillc"):
+        run(config.with_(preset="skilc"))
+    with pytest.raises(UnknownNameError, match="omegga"):
+        run(config.with_(preset_options={"omegga": 1}))
+    with pytest.raises(MissingDataError, match="model="):
+        run(config.with_(model=str(tmp_path / "nowhere")))
+    assert not Path(config.run).exists()
