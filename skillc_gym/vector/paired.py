@@ -49,7 +49,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             makes one (called with ``env_kwargs``).
         num_groups: Number of groups.
         group_size: Members per group.
-        library: Skill library for a SkillInjection around every member; None for none, or if the members bring their own.
+        library: Skill library for a SkillInjection around every member; None for none, or if members bring their own.
         where: Where the SkillInjection puts skills: ``"observation"`` or ``"info"``.
         wrappers: Applied to every member outside the SkillInjection, in this order. Statistics of episodes belong here:
             a wrapper around the vector would count held steps.

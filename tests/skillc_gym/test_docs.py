@@ -1,5 +1,7 @@
-"""Every Python block of these pages runs, in order, as a reader would type it."""
+"""Every Python block of these pages and every example of these docstrings runs as a reader would type it."""
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -21,3 +23,21 @@ def test_the_blocks_run(page):
 def test_the_quoted_skill_is_the_skill():
     quoted = re.search(r"^```markdown\n(.*?)\.\.\.\n```", (DOCS / "skills.md").read_text(), re.DOTALL | re.MULTILINE)[1]
     assert (DOCS.parent / "skill_library" / "alfworld" / "heat" / "SKILL.md").read_text().startswith(quoted)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "spaces",
+        "chat",
+        "testing",
+        "wrappers.skill_injection",
+        "wrappers.action_format",
+        "vector.paired",
+        "vector.collect",
+    ],
+)
+def test_the_examples_in_docstrings_hold(module):
+    result = doctest.testmod(importlib.import_module(f"skillc_gym.{module}"))
+    assert result.attempted
+    assert not result.failed

@@ -1,5 +1,7 @@
 """ALFWorld keeps the suite's contract, bare, with skills off and with skills on, on generated and on real games."""
 
+import re
+
 import gymnasium
 import pytest
 
@@ -78,19 +80,24 @@ def test_every_task_type_has_its_skill(arguments):
     assert kinds == set(library.task_types)
 
 
-def test_the_commands_that_skills_name_exist(arguments):
-    """The verbs and places of the essential steps are those of the walkthroughs of their type."""
+def test_the_essential_commands_of_walkthroughs_are_those_of_the_skills(arguments):
     steps = {
-        "look_at_obj_in_light": "use desklamp ",
-        "pick_clean_then_place_in_recep": "with sinkbasin ",
-        "pick_heat_then_place_in_recep": "with microwave ",
-        "pick_cool_then_place_in_recep": "with fridge ",
+        "look_at_obj_in_light": r"use (desklamp|floorlamp) \d+",
+        "pick_clean_then_place_in_recep": r"clean .+ with sinkbasin \d+",
+        "pick_heat_then_place_in_recep": r"heat .+ with microwave \d+",
+        "pick_cool_then_place_in_recep": r"cool .+ with fridge \d+",
+        "pick_and_place_simple": r"move .+ to .+",
+        "pick_two_obj_and_place": r"move .+ to .+",
     }
     core = gymnasium.make("skillc/ALFWorld-v0", **arguments).unwrapped
-    for kind, words in steps.items():
-        task_id = next(task_id for task_id in core.task_ids if core.task_type_of(task_id) == kind)
-        assert any(words in command for command in core.games.load(task_id).walkthrough)
-        assert words in load_library("alfworld").for_task(kind).text
+    for task_id in core.task_ids[:: max(1, len(core.task_ids) // 60)]:
+        kind = core.task_type_of(task_id)
+        used = [command for command in core.games.load(task_id).walkthrough if re.fullmatch(steps[kind], command)]
+        assert len(used) == (2 if kind == "pick_two_obj_and_place" else 1), task_id
+        said = load_library("alfworld").for_task(kind).text
+        assert used[0].split()[0] in said
+        if kind in ("look_at_obj_in_light", "pick_clean_then_place_in_recep"):
+            assert used[0].split()[-2] in said
 
 
 def test_groups_play_walkthroughs_to_the_end(arguments):
