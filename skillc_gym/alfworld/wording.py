@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -92,6 +93,25 @@ _RULES = {
 }
 """Rules that a sentence may refer to, and the field that stands for each."""
 
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "gotolocation": ("lstart", "contents"),
+    "openobject": ("contents",),
+    "closeobject": ("contents",),
+    "examinereceptacle": ("things",),
+    "examineobject": ("things",),
+    "inventory": ("things",),
+    "look": ("facing", "floor", "appliances"),
+    "intro": ("view", "task"),
+    "examineReceptacle.feedback": ("r", "things"),
+    "look.feedback": ("facing", "floor", "appliances"),
+    "look-variations": ("places",),
+    "list_objects_on_the_floor": ("things",),
+    "list_appliances": ("things",),
+    "overview(o)": ("o",),
+    "overview(r)": ("r",),
+}
+"""What the sentences of an action (besides its variables) or of a rule may hold."""
+
 _OVERVIEWS = {"overview(o)": "a {o}", "overview(r)": "a {r}"}
 _VALUE = re.compile(r"(\w+)(?:\.name)?(?: or \1\.id)?")
 _TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]|\\.)*)(")')
@@ -163,14 +183,14 @@ def _task(grammar: Grammar) -> str:
 
 def _wording(grammar: Grammar) -> Wording:
     needed = [*_RULES, *_OVERVIEWS, "intro", "list_empty", "list_separator", "list_last_separator"]
-    rules = {name: _templates(grammar, name) for name in needed}
+    rules = {name: _checked(name, _templates(grammar, name), ()) for name in needed}
     for name, expected in _OVERVIEWS.items():
         if rules[name] != (expected,):
             raise InvalidGameError(f"Grammar's rule {name!r} says {rules[name]}; {expected!r} was expected.")
     actions = {name: grammar.actions[name] for name in ACTIONS if name in grammar.actions}
     return Wording(
         commands={name: _command(name, action.template) for name, action in actions.items()},
-        says={name: _said(grammar, name, action.feedback) for name, action in actions.items()},
+        says={name: _checked(name, _said(grammar, name, actions[name].feedback), ACTIONS[name]) for name in actions},
         rules=rules,
         separators=(rules["list_empty"][0], rules["list_separator"][0], rules["list_last_separator"][0]),
     )
@@ -193,11 +213,20 @@ def _templates(grammar: Grammar, name: str) -> tuple[str, ...]:
 
 def _command(name: str, template: str) -> str:
     command = _template(f"template of {name}", split_sentence(template))
-    try:
-        command.format(**dict.fromkeys(ACTIONS[name], ""))
-    except (KeyError, IndexError, ValueError) as error:
-        raise InvalidGameError(f"Grammar's command {template!r} names {error}, which {name} does not have.") from error
+    if wrong := _fields(command) - {*ACTIONS[name]}:
+        raise InvalidGameError(f"Grammar's command {template!r} names {sorted(wrong)}, which {name} does not have.")
     return command
+
+
+def _checked(name: str, templates: tuple[str, ...], variables: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = set().union(*map(_fields, templates)) - {*variables, *_FIELDS.get(name, ())}
+    if wrong:
+        raise InvalidGameError(f"Grammar's sentence for {name} names {sorted(wrong)}, which it does not have.")
+    return templates
+
+
+def _fields(template: str) -> set[str]:
+    return {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
 
 
 def _said(grammar: Grammar, name: str, feedback: str) -> tuple[str, ...]:
