@@ -7,9 +7,11 @@ import pytest
 
 import skillc_gym  # noqa: F401
 from skill_library import load_library
+from skillc_gym.chat import ChatFormat
+from skillc_gym.curriculum import InternalizationCurriculum
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv, collect
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillCurriculum, SkillInjection, format_reply
 
 
 class ALFWorldContract(TextEnvContract):
@@ -127,3 +129,14 @@ def test_groups_play_walkthroughs_to_the_end(arguments):
         assert slow.truncated
         assert (len(quick), len(slow)) == (len(games.load(task_id).walkthrough), 50)
         assert quick.turns[0].observation == slow.turns[0].observation
+
+
+def test_the_whole_stack_is_rebuilt_from_json():
+    inner = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), where="info")
+    kinds = sorted({inner.unwrapped.task_type_of(task_id) for task_id in inner.unwrapped.task_ids})
+    curriculum = InternalizationCurriculum(kinds, rho=0.5)
+    env = ChatPrompt(ActionFormat(SkillCurriculum(inner, curriculum)), ChatFormat.compact().with_form("window:2"))
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert str(again) == str(env)
+    replies = [format_reply("look"), "no", format_reply("inventory")]
+    assert walk(env, replies) == walk(again, replies)
