@@ -137,7 +137,7 @@ def clone(
         for group in optimiser.param_groups:
             group["lr"] = _learning_rate(step, config)
         loss = _batch_loss(model, [dialogues[index] for index in indices], pad_token_id)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)

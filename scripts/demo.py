@@ -1,0 +1,79 @@
+"""The demonstration: ``make demo``, or ``python -m scripts.demo --out runs/demo``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import SkillCError
+from trainers.demo import SHIPPED_POLICY, DemoConfig, run_demo
+from trainers.progress import make_progress
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/demo"), help="run folder; an interrupted run goes on there"
+    )
+    parser.add_argument("--data", default="generated", help="'generated', or a folder or archive of ALFWorld games")
+    parser.add_argument("--policy", type=Path, default=SHIPPED_POLICY, help="warm-started policy")
+    parser.add_argument("--preset", default="skillc", help="the method")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")
+    parser.add_argument(
+        "--held-out", type=int, default=DemoConfig.held_out_per_type, help="held-out games per task type"
+    )
+    return parser.parse_args(argv)
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """Puts the summary into a few lines."""
+    rows = []
+    for arm in ("with", "without"):
+        cells = []
+        for when in ("before", "after"):
+            low, high = summary[f"sr_{arm}_{when}_interval"]
+            cells.append(f"{100 * summary[f'sr_{arm}_{when}']:5.1f} % [{100 * low:.0f}, {100 * high:.0f}]")
+        rows.append(f"  {arm + ' skills':<15} {cells[0]:>18}  ->  {cells[1]}")
+    change = summary["change_without"]
+    low, high = change["interval"]
+    return "\n".join(
+        [
+            f"\nSuccess on {summary['held_out']['games']} held-out games (95 % intervals), before and after "
+            f"{summary['steps']} updates:",
+            *rows,
+            f"  Without skills: {change['points']:+.1f} points, 95 % interval [{low:+.1f}, {high:+.1f}].",
+            f"  {summary['seconds']:.0f} seconds in all. Page with pictures and transcripts: {summary['page']}",
+        ]
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    args = _arguments(argv)
+    config = DemoConfig(
+        out=args.out,
+        data=args.data,
+        policy=args.policy,
+        preset=args.preset,
+        seed=args.seed,
+        steps=args.steps,
+        held_out_per_type=args.held_out,
+    )
+    try:
+        summary = run_demo(config, progress=make_progress())
+    except SkillCError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
+    if not summary["finished"]:
+        print(f"Interrupted after {summary['steps']} updates; the same command goes on from there.", file=sys.stderr)
+        return 130
+    print(describe(summary))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""The main line in one call: evaluate a warm-started policy, train it, evaluate it again, draw the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trainers.config import TrainConfig
+from trainers.progress import Progress, SilentProgress
+from trainers.report import ReportFiles, make_report
+from trainers.runs import write_json
+
+if TYPE_CHECKING:
+    from trainers.paired_report import Change, PairedCounts, PairedReport
+
+__all__ = ["SHIPPED_POLICY", "DemoConfig", "run_demo"]
+
+SHIPPED_POLICY = Path(__file__).parent / "policy" / "checkpoint"
+"""The warm-started policy that comes with the package; ``scripts/make_policy.py`` made it."""
+
+GENERATOR = {"seed": 0, "games_per_type": 400, "size": "small"}
+"""The family of generated houses: some 2,400 to train on."""
+
+
+@dataclass(frozen=True)
+class DemoConfig:
+    """Settings of the demonstration."""
+
+    out: Path
+    """Run folder; an interrupted demonstration goes on from there."""
+    data: str = "generated"
+    """ALFWorld games: "generated", or a folder or archive of real ones."""
+    policy: Path = SHIPPED_POLICY
+    """Warm-started policy."""
+    preset: str = "skillc"
+    """The method."""
+    seed: int = 0
+    """Seed of training and of the evaluations."""
+    steps: int = 40
+    """Updates."""
+    held_out_per_type: int = 40
+    """Held-out games per task type; each is played with and without the skill."""
+    held_out_split: str = "valid_unseen"
+    """Split of the held-out games: scenes that training has not seen."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the training configuration."""
+
+    def training(self) -> TrainConfig:
+        """The training configuration behind the demonstration."""
+        settings: dict[str, Any] = {
+            "model": str(self.policy),
+            "preset": self.preset,
+            "data": self.data,
+            "env_options": {"generator": GENERATOR} if self.data == "generated" else {},
+            "max_episode_steps": 20 if self.data == "generated" else 30,
+            "chat": "compact",
+            "steps": self.steps,
+            "seed": self.seed,
+            "draw": "types",
+            "max_reply_tokens": 20,
+            "max_context": 2048,
+            "learning_rate": 3e-4,
+            "adam_beta2": 0.98,
+            "beta": 0.0,
+            "validate_every": 5,
+            "panel_per_type": 16,
+            "save_every": 5,
+            "run": str(self.out),
+        }
+        return TrainConfig(**{**settings, **self.options})
+
+
+def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Runs the demonstration, or goes on with one that was interrupted.
+
+    Args:
+        config: What to run.
+        progress: Told what happens.
+
+    Returns:
+        The summary, as it was written to ``summary.json``: seconds, steps, success rates of the held-out games with and
+        without skills before and after training (with 95 % intervals), the gap per task type, and where the pictures
+        and transcripts are.
+
+    Raises:
+        SkillCError: For missing data or extras, and for a folder that holds another run.
+    """
+    from trainers.train import run
+
+    progress = progress or SilentProgress()
+    started = time.perf_counter()
+    training = config.training()
+    before = _evaluation(config, training, "before", progress)
+    result = run(training, progress=progress)
+    if not result.finished:
+        return {"finished": False, "steps": result.step}
+    after = _evaluation(config, replace(training, model=str(result.policy)), "after", progress)
+    report = make_report(config.out)
+    summary = _summary(config, before, after, report)
+    summary["seconds"] = round(time.perf_counter() - started, 1)
+    write_json(config.out / "summary.json", summary)
+    return summary
+
+
+def _evaluation(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> PairedReport:
+    """Evaluates a policy on the held-out panel; an evaluation that lies there from an interrupted run is taken."""
+    from trainers.evaluate_policy import evaluate_policy
+    from trainers.paired_report import PairedReport
+
+    folder = config.out / name
+    if (folder / "report.json").exists():
+        return PairedReport.load(folder / "report.json")
+    held_out = replace(training, split=config.held_out_split, seed=config.seed)
+    report = evaluate_policy(held_out, per_type=config.held_out_per_type, progress=progress)
+    report.save_all(folder)
+    return report.paired
+
+
+def _summary(config: DemoConfig, before: PairedReport, after: PairedReport, report: ReportFiles) -> dict[str, Any]:
+    from trainers.paired_report import compare_reports
+
+    change = compare_reports(before, after, skill=False)["overall"]
+    return {
+        "finished": True,
+        "preset": config.preset,
+        "data": config.data,
+        "seed": config.seed,
+        "steps": config.steps,
+        "held_out": {"split": config.held_out_split, "games": before.overall.n, "panel_sha256": before.panel_sha256},
+        **_rates(before.overall, "before"),
+        **_rates(after.overall, "after"),
+        "change_without": _change(change),
+        "gap_before": {kind: counts.gap for kind, counts in before.per_type.items()},
+        "gap_after": {kind: counts.gap for kind, counts in after.per_type.items()},
+        "page": str(report.page),
+        "pictures": {name: str(path) for name, path in sorted(report.figures.items())},
+        "transcripts": [str(config.out / name / "transcripts.jsonl") for name in ("before", "after")],
+    }
+
+
+def _rates(counts: PairedCounts, when: str) -> dict[str, Any]:
+    return {
+        f"sr_with_{when}": counts.sr_with,
+        f"sr_with_{when}_interval": list(asdict(counts.sr_with_interval).values()),
+        f"sr_without_{when}": counts.sr_without,
+        f"sr_without_{when}_interval": list(asdict(counts.sr_without_interval).values()),
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {"points": 100 * change.change, "interval": [100 * change.interval.low, 100 * change.interval.high]}
