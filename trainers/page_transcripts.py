@@ -48,8 +48,9 @@ def transcripts_section(before: Sequence[Episode], after: Sequence[Episode], cou
 
 def _fold(when: str, pair: tuple[Episode, Episode], *, open_: bool) -> str:
     with_, without = ("solved" if episode.won else "failed" for episode in pair)
+    summary = f"{when}: with the skill {with_}, without {without}"
     return (
-        f'<details class="pair"{" open" if open_ else ""}><summary>{when}: with the skill {with_}, without {without}</summary>'
+        f'<details class="pair"{" open" if open_ else ""}><summary>{summary}</summary>'
         f'<div class="tr">{to_fragment(list(pair))}</div></details>'
     )
 

@@ -183,7 +183,8 @@ def _retirements(run: RunRecords) -> str:
         f"<tr><td>{escape(short_type(kind))}</td><td>{step}</td><td>{escape(why.get(reason, reason))}</td></tr>"
         for kind, (step, reason) in sorted(run.retirements.items(), key=lambda item: item[1][0])
     )
-    return f'<div class="scroll"><table class="words"><tr><th>type</th><th>step</th><th>reason</th></tr>{rows}</table></div>'
+    head = "<tr><th>type</th><th>step</th><th>reason</th></tr>"
+    return f'<div class="scroll"><table class="words">{head}{rows}</table></div>'
 
 
 def _transcripts(content: PageContent) -> str:
