@@ -164,10 +164,10 @@ def _cells(before: PairedCounts | None, after: PairedCounts, change: Change | No
             cells += [
                 _cell(f"{100 * counts.sr_with:.0f}", counts.sr_with_interval),
                 _cell(f"{100 * counts.sr_without:.0f}", counts.sr_without_interval),
-                _cell(f"{100 * counts.gap:+.0f}", counts.gap_interval),
+                _cell(_signed(counts.gap), counts.gap_interval),
             ]
     if change is not None:
-        cells.append(_cell(f"{100 * change.change:+.0f}", change.interval))
+        cells.append(_cell(_signed(change.change), change.interval))
     return "".join(cells)
 
 
@@ -220,6 +220,11 @@ def _percent(rate: float) -> str:
 
 def _points(difference: float) -> str:
     return f"{100 * difference:+.1f}"
+
+
+def _signed(difference: float) -> str:
+    whole = round(100 * difference)
+    return f"{whole:+d}" if whole else "0"
 
 
 def _range(interval: Interval) -> str:
