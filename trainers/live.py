@@ -25,7 +25,6 @@ class LiveProgress(SilentProgress):
 
     def __init__(self, stream: IO[str]) -> None:
         self.console = Console(file=stream)
-        self._live = Live(console=self.console, refresh_per_second=4, transient=False, get_renderable=self._render)
         self._title = ""
         self._step = self._steps = 0
         self._phase = ("starting", 0, 0)
@@ -34,6 +33,7 @@ class LiveProgress(SilentProgress):
         self._with: deque[float | None] = deque(maxlen=_WIDTH)
         self._without: deque[float | None] = deque(maxlen=_WIDTH)
         self._clock = Clock()
+        self._live = Live(console=self.console, refresh_per_second=4, transient=False, get_renderable=self._render)
 
     def start(self, title: str, step: int, steps: int) -> None:
         """Opens the panel."""

@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra 'train'")
-pytest.importorskip("transformers", reason="needs the extra 'train'")
-
 TEMPLATE = (
     "{% for m in messages %}{{ '<|' + m['role'] + '|> ' + m['content'] + ' <|end|>\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|> ' }}{% endif %}"
@@ -38,6 +35,7 @@ def make_tokenizer(words: list[str], template: str = TEMPLATE) -> Any:
 
 
 def make_model(vocabulary: int, *, layers: int = 2, kv_heads: int = 2, seed: int = 0) -> Any:
+    import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     config = Qwen2Config(

@@ -60,7 +60,7 @@ def test_reply_text_leaves_special_tokens_out() -> None:
 
 
 def test_a_template_that_rewrites_the_past_is_refused_with_the_remedy() -> None:
-    with pytest.raises(ConfigError, match="rewrites earlier turns.*chat_template=trl.*form=window"):
+    with pytest.raises(ConfigError, match=r"rewrites earlier turns.*chat_template=trl.*form=window"):
         ChatTokens(make_tokenizer(WORDS, FORGETFUL))
     assert ChatTokens(make_tokenizer(WORDS, FORGETFUL), growing=False).prompt(OPENING)
 

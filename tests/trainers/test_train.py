@@ -66,7 +66,7 @@ def test_every_preset_trains_and_logs(config: TrainConfig, preset: str) -> None:
     assert result.finished
     assert [record["step"] for record in train] == [1, 2]
     assert [record["step"] for record in validation] == [0, 2]
-    keys = {"loss", "grad_norm", "kl", "clip_fraction", "entropy", "success", "gap", "gate", "active", "tokens_generated"}
+    keys = {"loss", "grad_norm", "kl", "clip_fraction", "entropy", "success", "gap", "gate", "active", "env_steps"}
     assert all(keys <= set(record) for record in train)
     assert all(record["grad_norm"] is not None for record in train)
     assert set(validation[0]["sr_with"]) == {"echo", "other"}
@@ -219,7 +219,7 @@ def test_half_written_checkpoints_do_not_count(config: TrainConfig) -> None:
 
 
 def test_bad_names_are_refused_before_anything_is_written(config: TrainConfig, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="preset 'skilc'.*skillc"):
+    with pytest.raises(UnknownNameError, match=r"preset 'skilc'.*skillc"):
         run(config.with_(preset="skilc"))
     with pytest.raises(UnknownNameError, match="omegga"):
         run(config.with_(preset_options={"omegga": 1}))

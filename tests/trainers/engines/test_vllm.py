@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from skillc_gym.errors import ConfigError, MissingExtraError
+from trainers.engines import Engine, Request, Sampling
+from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
+
+
+def test_without_vllm_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(MissingExtraError, match=r"skillc-gym\[vllm\]"):
+        VllmEngine.load("model", [1])
+
+
+class FakeLLM:
+    """Answers like vLLM: the tokens 5, 6, 1 with their log-probabilities."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def generate(self, prompts: Any, sampling_params: Any, use_tqdm: bool) -> Any:
+        self.calls.append((prompts, sampling_params))
+        logprobs = [{token: SimpleNamespace(logprob=-0.1 * token)} for token in (5, 6, 1)]
+        completion = SimpleNamespace(token_ids=[5, 6, 1], logprobs=logprobs)
+        return [SimpleNamespace(outputs=[completion]) for _ in prompts]
+
+    def reset_prefix_cache(self) -> None:
+        self.calls.append("reset")
+
+
+def test_tokens_go_in_and_log_probabilities_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+    llm, synced = FakeLLM(), []
+    engine = VllmEngine(llm, [1], before_generate=lambda: synced.append(1))
+    assert isinstance(engine, Engine)
+    requests = [Request(0, [3, 4], 7, 9), Request(1, [3], 8, 5)]
+    first, _ = engine.generate(requests, Sampling(0.4))
+    assert (first.token_ids, first.logprobs) == ([5, 6, 1], pytest.approx([-0.5, -0.6, -0.1]))
+    prompts, params = llm.calls[0]
+    assert prompts == [{"prompt_token_ids": [3, 4]}, {"prompt_token_ids": [3]}]
+    assert [(p.max_tokens, p.temperature, p.stop_token_ids) for p in params] == [(9, 0.4, [1]), (5, 0.4, [1])]
+    assert params[0].seed == turn_seed(requests[0])
+    assert synced == [1]
+    engine.reset()
+    assert llm.calls[-1] == "reset"
+    engine.generate(requests, Sampling(greedy=True))
+    assert llm.calls[-1][1][0].temperature == 0.0
+
+
+def test_the_turns_of_a_conversation_have_different_seeds() -> None:
+    assert turn_seed(Request(0, [3] * 4, 7)) != turn_seed(Request(0, [3] * 9, 7))
+    assert 0 <= turn_seed(Request(0, [3], 2**63)) < 2**31
+
+
+def test_a_server_cuts_replies_to_each_requests_limit() -> None:
+    def generate(**options: Any) -> Any:
+        assert options["max_tokens"] == 3
+        return {"completion_ids": [[5, 6, 7]] * 2, "logprobs": [[[-0.1], [-0.2], [-0.3]]] * 2}
+
+    engine = VllmServerEngine(SimpleNamespace(generate=generate), [1], lambda: None)
+    long, short = engine.generate([Request(0, [3], 0, 3), Request(1, [3], 0, 1)], Sampling())
+    assert (long.token_ids, short.token_ids, short.logprobs) == ([5, 6, 7], [5], [-0.1])
+
+
+@pytest.mark.parametrize(
+    ("mode", "parallel", "processes", "kind"),
+    [
+        ("colocate", 1, 4, VllmEngine),
+        ("server", 1, 1, VllmServerEngine),
+        ("server", 1, 2, None),
+        ("colocate", 2, 2, None),
+    ],
+)
+def test_which_engine_serves_which_set_up(mode: str, parallel: int, processes: int, kind: Any) -> None:
+    generation = SimpleNamespace(mode=mode, tensor_parallel_size=parallel, llm=FakeLLM(), vllm_client=None)
+    if kind is None:
+        with pytest.raises(ConfigError, match="in step"):
+            engine_of_trl(generation, [1], lambda: None, processes)
+    else:
+        assert isinstance(engine_of_trl(generation, [1], lambda: None, processes), kind)
+
+
+def test_a_real_vllm_agrees_with_transformers(toy_folder: Any) -> None:
+    try:
+        import vllm  # noqa: F401
+    except Exception as error:  # noqa: BLE001 - a broken installation is as good as none
+        pytest.skip(f"no vllm that works: {error!r}")
+    from transformers import AutoModelForCausalLM
+
+    from tests.trainers.engines.test_transformers import uncached_logprobs
+
+    path = str(toy_folder / "model")
+    try:
+        engine = VllmEngine.load(path, [1], max_model_len=64, gpu_memory_utilization=0.2, dtype="float32")
+    except Exception as error:  # noqa: BLE001
+        pytest.skip(f"vllm does not start here: {error!r}")
+    requests = [Request(i, [5, 7 + i, 9], i, 6) for i in range(3)]
+    model = AutoModelForCausalLM.from_pretrained(path).eval()
+    for request, reply in zip(requests, engine.generate(requests, Sampling()), strict=True):
+        expected = uncached_logprobs(model, list(request.prompt_ids), reply, 1.0)
+        assert reply.logprobs == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+def test_scripted_replies_are_tokens_with_an_end() -> None:
+    from tests.trainers.conftest import make_tokenizer
+
+    tokenizer = make_tokenizer(["a", "b"])
+    engine = ScriptedEngine(lambda prompt: "b" if "a" in prompt.split() else "a b", tokenizer)
+    assert isinstance(engine, Engine)
+    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in "ab"}
+    first, second = engine.generate([Request(0, [ids["a"]], 0), Request(1, [ids["b"]], 0, 2)], Sampling())
+    assert first.token_ids == [ids["b"], tokenizer.eos_token_id]
+    assert second.token_ids == [ids["a"], ids["b"]]
