@@ -47,6 +47,8 @@ class Game:
         holders: Objects that count as containers -> the names of what is inside, which never changes.
         goal_test: The goal, as a test of a state.
         start: The first state.
+        views: What `skillc_gym.alfworld.views` remembers.
+        ways: What `ways_from` remembers.
     """
 
     task_id: str
@@ -70,7 +72,8 @@ class Game:
     holders: Mapping[int, tuple[str, ...]]
     goal_test: Goal
     start: State
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    views: dict[Any, Any] = field(default_factory=dict, repr=False)
+    ways: dict[int, frozenset[str]] = field(default_factory=dict, repr=False)
 
     @property
     def goal(self) -> str:
@@ -103,6 +106,15 @@ class Game:
                 command = template.format(r=self.receptacles[receptacle], lend=self.places[place])
                 routes[command] = (*routes.get(command, ()), (receptacle, place))
         return routes
+
+    def ways_from(self, place: int) -> frozenset[str]:
+        """Returns the commands that lead from a place to another one."""
+        ways: frozenset[str] | None = self.ways.get(place)
+        if ways is None:
+            routes = self.routes.items()
+            ways = frozenset(command for command, targets in routes if any(there != place for _, there in targets))
+            self.ways[place] = ways
+        return ways
 
     @functools.cached_property
     def commands(self) -> tuple[str, ...]:

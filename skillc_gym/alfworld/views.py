@@ -41,7 +41,7 @@ def view_of(game: Game, state: State) -> View:
         tuple([(state.opened >> receptacle & 1, state.inside[receptacle]) for receptacle in here]),
         state.lying[state.place] if with_knife else None,
     )
-    cache: dict[object, View] = game.cache
+    cache: dict[object, View] = game.views
     view = cache.get(key)
     if view is None:
         if len(cache) >= CACHED_VIEWS:
@@ -71,10 +71,7 @@ class _Offers:
                     self._offer("sliceobject", thing, state.held, co=game.objects[thing], ko=game.objects[state.held])
         for action in ("inventory", "look", "help"):
             self._offer(action, -1, -1)
-        routes = [
-            command for command, targets in game.routes.items() if any(place != state.place for _, place in targets)
-        ]
-        return View(tuple(sorted({*self._deeds, *routes})), self._deeds)
+        return View(tuple(sorted({*self._deeds, *game.ways_from(state.place)})), self._deeds)
 
     def _offer(self, action: str, first: int, second: int, **names: str) -> None:
         if action in self._game.actions:

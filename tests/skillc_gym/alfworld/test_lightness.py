@@ -46,7 +46,7 @@ def test_views_that_are_remembered_are_bounded(house):
     for step in range(5000):
         commands = world.admissible
         world.step(commands[step * 7919 % len(commands)])
-    assert len(game.cache) <= 256
+    assert len(game.views) <= 256
 
 
 def test_stepping_is_quick(alfworld_data):
