@@ -73,7 +73,7 @@ class TrainConfig:
     group_size: int = 8
     """Rollouts per group."""
     draw: Draw = "uniform"
-    """How an update's tasks are drawn: uniformly over the training tasks, or task types in turn."""
+    """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
     temperature: float = 1.0
     """Sampling temperature in training."""
     max_reply_tokens: int = 512

@@ -10,7 +10,8 @@ from skillc_gym.episodes import write_jsonl
 from trainers.chat_tokens import ChatTokens
 from trainers.config import TrainConfig
 from trainers.engines.types import Engine, Sampling
-from trainers.evaluate import PairedCounts, PairedReport, paired_evaluation
+from trainers.evaluate import paired_evaluation
+from trainers.paired_report import PairedCounts, PairedReport
 from trainers.progress import Progress, SilentProgress, short_type
 from trainers.rollout import stream_seed
 from trainers.runs import provenance, write_json

@@ -13,7 +13,7 @@ from skillc_gym.errors import ConfigError
 
 __all__ = ["Draw", "TaskSplit", "draw_tasks", "panel_of", "split_tasks"]
 
-Draw = Literal["uniform", "balanced"]
+Draw = Literal["uniform", "types"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def draw_tasks(split: TaskSplit, count: int, draw: Draw, *, seed: int, step: int
     Args:
         split: Where to draw from.
         count: How many; different ones, unless there are too few.
-        draw: "uniform" over all training tasks, or "balanced": types in turn, then uniform within the type.
+        draw: "uniform" over all training tasks, or "types": task types in turn, then uniform within the type.
         seed: The run's seed.
         step: The update's number.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainers.evaluate import PairedReport
+from trainers.paired_report import PairedReport
 from trainers.method import MethodState
 
 __all__ = ["validation_record"]

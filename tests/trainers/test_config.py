@@ -94,7 +94,7 @@ def test_a_type_with_one_task_is_refused() -> None:
 @given(st.integers(1, 30), st.integers(0, 50), st.integers(1, 200))
 def test_draws_depend_on_seed_and_step_alone(count: int, seed: int, step: int) -> None:
     split = split_tasks(TASKS, 4, 0)
-    for draw in ("uniform", "balanced"):
+    for draw in ("uniform", "types"):
         drawn = draw_tasks(split, count, draw, seed=seed, step=step)
         assert drawn == draw_tasks(split, count, draw, seed=seed, step=step)
         assert len(drawn) == count
