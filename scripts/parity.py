@@ -1,8 +1,8 @@
 """Compares the native ALFWorld engine with upstream on many games, and writes down what came of it.
 
-    python scripts/parity.py                  # every validation game and 200 of train, against the cached upstream
-    python scripts/parity.py --oracle plain --games valid_unseen=24
-    python scripts/parity.py --wording older --games valid_unseen=12
+    python -m scripts.parity                  # every validation game and 200 of train, against the cached upstream
+    python -m scripts.parity --oracle plain --games valid_unseen=24
+    python -m scripts.parity --wording older --games valid_unseen=12
 
 Every finished game is one line of the record; a run that was stopped goes on where it left off. The summary beside the
 record counts all lines of it.
@@ -94,7 +94,7 @@ def _read(record: Path) -> list[Comparison]:
 
 def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None:
     summary = {
-        "command": "python scripts/parity.py " + " ".join(sys.argv[1:]),
+        "command": "python -m scripts.parity " + " ".join(sys.argv[1:]),
         "seed": options.seed,
         "versions": {"skillc-gym": __version__, "python": platform.python_version(), **_versions()},
         "games": len({comparison.task_id for comparison in found}),

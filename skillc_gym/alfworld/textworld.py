@@ -52,6 +52,7 @@ class UpstreamProcess:
         self._limit = games_per_process
         self._games = 0
         self._folder = tempfile.TemporaryDirectory(prefix="skillc-upstream-")
+        self._said = (Path(self._folder.name) / "said.txt").open("w+b")
         self._process: subprocess.Popen[bytes] | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
 
@@ -91,9 +92,9 @@ class UpstreamProcess:
         except BrokenPipeError:
             line = b""
         if not line:
-            code = self._process.wait()
+            code, said = self._process.wait(), self._last_words()
             self.close()
-            raise InvalidGameError(f"Upstream's process ended with code {code} during {request['op']!r}.")
+            raise InvalidGameError(f"Upstream's process ended with code {code} during {request['op']!r}: {said}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise InvalidGameError(f"Upstream failed during {request['op']!r}: {answer['error']}")
@@ -105,14 +106,19 @@ class UpstreamProcess:
             self._finalizer()
         self._process, self._finalizer, self._games = None, None, 0
 
+    def _last_words(self) -> str:
+        self._said.seek(0)
+        return self._said.read()[-500:].decode(errors="replace").strip() or "it said nothing."
+
     def _restart(self) -> None:
         self.close()
+        self._said.truncate(0)
         self._process = subprocess.Popen(
             # -P: the script's folder has a module named textworld, which must not be found instead of upstream.
             [sys.executable, "-P", str(WORKER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
         )
         self._finalizer = weakref.finalize(self, _end, self._process)
 

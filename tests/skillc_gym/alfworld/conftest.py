@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,12 +50,3 @@ def upstream() -> Iterator[UpstreamProcess]:
     process = UpstreamProcess(cached=True)
     yield process
     process.close()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_data_by_accident() -> Iterator[None]:
-    """Tests name their data; what the machine happens to have must not matter."""
-    named = os.environ.pop("ALFWORLD_DATA", None)
-    yield
-    if named is not None:
-        os.environ["ALFWORLD_DATA"] = named

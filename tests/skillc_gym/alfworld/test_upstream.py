@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import signal
 import sys
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from skillc_gym.alfworld import textworld
 from skillc_gym.alfworld.env import ALFWorldEnv
+from skillc_gym.alfworld.game import Game
 from skillc_gym.alfworld.games import open_games
 from skillc_gym.alfworld.grammar import split_sentence
 from skillc_gym.alfworld.parity import compare, older_wording, random_walk, scripts_for, sum_up
@@ -130,6 +133,25 @@ def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template
         upstream.load({**template, "pddl_problem": "(nonsense"})
     upstream.load(template)
     assert upstream.ask(op="reset")["admissible"]
+
+
+def test_the_end_of_the_process_is_an_error_and_the_next_game_starts_another(template, upstream):
+    upstream.load(template)
+    os.kill(upstream.pid, signal.SIGKILL)
+    with pytest.raises(InvalidGameError, match="ended with code -9 during 'reset'"):
+        upstream.ask(op="reset")
+    upstream.load(template)
+    assert upstream.ask(op="reset")["admissible"]
+
+
+@pytest.mark.parametrize(
+    "task", ["look: it's done!", 'put \\"the\\" mug away', "wait; now", "a // b", "x  ", "grüße", "a\\tb"]
+)
+def test_unusual_tasks_are_told_alike(template, upstream, task):
+    grammar = re.sub(r"Your task is to: [^\"]*", lambda _: f"Your task is to: {task}", template["grammar"])
+    raw = {**template, "grammar": grammar}
+    game = Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", raw)
+    assert World(game).reset() == UpstreamWorld(upstream, raw).reset()
 
 
 def test_a_missing_extra_is_named(monkeypatch):
