@@ -64,25 +64,24 @@ def _learning_rate(step: int, config: CloningConfig) -> float:
     return config.learning_rate * (0.1 + 0.45 * (1 + math.cos(math.pi * progress)))
 
 
-def _collate(batch: Sequence[TokenisedDialogue], pad: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _collate(batch: Sequence[TokenisedDialogue], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     import torch
 
     width = max(len(item.ids) for item in batch)
     ids = torch.full((len(batch), width), pad, dtype=torch.long)
     labels = torch.full((len(batch), width), IGNORED, dtype=torch.long)
-    mask = torch.zeros((len(batch), width), dtype=torch.long)
     for row, item in enumerate(batch):
         ids[row, : len(item.ids)] = torch.tensor(item.ids)
         labels[row, : len(item.ids)] = torch.tensor(item.labels)
-        mask[row, : len(item.ids)] = 1
-    return ids, mask, labels
+    return ids, labels
 
 
 def _batch_loss(model: PreTrainedModel, batch: Sequence[TokenisedDialogue], pad: int) -> torch.Tensor:
     from torch.nn import functional
 
-    ids, mask, labels = (tensor.to(model.device) for tensor in _collate(batch, pad))
-    hidden = model.base_model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state[:, :-1]
+    ids, labels = (tensor.to(model.device) for tensor in _collate(batch, pad))
+    # Padding stands on the right, where causal attention never looks back from: no mask, and the fast kernel is used.
+    hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     wanted = labels[:, 1:] != IGNORED
     logits = model.get_output_embeddings()(hidden[wanted])
     return functional.cross_entropy(logits.float(), labels[:, 1:][wanted])

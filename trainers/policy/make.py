@@ -71,7 +71,12 @@ def _corpus(played: Sequence[Demonstration]) -> list[str]:
 
 
 def make_policy(
-    recipe: PolicyRecipe, out: Path, *, chat_format: ChatFormat | None = None, progress: Progress | None = None
+    recipe: PolicyRecipe,
+    out: Path,
+    *,
+    chat_format: ChatFormat | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Plays demonstrations, clones a policy from them and writes a Hugging Face checkpoint folder.
 
@@ -79,6 +84,7 @@ def make_policy(
         recipe: All settings; equal recipes give equal weights on one machine.
         out: Folder to write; it is created.
         chat_format: How observations become messages; defaults to the compact form.
+        device: Where cloning computes.
         progress: Told of each phase.
 
     Returns:
@@ -86,7 +92,7 @@ def make_policy(
     """
     played = _play_all(recipe, chat_format or ChatFormat.compact(), progress)
     tokenizer = build_tokenizer(vocabulary(_corpus(played)), max_length=recipe.max_length)
-    model = build_model(tokenizer, recipe.size, seed=recipe.seed)
+    model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
     dialogues = [tokenise_dialogue(tokenizer, demo.messages) for demo in played]
     total = recipe.cloning.batches
     losses = clone(
