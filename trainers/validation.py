@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainers.paired_report import PairedReport
 from trainers.method import MethodState
+from trainers.paired_report import PairedReport
 
 __all__ = ["validation_record"]
 

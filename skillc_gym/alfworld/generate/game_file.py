@@ -145,8 +145,8 @@ def _facts(house: House, named: _Named) -> list[str]:
         facts.append(f"{'toggleable' if thing.kind in LAMPS else 'pickupable'} {name}")
         facts += [f"{ability} {name}" for ability, kinds in ABLE.items() if thing.kind in kinds]
     things = {thing.kind for thing in house.things}
-    for place in {receptacle.kind for receptacle in house.receptacles}:
-        facts += [f"canContain {place}Type {thing}Type" for thing in things & CONTAINS[place]]
+    for kind in {receptacle.kind for receptacle in house.receptacles}:
+        facts += [f"canContain {kind}Type {inside}Type" for inside in things & CONTAINS[kind]]
     return facts
 
 

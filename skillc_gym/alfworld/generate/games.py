@@ -116,7 +116,7 @@ class GeneratedGames(GameSet):
             for index in range(games_per_type)
         }
         self._recipes = dict(sorted(recipes.items()))
-        self._options = {"seed": seed, "size": size, "split": split}
+        self._seed, self._size, self._split = seed, size, split
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class GeneratedGames(GameSet):
         """Returns the content of a game file."""
         self.require(task_id)
         name, index = self._recipes[task_id]
-        return generate_game(name, index=index, **self._options).raw
+        return generate_game(name, seed=self._seed, size=self._size, split=self._split, index=index).raw
 
     @functools.cached_property
     def manifest_sha256(self) -> str:
