@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import SkillCError
-from trainers.demo import SHIPPED_POLICY, DemoConfig, run_demo
+from trainers.demo import DemoConfig, run_demo
 from trainers.progress import make_progress
 
 
@@ -18,8 +19,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=Path("runs/demo"), help="run folder; an interrupted run goes on there"
     )
-    parser.add_argument("--data", default="generated", help="'generated', or a folder or archive of ALFWorld games")
-    parser.add_argument("--policy", type=Path, default=SHIPPED_POLICY, help="warm-started policy")
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("ALFWORLD_DATA") or "generated",
+        help="'generated', or a folder or archive of ALFWorld games; ALFWORLD_DATA when that is set",
+    )
+    parser.add_argument(
+        "--policy", type=Path, help="warm-started policy; default: the shipped one, or for --data one made first"
+    )
     parser.add_argument("--preset", default="skillc", help="the method")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")

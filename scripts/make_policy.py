@@ -15,17 +15,9 @@ from trainers.policy.cloning import CloningConfig
 from trainers.policy.demonstrations import DemonstrationConfig
 from trainers.policy.make import PolicyRecipe, make_policy
 from trainers.policy.model import SMALL, TINY
+from trainers.policy.recipes import shipped_recipe
 
-SHIPPED = PolicyRecipe(
-    demonstrations=DemonstrationConfig(
-        env_kwargs={
-            "data": "generated",
-            "split": "train",
-            "generator": {"seed": 0, "games_per_type": 400, "size": "small"},
-        }
-    )
-)
-"""The recipe of the policy that ships with the package."""
+SHIPPED = shipped_recipe()
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -34,7 +26,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", default="generated", help="folder or archive of ALFWorld games, or 'generated'")
     parser.add_argument("--seed", type=int, default=0, help="seed of demonstrations and of the initial weights")
     parser.add_argument("--episodes", type=int, default=SHIPPED.episodes, help="number of demonstrations")
-    parser.add_argument("--batches", type=int, default=CloningConfig.batches, help="optimiser steps of cloning")
+    parser.add_argument("--batches", type=int, default=SHIPPED.cloning.batches, help="optimiser steps of cloning")
     parser.add_argument("--batch-episodes", type=int, default=CloningConfig.batch_episodes)
     parser.add_argument("--learning-rate", type=float, default=CloningConfig.learning_rate)
     parser.add_argument("--max-steps", type=int, default=30, help="longest demonstration, in commands")

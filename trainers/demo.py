@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainers.config import TrainConfig
+from trainers.policy.recipes import GENERATOR, SHIPPED_POLICY, games_recipe
 from trainers.progress import Progress, SilentProgress
 from trainers.report import ReportFiles, make_report
 from trainers.runs import write_json
@@ -16,13 +17,7 @@ from trainers.runs import write_json
 if TYPE_CHECKING:
     from trainers.paired_report import Change, PairedCounts, PairedReport
 
-__all__ = ["SHIPPED_POLICY", "DemoConfig", "run_demo"]
-
-SHIPPED_POLICY = Path(__file__).parent / "policy" / "checkpoint"
-"""The warm-started policy that comes with the package; ``scripts/make_policy.py`` made it."""
-
-GENERATOR = {"seed": 0, "games_per_type": 400, "size": "small"}
-"""The family of generated houses: some 2,400 to train on."""
+__all__ = ["DemoConfig", "run_demo"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +28,8 @@ class DemoConfig:
     """Run folder; an interrupted demonstration goes on from there."""
     data: str = "generated"
     """ALFWorld games: "generated", or a folder or archive of real ones."""
-    policy: Path = SHIPPED_POLICY
-    """Warm-started policy."""
+    policy: Path | None = None
+    """Warm-started policy; None takes the shipped one for generated games and warm-starts one for others."""
     preset: str = "skillc"
     """The method."""
     seed: int = 0
@@ -48,14 +43,24 @@ class DemoConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the training configuration."""
 
+    @property
+    def generated(self) -> bool:
+        """Whether the games are generated."""
+        return self.data == "generated"
+
+    @property
+    def start(self) -> Path:
+        """The folder of the warm-started policy."""
+        return self.policy or (SHIPPED_POLICY if self.generated else self.out / "warm_start")
+
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
         settings: dict[str, Any] = {
-            "model": str(self.policy),
+            "model": str(self.start),
             "preset": self.preset,
             "data": self.data,
-            "env_options": {"generator": GENERATOR} if self.data == "generated" else {},
-            "max_episode_steps": 20 if self.data == "generated" else 30,
+            "env_options": {"generator": GENERATOR} if self.generated else {},
+            "max_episode_steps": 20 if self.generated else 30,
             "chat": "compact",
             "steps": self.steps,
             "seed": self.seed,
@@ -93,6 +98,8 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     progress = progress or SilentProgress()
     started = time.perf_counter()
     training = config.training()
+    if config.policy is None and not config.generated:
+        _warm_start(config, progress)
     before = _evaluation(config, training, "before", progress)
     result = run(training, progress=progress)
     if not result.finished:
@@ -103,6 +110,18 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     summary["seconds"] = round(time.perf_counter() - started, 1)
     write_json(config.out / "summary.json", summary)
     return summary
+
+
+def _warm_start(config: DemoConfig, progress: Progress) -> None:
+    """Clones a policy from demonstrations in the games' training split, unless that was done before."""
+    from trainers.policy.make import CARD, make_policy
+
+    if (config.start / CARD).exists():
+        return
+    progress.note(f"Warm-starting a policy by behaviour cloning in {config.data}; once, some 20 minutes on a core.")
+    make_policy(
+        games_recipe(config.data), config.start, progress=lambda phase, done, of, _: progress.phase(phase, done, of)
+    )
 
 
 def _evaluation(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> PairedReport:

@@ -10,11 +10,11 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
-from trainers.demo import GENERATOR
 from trainers.policy.cloning import CloningConfig
 from trainers.policy.demonstrations import DemonstrationConfig
 from trainers.policy.make import PolicyRecipe, make_policy
 from trainers.policy.model import SMALL, PolicySize
+from trainers.policy.recipes import GENERATOR
 from trainers.progress import Progress, SilentProgress
 from trainers.runs import provenance, write_json
 

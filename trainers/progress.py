@@ -104,7 +104,7 @@ class PlainProgress(SilentProgress):
 
 
 class Clock:
-    """Estimates how long the rest takes, from the steps of this session only."""
+    """Estimates how long the rest takes, from the steps since it was started."""
 
     def __init__(self) -> None:
         self._from = 0
