@@ -15,7 +15,7 @@ import importlib.metadata
 import json
 import platform
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +93,29 @@ def _read(record: Path) -> list[Comparison]:
 
 
 def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None:
+    groups = sum_up(found)
     summary = {
-        "command": "python -m scripts.parity " + " ".join(sys.argv[1:]),
+        "commands": _commands(groups, options.seed),
         "seed": options.seed,
         "versions": {"skillc-gym": __version__, "python": platform.python_version(), **_versions()},
         "games": len({comparison.task_id for comparison in found}),
         "answers": sum(comparison.answers for comparison in found),
         "differences": sum(len(comparison.differences) for comparison in found),
-        "groups": sum_up(found),
+        "groups": groups,
     }
     options.out.with_suffix(".json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     options.out.with_suffix(".md").write_text(_markdown(summary), encoding="utf-8")
+
+
+def _commands(groups: Sequence[Mapping[str, Any]], seed: int) -> list[str]:
+    """The commands that make the whole record anew, whichever invocation wrote the last line of it."""
+    wanted: dict[tuple[str, str], list[str]] = {}
+    for group in groups:
+        wanted.setdefault((group["oracle"], group["wording"]), []).append(f"{group['split']}={group['games']}")
+    return [
+        f"python -m scripts.parity --oracle {oracle} --wording {wording} --seed {seed} --games {' '.join(games)}"
+        for (oracle, wording), games in wanted.items()
+    ]
 
 
 def _versions() -> dict[str, str]:
@@ -136,7 +148,11 @@ def _markdown(summary: dict[str, Any]) -> str:
             "its own grammar; `plain` is upstream as installed. `older` is the game's grammar rewritten into the words "
             "of alfworld up to 0.3.",
             "",
-            f"`{summary['command']}` (seed {summary['seed']}; {versions})",
+            "Made by (each goes on where it was stopped):",
+            "",
+            *(f"- `{command}`" for command in summary["commands"]),
+            "",
+            f"With {versions}.",
             "",
         ]
     )
