@@ -62,6 +62,10 @@ def parse_goal(goal: str) -> Wish:
     )
 
 
+def _stage(kind: str) -> int:
+    return 0 if kind in _EASY else 2 if kind in _LATE else 1
+
+
 def _kind(name: str) -> str:
     return name.rsplit(" ", 1)[0]
 
@@ -72,12 +76,17 @@ class Explorer:
     Args:
         task_type: Full or short name of the task type.
         goal: The task sentence.
-        seed: Decides the order of search among equally likely places.
+        seed: Shuffles the order of search among equally likely places; None keeps the order in which the first
+            observation lists them.
         skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is
             skipped; with look and pick the object is only picked up; with pick2 one is brought instead of two.
 
+    Raises:
+        ConfigError: If the task sentence is not one of ALFWorld's.
+        UnknownNameError: If the task type does not exist.
+
     Attributes:
-        thought: Why the last command was given, in two or three words ("find mug", "heat mug", "done").
+        thought: Why the last command was given, in a few words: "find mug for cabinet", "done".
 
     Example:
         >>> explorer = Explorer("heat", "put a hot mug in cabinet.")
@@ -85,12 +94,12 @@ class Explorer:
         'go to countertop 1'
     """
 
-    def __init__(self, task_type: str, goal: str, *, seed: int = 0, skip_essential: bool = False) -> None:
+    def __init__(self, task_type: str, goal: str, *, seed: int | None = 0, skip_essential: bool = False) -> None:
         self.task = SHORT_NAMES[resolve_task_types(task_type)[0]]
         self.wish = parse_goal(goal)
         self.skip_essential = skip_essential
         self.thought = ""
-        self._rng = np.random.default_rng(seed)
+        self._rng = None if seed is None else np.random.default_rng(seed)
         self._contents: dict[str, list[str]] = {}
         self._order: list[str] = []
         self._here: str | None = None
@@ -117,20 +126,20 @@ class Explorer:
 
     def _read(self, observation: str, commands: Sequence[str]) -> None:
         if not self._order:
-            self._order = self._search_order([c[len("go to ") :] for c in commands if c.startswith("go to ")])
+            places = [c[len("go to ") :] for c in commands if c.startswith("go to ")]
+            self._order = self._search_order(places, observation)
         here = self._here
         if here is not None and "you see" in observation:
             self._contents[here] = _NAME.findall(observation.split("you see", 1)[1])
         elif here is not None and f"{here} is closed" in observation:
             self._contents.pop(here, None)
 
-    def _search_order(self, places: Collection[str]) -> list[str]:
-        def rank(place: str) -> float:
-            kind = _kind(place)
-            stage = 0.0 if kind in _EASY else 2.0 if kind in _LATE else 1.0
-            return stage + 0.8 * float(self._rng.random())
-
-        return sorted(sorted(places), key=rank)
+    def _search_order(self, places: Collection[str], observation: str) -> list[str]:
+        mentioned = {name: position for position, name in enumerate(_NAME.findall(observation))}
+        listed = sorted(places, key=lambda place: (mentioned.get(place, len(mentioned)), place))
+        if self._rng is not None:
+            listed = [listed[index] for index in self._rng.permutation(len(listed))]
+        return sorted(listed, key=lambda place: _stage(_kind(place)))
 
     def _known(self, kind: str) -> list[tuple[str, str]]:
         """Objects of a kind seen so far and where, in the order of search."""
@@ -140,6 +149,9 @@ class Explorer:
         return _kind(place) in (self.wish.place, self.wish.place + "basin")
 
     # Steps -------------------------------------------------------------------------------------------------------
+
+    def _aim(self, verb: str) -> str:
+        return f"{verb} {self.wish.thing} for {self.wish.place}"
 
     def _say(self, thought: str, command: str) -> str:
         self.thought = thought
@@ -155,15 +167,15 @@ class Explorer:
             if name in self._placed or (self.task in ("pick", "pick2") and self._is_target(place)):
                 continue
             return self._take(name, place, commands)
-        return self._search(f"find {self.wish.thing}", commands)
+        return self._search(self._aim("find"), commands)
 
     def _take(self, name: str, place: str, commands: Sequence[str]) -> str:
         command = f"take {name} from {place}"
         if command in commands:
             self._held = name
             self._contents[place].remove(name)
-            return self._say(f"take {self.wish.thing}", command)
-        return self._approach(f"take {self.wish.thing}", place, commands)
+            return self._say(self._aim("take"), command)
+        return self._approach(self._aim("take"), place, commands)
 
     def _approach(self, thought: str, place: str, commands: Sequence[str]) -> str:
         if self._here == place and f"open {place}" in commands:
@@ -199,7 +211,7 @@ class Explorer:
 
     def _treat(self, held: str, commands: Sequence[str]) -> str:
         tool = next((place for place in sorted(self._order) if _kind(place) == _TOOLS[self.task]), None)
-        thought = f"{self.task} {self.wish.thing}"
+        thought = self._aim(self.task)
         if tool is None:
             return self._say(thought, "look")
         command = f"{self.task} {held} with {tool}"
@@ -210,7 +222,7 @@ class Explorer:
 
     def _put(self, held: str, commands: Sequence[str]) -> str:
         target = self._target = self._target or self._choose_target()
-        thought = f"put {self.wish.thing}"
+        thought = self._aim("put")
         for command in (f"move {held} to {target}", f"put {held} in/on {target}"):
             if command in commands:
                 self._held = None

@@ -74,7 +74,7 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
 
 def _play(env: gymnasium.Env[str, str], plan: _Plan, max_steps: int) -> Demonstration:
     _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
-    explorer = Explorer(info["task_type"], info["goal"], seed=plan.seed, skip_essential=plan.careless)
+    explorer = Explorer(info["task_type"], info["goal"], seed=None, skip_essential=plan.careless)
     messages, idle = list(info["messages"]), 0
     for _ in range(max_steps):
         command = explorer.act(info["observation"], info["admissible_commands"])

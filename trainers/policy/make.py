@@ -29,7 +29,7 @@ class PolicyRecipe:
 
     demonstrations: DemonstrationConfig = field(default_factory=DemonstrationConfig)
     """What is demonstrated, and how carelessly."""
-    episodes: int = 4800
+    episodes: int = 9600
     """Number of demonstrations."""
     cloning: CloningConfig = field(default_factory=CloningConfig)
     """Optimisation."""

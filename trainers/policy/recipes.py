@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainers.policy.cloning import CloningConfig
 from trainers.policy.demonstrations import DemonstrationConfig
 from trainers.policy.make import PolicyRecipe
 
@@ -20,12 +19,10 @@ GENERATOR = {"seed": 0, "games_per_type": 400, "size": "small"}
 def shipped_recipe() -> PolicyRecipe:
     """The recipe of the policy that ships with the package."""
     games = {"data": "generated", "split": "train", "generator": GENERATOR}
-    return PolicyRecipe(demonstrations=DemonstrationConfig(env_kwargs=games), cloning=CloningConfig(batches=350))
+    return PolicyRecipe(demonstrations=DemonstrationConfig(env_kwargs=games))
 
 
 def games_recipe(data: str) -> PolicyRecipe:
     """A recipe for a policy warm-started on the training split of a folder or archive of ALFWorld games."""
     games = {"data": data, "split": "train"}
-    return PolicyRecipe(
-        demonstrations=DemonstrationConfig(env_kwargs=games), episodes=6000, cloning=CloningConfig(batches=500)
-    )
+    return PolicyRecipe(demonstrations=DemonstrationConfig(env_kwargs=games))
