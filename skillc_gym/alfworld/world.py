@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from skillc_gym.alfworld.game import Game
 from skillc_gym.alfworld.state import State
@@ -14,7 +14,7 @@ from skillc_gym.alfworld.telling import (
     inventory,
     look,
 )
-from skillc_gym.alfworld.views import View, view_of
+from skillc_gym.alfworld.views import Deed, View, view_of
 from skillc_gym.errors import InvalidGameError
 
 __all__ = ["NOTHING_HAPPENS", "World"]
@@ -75,6 +75,11 @@ class World:
     def admissible(self) -> list[str]:
         """The admissible commands, sorted; a new list each time."""
         return list(self._view.commands)
+
+    @property
+    def deeds(self) -> Mapping[str, Deed]:
+        """What the admissible commands do, by command; the ways to other places are in `Game.routes`."""
+        return self._view.deeds
 
     def is_admissible(self, command: str) -> bool:
         """Whether a command, white space around it aside, would be carried out."""
