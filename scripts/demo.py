@@ -31,7 +31,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")
     parser.add_argument(
-        "--held-out", type=int, default=DemoConfig.held_out_per_type, help="held-out games per task type"
+        "--held-out", type=int, default=DemoConfig.held_out_per_type, help="held-out games per task type, 0 for all"
+    )
+    parser.add_argument(
+        "--held-out-splits",
+        nargs="+",
+        default=["valid_unseen"],
+        help="splits of the held-out games, the headline first",
     )
     return parser.parse_args(argv)
 
@@ -49,7 +55,7 @@ def describe(summary: Mapping[str, Any]) -> str:
     low, high = change["interval"]
     return "\n".join(
         [
-            f"\nSuccess on {summary['held_out']['games']} held-out games (95 % intervals), before and after "
+            f"\nSuccess on {summary['games']} held-out games (95 % intervals), before and after "
             f"{summary['steps']} updates:",
             *rows,
             f"  Without skills: {change['points']:+.1f} points, 95 % interval [{low:+.1f}, {high:+.1f}].",
@@ -68,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         preset=args.preset,
         seed=args.seed,
         steps=args.steps,
-        held_out_per_type=args.held_out,
+        held_out_per_type=args.held_out or None,
+        held_out_splits=tuple(args.held_out_splits),
     )
     try:
         summary = run_demo(config, progress=make_progress())

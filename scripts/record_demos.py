@@ -33,6 +33,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", default="generated", help="'generated', or a folder or archive of ALFWorld games")
     parser.add_argument("--policy", type=Path, help="warm-started policy; default: the demonstration's own")
     parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")
+    parser.add_argument("--held-out", type=int, default=40, help="held-out games per task type, 0 for all")
+    parser.add_argument("--held-out-splits", nargs="+", default=["valid_unseen"], help="the headline first")
     parser.add_argument("--runs", type=Path, default=Path("runs/record"), help="where the runs are kept")
     parser.add_argument("--out", type=Path, default=Path("docs/results/demo_generated"), help="record, without suffix")
     return parser.parse_args(argv)
@@ -73,13 +75,14 @@ def _percent(rate: float, interval: Sequence[float]) -> str:
     return f"{100 * rate:.1f} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
 
 
-def _row(record: Mapping[str, Any]) -> list[str]:
+def _row(record: Mapping[str, Any], split: str) -> list[str]:
+    found = record["splits"][split]
     rates = [
-        _percent(record[f"sr_{arm}_{when}"], record[f"sr_{arm}_{when}_interval"])
+        _percent(found[f"sr_{arm}_{when}"], found[f"sr_{arm}_{when}_interval"])
         for arm in ("without", "with")
         for when in ("before", "after")
     ]
-    change = record["change_without"]
+    change = found["change_without"]
     by_gap = sorted(short_type(entry["type"]) for entry in record["retired"] if entry["reason"] == "gap")
     return [
         record["preset"],
@@ -91,31 +94,40 @@ def _row(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Mapping[str, Any]) -> str:
-    """Puts the records into one table."""
-    first = records[0]
-    head = [
-        "method",
-        "seed",
-        "without, before",
-        "without, after",
-        "with, before",
-        "with, after",
-        "change without",
-        "retired by gap",
-        "seconds",
+HEAD = (
+    "method",
+    "seed",
+    "without, before",
+    "without, after",
+    "with, before",
+    "with, after",
+    "change without",
+    "retired by gap",
+    "seconds",
+)
+
+
+def _table(records: Sequence[Mapping[str, Any]], split: str) -> list[str]:
+    found = records[0]["splits"][split]
+    rows = [HEAD, ["---"] * len(HEAD), *(_row(record, split) for record in records)]
+    return [
+        "",
+        f"`{split}`: {found['games']} games, panel `{found['panel_sha256'][:12]}`.",
+        "",
+        *("| " + " | ".join(row) + " |" for row in rows),
     ]
-    rows = [head, ["---"] * len(head), *map(_row, records)]
-    held_out = first["held_out"]
+
+
+def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Mapping[str, Any]) -> str:
+    """Puts the records into one table per held-out split."""
+    first = records[0]
     return "\n".join(
         [
             f"# The demonstration on {'generated' if first['data'] == 'generated' else 'real'} games",
             "",
-            f"Success in per cent with 95 % intervals on {held_out['games']} held-out games of `{held_out['split']}` "
-            f"(panel `{held_out['panel_sha256'][:12]}`), each played with and without skills, before and after "
-            f"{first['steps']} updates. The change is paired by game.",
-            "",
-            *("| " + " | ".join(row) + " |" for row in rows),
+            "Success in per cent with 95 % intervals on held-out games, each played with and without skills, before "
+            f"and after {first['steps']} updates. The change is paired by game.",
+            *(line for split in first["splits"] for line in _table(records, split)),
             "",
             f"`{command}`",
             "",
@@ -142,6 +154,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             preset=preset,
             seed=seed,
             steps=args.steps,
+            held_out_per_type=args.held_out or None,
+            held_out_splits=tuple(args.held_out_splits),
         )
         for preset in args.presets
         for seed in args.seeds

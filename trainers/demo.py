@@ -36,10 +36,10 @@ class DemoConfig:
     """Seed of training and of the evaluations."""
     steps: int = 40
     """Updates."""
-    held_out_per_type: int = 40
-    """Held-out games per task type; each is played with and without the skill."""
-    held_out_split: str = "valid_unseen"
-    """Split of the held-out games: scenes that training has not seen."""
+    held_out_per_type: int | None = 40
+    """Held-out games per task type, None for whole splits; each is played with and without the skill."""
+    held_out_splits: tuple[str, ...] = ("valid_unseen",)
+    """Splits of the held-out games; the first one, scenes that training has not seen, is the headline."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the training configuration."""
 
@@ -100,11 +100,11 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     training = config.training()
     if config.policy is None and not config.generated:
         _warm_start(config, progress)
-    before = _evaluation(config, training, "before", progress)
+    before = _evaluations(config, training, "before", progress)
     result = run(training, progress=progress)
     if not result.finished:
         return {"finished": False, "steps": result.step}
-    after = _evaluation(config, replace(training, model=str(result.policy)), "after", progress)
+    after = _evaluations(config, replace(training, model=str(result.policy)), "after", progress)
     report = make_report(config.out)
     summary = _summary(config, before, after, report)
     summary["seconds"] = round(time.perf_counter() - started, 1)
@@ -124,39 +124,59 @@ def _warm_start(config: DemoConfig, progress: Progress) -> None:
     )
 
 
-def _evaluation(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> PairedReport:
-    """Evaluates a policy on the held-out panel; an evaluation that lies there from an interrupted run is taken."""
+def _evaluations(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> dict[str, PairedReport]:
+    """Evaluates a policy on every held-out split; the first split's folder is the one that the report page shows."""
+    first, *rest = config.held_out_splits
+    folders = {first: config.out / name, **{split: config.out / f"{name}_{split}" for split in rest}}
+    return {
+        split: _evaluation(config, replace(training, split=split), folder, progress)
+        for split, folder in folders.items()
+    }
+
+
+def _evaluation(config: DemoConfig, held_out: TrainConfig, folder: Path, progress: Progress) -> PairedReport:
+    """Evaluates a policy on a held-out panel; an evaluation that lies there from an interrupted run is taken."""
     from trainers.evaluate_policy import evaluate_policy
     from trainers.paired_report import PairedReport
 
-    folder = config.out / name
     if (folder / "report.json").exists():
         return PairedReport.load(folder / "report.json")
-    held_out = replace(training, split=config.held_out_split, seed=config.seed)
     report = evaluate_policy(held_out, per_type=config.held_out_per_type, progress=progress)
     report.save_all(folder)
     return report.paired
 
 
-def _summary(config: DemoConfig, before: PairedReport, after: PairedReport, report: ReportFiles) -> dict[str, Any]:
-    from trainers.paired_report import compare_reports
-
-    change = compare_reports(before, after, skill=False)["overall"]
+def _summary(
+    config: DemoConfig, before: Mapping[str, PairedReport], after: Mapping[str, PairedReport], report: ReportFiles
+) -> dict[str, Any]:
+    splits = {split: _compared(before[split], after[split]) for split in config.held_out_splits}
+    headline = config.held_out_splits[0]
     return {
         "finished": True,
         "preset": config.preset,
         "data": config.data,
         "seed": config.seed,
         "steps": config.steps,
-        "held_out": {"split": config.held_out_split, "games": before.overall.n, "panel_sha256": before.panel_sha256},
-        **_rates(before.overall, "before"),
-        **_rates(after.overall, "after"),
-        "change_without": _change(change),
-        "gap_before": {kind: counts.gap for kind, counts in before.per_type.items()},
-        "gap_after": {kind: counts.gap for kind, counts in after.per_type.items()},
+        "split": headline,
+        **splits[headline],
+        "splits": splits,
         "page": str(report.page),
         "pictures": {name: str(path) for name, path in sorted(report.figures.items())},
         "transcripts": [str(config.out / name / "transcripts.jsonl") for name in ("before", "after")],
+    }
+
+
+def _compared(before: PairedReport, after: PairedReport) -> dict[str, Any]:
+    from trainers.paired_report import compare_reports
+
+    return {
+        "games": before.overall.n,
+        "panel_sha256": before.panel_sha256,
+        **_rates(before.overall, "before"),
+        **_rates(after.overall, "after"),
+        "change_without": _change(compare_reports(before, after, skill=False)["overall"]),
+        "gap_before": {kind: counts.gap for kind, counts in before.per_type.items()},
+        "gap_after": {kind: counts.gap for kind, counts in after.per_type.items()},
     }
 
 
