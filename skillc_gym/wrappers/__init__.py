@@ -1,17 +1,25 @@
-"""Wrappers: the skill switch, the curriculum, the reply's format, the chat prompt."""
+"""Wrappers: the skill switch, the curriculum, the reply's format, the chat prompt; and views for other agents."""
 
 from skillc_gym.wrappers.action_format import ActionFormat, ParsedReply, format_reply, parse_reply
+from skillc_gym.wrappers.discrete import DiscreteCommands
+from skillc_gym.wrappers.history import TextHistory
 from skillc_gym.wrappers.prompt import ChatPrompt
+from skillc_gym.wrappers.shaping import PlanShaping
 from skillc_gym.wrappers.skill_curriculum import SkillCurriculum
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.type_statistics import TypeStatistics
 
 __all__ = [
     "ActionFormat",
     "ChatPrompt",
+    "DiscreteCommands",
     "ParsedReply",
+    "PlanShaping",
     "SkillCurriculum",
     "SkillInjection",
+    "TextHistory",
+    "TypeStatistics",
     "find_wrapper",
     "format_reply",
     "parse_reply",

@@ -1,0 +1,142 @@
+"""The wrappers for agents that choose by index, remember nothing, or want rewards on the way."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.alfworld.planner import shortest_plan
+from skillc_gym.errors import ConfigError
+from skillc_gym.wrappers import DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
+
+PICK = {"data": "generated", "task_types": "pick", "generator": {"seed": 1, "games_per_type": 3, "size": "small"}}
+
+
+def pick_env(**options: object) -> gymnasium.Env:
+    return gymnasium.make("skillc/ALFWorld-v0", **{**PICK, **options})
+
+
+class TestDiscreteCommands:
+    def test_the_mask_is_the_admissible_commands(self):
+        env = DiscreteCommands(pick_env())
+        _, info = env.reset(seed=0)
+        for _ in range(20):
+            offered = {env.commands[index] for index in np.flatnonzero(info["action_mask"])}
+            assert offered == set(info["admissible_commands"])
+            assert env.action_masks().tolist() == info["action_mask"].astype(bool).tolist()
+            action = env.action_space.sample(mask=info["action_mask"])
+            *_, info = env.step(action)
+            assert info["action_valid"]
+
+    def test_a_plan_by_numbers_wins(self):
+        env = DiscreteCommands(pick_env())
+        env.reset(seed=2)
+        for command in shortest_plan(env):
+            _, reward, terminated, _, _ = env.step(env.commands.index(command))
+        assert reward == 1.0
+        assert terminated
+
+    def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(self):
+        env = DiscreteCommands(pick_env())
+        _, info = env.reset(seed=0)
+        masked = int(np.flatnonzero(info["action_mask"] == 0)[0])
+        observation, *_, info = env.step(masked)
+        assert observation == "Nothing happens."
+        assert info["action_valid"] is False
+        with pytest.raises(ConfigError, match=r"Actions are 0\.\."):
+            env.step(len(env.commands))
+
+    def test_gymnasium_accepts_it(self):
+        check_env(DiscreteCommands(pick_env()), skip_render_check=True)
+
+    def test_lists_that_cannot_work_are_refused(self):
+        with pytest.raises(ConfigError, match="different commands"):
+            DiscreteCommands(pick_env(), commands=["look", "look"])
+        with pytest.raises(ConfigError, match="None of the 1 commands"):
+            DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0)
+
+
+class TestTextHistory:
+    def test_it_shows_the_task_and_the_last_exchanges(self):
+        env = TextHistory(pick_env(), length=2)
+        first, _ = env.reset(seed=0)
+        said = [env.step(command)[0] for command in ("look", "inventory", "help")]
+        assert said[0] == f"{first}\n> look\n{plain_answer('look')}"
+        assert said[2].startswith(first + "\n")
+        assert "> inventory" in said[2]
+        assert "> help" in said[2]
+        assert "> look" not in said[2].removeprefix(first)
+        assert said[2] in env.observation_space
+
+    def test_it_names_numbered_commands(self):
+        env = TextHistory(DiscreteCommands(pick_env()))
+        env.reset(seed=0)
+        assert "> look\n" in env.step(env.get_wrapper_attr("commands").index("look"))[0]
+
+    def test_a_length_below_one_is_refused(self):
+        with pytest.raises(ConfigError, match="at least 1"):
+            TextHistory(pick_env(), length=0)
+
+
+def plain_answer(command: str) -> str:
+    env = pick_env()
+    env.reset(seed=0)
+    return str(env.step(command)[0])
+
+
+class TestPlanShaping:
+    def test_the_sum_is_the_first_potential(self):
+        env = PlanShaping(pick_env(), scale=0.1)
+        env.reset(seed=4)
+        plan = shortest_plan(env)
+        added = []
+        for command in ("look", "inventory", *plan):
+            *_, info = env.step(command)
+            added.append(info["shaping"])
+        assert info["won"] == 1.0
+        assert sum(added) == pytest.approx(0.1 * len(plan))
+        assert added[:2] == [0.0, 0.0]
+
+    def test_the_raw_reward_can_be_had_back(self):
+        env = PlanShaping(pick_env())
+        env.reset(seed=4)
+        for command in shortest_plan(env):
+            _, reward, terminated, _, info = env.step(command)
+            assert reward - info["shaping"] == pytest.approx(float(terminated))
+
+    def test_a_discount_that_is_none_is_refused(self):
+        with pytest.raises(ConfigError, match="gamma"):
+            PlanShaping(pick_env(), gamma=1.5)
+
+
+def test_type_statistics_count_finished_episodes_by_type_and_condition():
+    env = TypeStatistics(SkillInjection(pick_env(max_episode_steps=12)), window=2)
+    for seed, skill, win in [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]:
+        env.reset(seed=seed, options={"skill": skill})
+        for command in shortest_plan(env) if win else ["look"] * 12:
+            env.step(command)
+    env.reset(seed=9)
+    env.step("look")
+    found = env.by_type()
+    assert set(found) == {("pick_and_place_simple", 0), ("pick_and_place_simple", 1)}
+    assert found["pick_and_place_simple", 0]["success"] == 1.0
+    assert found["pick_and_place_simple", 0]["episodes"] == 2
+    assert found["pick_and_place_simple", 1]["success"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda env: TextHistory(env, length=3),
+        lambda env: PlanShaping(env, gamma=0.9),
+        TypeStatistics,
+        DiscreteCommands,
+    ],
+)
+def test_a_stack_can_be_made_again_from_its_spec(wrap):
+    env = wrap(pick_env())
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert env.reset(seed=0)[0] == again.reset(seed=0)[0]
