@@ -9,6 +9,7 @@ from skillc_gym.wrappers.skill_curriculum import SkillCurriculum
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 from skillc_gym.wrappers.type_statistics import TypeStatistics
+from skillc_gym.wrappers.word_presence import WordPresence
 
 __all__ = [
     "ActionFormat",
@@ -20,6 +21,7 @@ __all__ = [
     "SkillInjection",
     "TextHistory",
     "TypeStatistics",
+    "WordPresence",
     "find_wrapper",
     "format_reply",
     "parse_reply",
