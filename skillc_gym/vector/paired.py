@@ -139,10 +139,11 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return range(group_id * self.group_size, (group_id + 1) * self.group_size)
 
     def member_info(self, member: int) -> dict[str, Any]:
-        """The latest info of one member, with its group's metadata."""
+        """The latest info of one member, with its number (``member``) and its group's metadata."""
         group = int(self._group_ids[member])
         return {
             **self._infos[member],
+            "member": member,
             "group_id": group,
             "condition": int(member % self.group_size < self._n_plus[group]),
             "episode_seed": int(self._seeds[group]),
