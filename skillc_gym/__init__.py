@@ -20,6 +20,7 @@ def register_environments() -> None:
         gymnasium.register(
             id=ALFWORLD_ID,
             entry_point="skillc_gym.alfworld.env:ALFWorldEnv",
+            vector_entry_point="skillc_gym.alfworld.vector:ALFWorldVectorEnv",
             max_episode_steps=50,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -117,6 +118,14 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         self._action: str | None = None
         self._observation = ""
         self._action_valid = True
+
+    def twin(self) -> ALFWorldEnv:
+        """Returns another environment on the same games, which shares what can be shared; it is not reset yet."""
+        twin = copy.copy(self)
+        twin._engine, twin._np_random, twin._np_random_seed = None, None, None
+        if not isinstance(self._start_engine, _NativeStarter):
+            twin._start_engine = _upstream_starter(self.games)
+        return twin
 
     @property
     def task_ids(self) -> tuple[str, ...]:
