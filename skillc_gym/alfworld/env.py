@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
@@ -16,6 +16,9 @@ from skillc_gym.alfworld.games import GameSet, open_games
 from skillc_gym.alfworld.world import World
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
+
+if TYPE_CHECKING:
+    from skillc_gym.alfworld.house_view import HouseView
 
 __all__ = ["ALFWorldEnv", "Engine", "Snapshot"]
 
@@ -80,7 +83,8 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         task_types: Full or short names of the task types to play; None for all six.
         engine: "native", or "textworld" for upstream itself in a process of its own (needs the extra ``alfworld``).
         generator: Options of the generator, with data="generated" only.
-        render_mode: "ansi" or None.
+        render_mode: "ansi" or "html" to draw the house as the agent knows it, with the last exchange or the whole
+            transcript; None otherwise.
 
     Raises:
         UnknownNameError: If the split, a task type or the engine does not exist.
@@ -92,7 +96,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         >>> observation, reward, won, cut, info = env.step(info["admissible_commands"][0])   # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html"], "render_fps": 4}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -118,11 +122,12 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         self._action: str | None = None
         self._observation = ""
         self._action_valid = True
+        self._view: HouseView | None = None
 
     def twin(self) -> ALFWorldEnv:
         """Returns another environment on the same games, which shares what can be shared; it is not reset yet."""
         twin = copy.copy(self)
-        twin._engine, twin._np_random, twin._np_random_seed = None, None, None
+        twin._engine, twin._np_random, twin._np_random_seed, twin._view = None, None, None, None
         if not isinstance(self._start_engine, _NativeStarter):
             twin._start_engine = _upstream_starter(self.games)
         return twin
@@ -154,6 +159,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
             task_id = ids[int(self.np_random.integers(len(ids)))]
         self._begin(task_id)
         self._action, self._action_valid = None, True
+        self._look_anew()
         return self._observation, self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
@@ -169,12 +175,16 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         self._action = action if isinstance(action, str) else ""
         self._observation, self._action_valid = engine.step(self._action)
         won = engine.won
+        if self._view is not None:
+            self._view.saw(self._action, self._observation, admissible=self._action_valid)
         return self._observation, float(won), won, False, self._info()
 
     def render(self) -> str | None:
-        """Returns the last command and its answer, with render_mode="ansi"."""
+        """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer."""
         if self.render_mode is None:
             return None
+        if self._view is not None:
+            return self._view.to_html() if self.render_mode == "html" else self._view.to_ansi()
         return self._observation if self._action is None else f"> {self._action}\n{self._observation}"
 
     def snapshot(self) -> Snapshot:
@@ -192,6 +202,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
             self._begin(snapshot.task_id)
         self._playing().restore(snapshot.state)
         _, _, self._action, self._observation, self._action_valid = snapshot
+        self._look_anew()
         return self._observation, self._info()
 
     @property
@@ -213,6 +224,13 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
     def _begin(self, task_id: str) -> None:
         self._engine, self._observation, self._goal = self._start_engine(self.games.require(task_id), self._engine)
         self._task_id, self._task_type = task_id, self.games.task_type(task_id)
+
+    def _look_anew(self) -> None:
+        """Starts the drawing; what was seen before a snapshot is not part of it."""
+        if self.render_mode is not None and isinstance(self._engine, World):
+            from skillc_gym.alfworld.house_view import HouseView
+
+            self._view = HouseView(self._engine, self._observation)
 
     def _playing(self) -> Engine:
         if self._engine is None:

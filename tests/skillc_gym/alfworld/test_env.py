@@ -133,12 +133,12 @@ def test_the_mask_marks_the_admissible_commands(env):
     assert [command for command, flag in zip(env.commands, mask, strict=True) if flag] == info["admissible_commands"]
 
 
-def test_ansi_shows_the_last_exchange(folder):
+def test_ansi_draws_the_house_and_the_last_exchange(folder):
     env = ALFWorldEnv(data=folder, split="valid_seen", render_mode="ansi")
-    observation, _ = env.reset(seed=0)
-    assert env.render() == observation
+    observation, info = env.reset(seed=0)
+    assert env.render().endswith(f"task: {info['goal']}\n\n{observation}")
     observation, *_ = env.step("look")
-    assert env.render() == f"> look\n{observation}"
+    assert env.render().endswith(f"> look\n{observation}")
     env.close()
     env.close()
 

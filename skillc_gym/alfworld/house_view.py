@@ -1,0 +1,123 @@
+"""The house as a person would draw it: the receptacles, what is known to be in them, the agent and its hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import NamedTuple
+
+from skillc_gym.alfworld.world import World
+
+__all__ = ["HouseView", "Row"]
+
+_UNKNOWN = "?"
+_STYLE = """
+.hv { font:14px/1.5 system-ui,sans-serif; display:grid; gap:1.2rem;
+  grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));
+  color:#1d2330; background:#f2f4f7; padding:1rem; }
+.hv section { background:#fff; border:1px solid #e4e7ec; border-radius:12px; padding:.8rem 1rem; }
+.hv h2 { font-size:1rem; margin:0 0 .5rem; } .hv table { border-collapse:collapse; width:100%; }
+.hv td { padding:.15rem .6rem .15rem 0; vertical-align:top; border-top:1px solid #f2f4f7; }
+.hv .here { background:#ecfdf3; font-weight:600; } .hv .unknown { color:#98a2b3; }
+.hv .act { font:600 .9em ui-monospace,monospace; margin:.6rem 0 .1rem; } .hv .said { white-space:pre-wrap; }
+"""
+
+
+class Row(NamedTuple):
+    """One receptacle as the agent knows it.
+
+    Attributes:
+        name: The receptacle.
+        here: Whether the agent is at it.
+        state: "open" or "closed"; "" for one that cannot be opened or was not visited.
+        contents: Names of the objects in or on it, "?" if the agent has not looked, "" if it is empty.
+    """
+
+    name: str
+    here: bool
+    state: str
+    contents: str
+
+
+class HouseView:
+    """Keeps what an agent has seen of a running game, and the transcript; draws both.
+
+    Args:
+        world: The game, at its start.
+        first: The first observation.
+    """
+
+    def __init__(self, world: World, first: str) -> None:
+        self.world = world
+        self.transcript: list[tuple[str, str]] = [("", first)]
+        self._seen: set[int] = set()
+        self._visited: set[int] = set()
+
+    def saw(self, command: str, answer: str, *, admissible: bool) -> None:
+        """Takes in one exchange, after the world has made the step."""
+        self.transcript.append((command, answer))
+        if not admissible:
+            return
+        game, state = self.world.game, self.world.state
+        self._visited.update(game.here[state.place])
+        for receptacle in game.here[state.place]:
+            shut = game.openable >> receptacle & 1 and not state.opened >> receptacle & 1
+            if not shut and game.receptacles[receptacle] in command:
+                self._seen.add(receptacle)
+
+    def rows(self) -> Iterator[Row]:
+        """The receptacles in the order of their names, then numbers."""
+        game, state = self.world.game, self.world.state
+        here = game.here[state.place]
+        for index in sorted(range(len(game.receptacles)), key=lambda i: _by_number(game.receptacles[i])):
+            known = index in self._visited and game.openable >> index & 1
+            condition = ("closed", "open")[state.opened >> index & 1] if known else ""
+            contents = ", ".join(game.objects[thing] for thing in state.inside[index])
+            yield Row(game.receptacles[index], index in here, condition, contents if index in self._seen else _UNKNOWN)
+
+    @property
+    def hand(self) -> str:
+        """What the agent holds, with what was done to it; "empty" for nothing."""
+        game, state = self.world.game, self.world.state
+        if state.held < 0:
+            return "empty"
+        flags = {"clean": state.clean, "hot": state.hot, "cool": state.cool, "sliced": state.sliced}
+        done = [name for name, things in flags.items() if things >> state.held & 1]
+        return game.objects[state.held] + (f" ({', '.join(done)})" if done else "")
+
+    def to_ansi(self) -> str:
+        """The house as a table, the hand, and the last exchange."""
+        rows = list(self.rows())
+        width = max((len(row.name) for row in rows), default=0)
+        drawn = [
+            f"{'@' if row.here else ' '} {row.name:<{width}}  {row.state:<6}  {row.contents or '(empty)'}".rstrip()
+            for row in rows
+        ]
+        command, answer = self.transcript[-1]
+        said = f"> {command}\n{answer}" if command else answer
+        return "\n".join([*drawn, f"  hand: {self.hand}   task: {self.world.game.goal}", "", said])
+
+    def to_html(self) -> str:
+        """The house and the transcript beside it, as one self-contained page."""
+        rows = "".join(
+            f"<tr{' class=here' if row.here else ''}><td>{escape(row.name)}</td><td>{row.state}</td>"
+            f"<td{' class=unknown' if row.contents == _UNKNOWN else ''}>{escape(row.contents) or 'empty'}</td></tr>"
+            for row in self.rows()
+        )
+        turns = "".join(
+            (f'<div class="act">&gt; {escape(command)}</div>' if command else "")
+            + f'<div class="said">{escape(answer)}</div>'
+            for command, answer in self.transcript
+        )
+        page = (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>ALFWorld</title>'
+            f'<style>{_STYLE}</style></head><body class="hv"><section><h2>{escape(self.world.game.goal)}</h2>'
+            f"<p>Hand: <b>{escape(self.hand)}</b></p><table>{rows}</table></section>"
+            f"<section><h2>Transcript</h2>{turns}</section></body></html>"
+        )
+        return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _by_number(name: str) -> tuple[str, int, str]:
+    kind, _, number = name.rpartition(" ")
+    return (kind, int(number) if number.isdigit() else 0, name)

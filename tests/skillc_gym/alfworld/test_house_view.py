@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import gymnasium
+import pytest
+
+import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.alfworld.planner import shortest_plan
+
+GAMES = {"data": "generated", "task_types": "heat", "generator": {"seed": 3, "games_per_type": 2, "size": "medium"}}
+
+
+@pytest.fixture
+def env():
+    return gymnasium.make("skillc/ALFWorld-v0", render_mode="ansi", **GAMES)
+
+
+def row(env, name: str) -> str:
+    return next(line for line in env.render().splitlines() if line[2:].startswith(f"{name} "))
+
+
+def test_nothing_is_known_before_the_first_move(env):
+    env.reset(seed=0)
+    assert all(row(env, name).endswith("?") for name in env.unwrapped._engine.game.receptacles)
+    assert "hand: empty" in env.render()
+
+
+def test_it_shows_what_was_seen_and_where_the_agent_is(env):
+    env.reset(seed=0)
+    plan = shortest_plan(env)
+    place = plan[0].removeprefix("go to ")
+    answer = env.step(plan[0])[0]
+    assert row(env, place).startswith("@")
+    seen = [name for name in env.unwrapped._engine.game.objects if f" {name}," in answer or f" {name}." in answer]
+    assert all(name in row(env, place) for name in seen)
+
+
+def test_closed_things_stay_unknown_until_they_are_opened(env):
+    env.reset(seed=0)
+    env.step("go to microwave 1")
+    assert row(env, "microwave 1").split()[2:] == ["1", "closed", "?"]
+    env.step("open microwave 1")
+    assert "open" in row(env, "microwave 1")
+    assert "?" not in row(env, "microwave 1")
+
+
+def test_the_hand_says_what_was_done_to_the_thing(env):
+    env.reset(seed=0)
+    for command in shortest_plan(env):
+        env.step(command)
+        if command.startswith("heat"):
+            assert "(hot)" in env.render()
+            return
+    pytest.fail("the plan heats nothing")
+
+
+def test_html_escapes_what_was_said_and_keeps_the_transcript():
+    env = gymnasium.make("skillc/ALFWorld-v0", render_mode="html", **GAMES)
+    env.reset(seed=0)
+    env.step("<script>")
+    env.step("look")
+    page = env.render()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert page.count('class="act"') == 2
