@@ -55,9 +55,14 @@ def test_every_file_belongs_to_a_layer():
 
 @pytest.mark.parametrize(
     "modules",
-    ["skill_library", "skillc_gym", "trainers", "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes"]
-    + ["skillc_gym.alfworld.env, skillc_gym.alfworld.generate, skillc_gym.alfworld.explorer"]
-    + ["trainers.advantages, trainers.presets, trainers.method, trainers.config, trainers.stats"],
+    [
+        "skill_library",
+        "skillc_gym",
+        "trainers",
+        "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
+        "skillc_gym.alfworld.env, skillc_gym.alfworld.generate, skillc_gym.alfworld.explorer",
+        "trainers.advantages, trainers.presets, trainers.method, trainers.stats, trainers.evaluate, trainers.report",
+    ],
 )
 def test_importing_brings_in_nothing_heavy(modules: str):
     program = f"import {modules}, sys, json; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
