@@ -62,6 +62,7 @@ def test_every_file_belongs_to_a_layer():
         "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
         "skillc_gym.alfworld.env, skillc_gym.alfworld.generate, skillc_gym.alfworld.explorer",
         "trainers.advantages, trainers.presets, trainers.method, trainers.stats, trainers.evaluate, trainers.report",
+        "trainers.config, trainers.command_line, trainers.runs, scripts.train, scripts.evaluate, scripts.demo",
     ],
 )
 def test_importing_brings_in_nothing_heavy(modules: str):

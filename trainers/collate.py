@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 
 from trainers.rows import TokenRow
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["Aggregation", "WeightedRow", "collate", "micro_batches", "minibatches", "weigh"]
 
@@ -95,6 +97,8 @@ def collate(rows: Sequence[WeightedRow], pad_id: int, device: torch.device) -> d
         (rows, keep); ``advantages`` and ``row_weights`` (rows,). No attention mask is needed: under causal attention
         nothing looks at padding on the right.
     """
+    import torch
+
     length = max(weighted.row.length for weighted in rows)
     keep = length - min(len(weighted.row.prompt_ids) for weighted in rows)
     ids = np.full((len(rows), length), pad_id, dtype=np.int64)
