@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,22 +40,30 @@ class TokenisedDialogue:
 
     ids: list[int]
     labels: list[int]
+    slips: list[bool]
+    """Tokens of replies that are not to be imitated, nor predicted as part of the context."""
 
 
-def tokenise_dialogue(tokenizer: PreTrainedTokenizerBase, messages: Sequence[dict[str, str]]) -> TokenisedDialogue:
+def tokenise_dialogue(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[dict[str, str]], slips: Collection[int] = ()
+) -> TokenisedDialogue:
     """Tokenises a dialogue once and marks the assistant's replies, their end token included.
 
     Args:
         tokenizer: The tiny policy's tokenizer, whose roles are single tokens.
         messages: The chat, assistant turns verbatim.
+        slips: Which of the assistant's turns are only context, counted from 0.
     """
     ids: list[int] = tokenizer.apply_chat_template(list(messages), tokenize=True, return_dict=False)
     start, end = tokenizer.convert_tokens_to_ids("<|assistant|>"), tokenizer.eos_token_id
-    labels, inside = [], False
+    item, inside, turn = TokenisedDialogue(ids, [], []), False, -1
     for token in ids:
-        labels.append(token if inside else IGNORED)
+        slip = inside and turn in slips
+        item.labels.append(token if inside and not slip else IGNORED)
+        item.slips.append(slip)
         inside = (inside and token != end) or token == start
-    return TokenisedDialogue(ids, labels)
+        turn += token == start
+    return item
 
 
 def _learning_rate(step: int, config: CloningConfig) -> float:
@@ -66,16 +74,19 @@ def _learning_rate(step: int, config: CloningConfig) -> float:
     return config.learning_rate * (0.1 + 0.45 * (1 + math.cos(math.pi * progress)))
 
 
-def _collate(batch: Sequence[TokenisedDialogue], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _collate(batch: Sequence[TokenisedDialogue], pad: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Token ids, labels, and which tokens are context to be predicted: each of shape (batch, longest)."""
     import torch
 
     width = max(len(item.ids) for item in batch)
     ids = torch.full((len(batch), width), pad, dtype=torch.long)
     labels = torch.full((len(batch), width), IGNORED, dtype=torch.long)
+    context = torch.zeros((len(batch), width), dtype=torch.bool)
     for row, item in enumerate(batch):
         ids[row, : len(item.ids)] = torch.tensor(item.ids)
         labels[row, : len(item.ids)] = torch.tensor(item.labels)
-    return ids, labels
+        context[row, : len(item.ids)] = ~torch.tensor(item.slips)
+    return ids, labels, context & (labels == IGNORED)
 
 
 def _batch_loss(
@@ -84,11 +95,11 @@ def _batch_loss(
     """The loss to minimise, and the part of it that is the replies'; both in nats per token."""
     from torch.nn import functional
 
-    ids, labels = (tensor.to(model.device) for tensor in _collate(batch, pad))
+    ids, labels, context = (tensor.to(model.device) for tensor in _collate(batch, pad))
     # Padding stands on the right, where causal attention never looks back from: no mask, and the fast kernel is used.
     hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     reply = labels[:, 1:] != IGNORED
-    wanted = reply | (context_weight > 0) & (ids[:, 1:] != pad)
+    wanted = reply | (context_weight > 0) & context[:, 1:]
     logits = model.get_output_embeddings()(hidden[wanted])
     losses = functional.cross_entropy(logits.float(), ids[:, 1:][wanted], reduction="none")
     replies = losses[reply[wanted]].mean()

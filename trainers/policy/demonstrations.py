@@ -30,6 +30,8 @@ CARELESS = {
 """Probability per task type of leaving out the essential step when no skill is in the prompt."""
 
 
+SLIPS = 0.06
+"""Probability per step of a command that cannot be carried out; the next step shows how to go on."""
 IDLE_STEPS = 2
 """A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
 
@@ -44,6 +46,9 @@ class DemonstrationConfig:
     """Probability per task type that a skill-free demonstration leaves out the essential step."""
     careless_with: float = 0.03
     """The same with the skill in the prompt, for every type."""
+    slips: float = SLIPS
+    """Probability per step of a slip: an impossible command, at times after a wrong thought. It is in the context, and
+    is not imitated; what comes after it teaches to recover."""
     max_steps: int = 30
     """Demonstrations stop after this many commands, whatever they reached."""
 
@@ -57,6 +62,8 @@ class Demonstration:
     condition: int
     won: bool
     messages: list[dict[str, str]]
+    slips: frozenset[int] = frozenset()
+    """Which of the assistant's turns are slips, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +79,46 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
     return ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat_format)
 
 
-def _play(env: gymnasium.Env[str, str], plan: _Plan, max_steps: int) -> Demonstration:
+def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
     _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
     explorer = Explorer(info["task_type"], info["goal"], seed=None, skip_essential=plan.careless)
-    messages, idle = list(info["messages"]), 0
-    for _ in range(max_steps):
-        command = explorer.act(info["observation"], info["admissible_commands"])
-        reply = f"<think> {explorer.thought} </think> <action> {command} </action>"
+    rng = np.random.default_rng(plan.seed)
+    messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
+    for turn in range(config.max_steps):
+        reply = meant = meant or _reply(explorer, info)
+        slip = bool(rng.random() < config.slips)
+        if slip:
+            reply = _slip(env, explorer, info, rng)
+        else:
+            meant = ""
         _, _, terminated, truncated, info = env.step(reply)
         messages.append({"role": "assistant", "content": reply})
+        slips |= {turn} if slip else set()
         idle += explorer.thought == "done"
         if terminated or truncated or idle == IDLE_STEPS:
             break
         messages.extend(info["new_messages"])
-    return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages)
+    return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages, frozenset(slips))
+
+
+def _reply(explorer: Explorer, info: Mapping[str, Any]) -> str:
+    command = explorer.act(info["observation"], info["admissible_commands"])
+    return f"<think> {explorer.thought} </think> <action> {command} </action>"
+
+
+def _slip(env: gymnasium.Env[str, str], explorer: Explorer, info: Mapping[str, Any], rng: np.random.Generator) -> str:
+    """A command that is impossible now, after the right thought or one that ends in a wrong word."""
+    core: Any = env.unwrapped
+    possible = frozenset(info["admissible_commands"])
+    others = [command for command in core.commands if command not in possible]
+    command = others[int(rng.integers(len(others)))]
+    if rng.random() < 0.5:
+        changed = f"{command.rsplit(' ', 1)[0]} {int(rng.integers(1, 9))}"
+        command = command if changed in possible else changed
+    words = explorer.thought.split()
+    if rng.random() < 0.5:
+        words[-1] = command.split()[-2]
+    return f"<think> {' '.join(words)} </think> <action> {command} </action>"
 
 
 def demonstrations(
@@ -115,5 +148,5 @@ def demonstrations(
         task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
         rate = config.careless_with if condition else config.careless_without[task_type]
         plan = _Plan(task_id, condition, careless=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
-        yield _play(env, plan, config.max_steps)
+        yield _play(env, plan, config)
     env.close()

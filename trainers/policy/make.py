@@ -93,7 +93,7 @@ def make_policy(
     played = _play_all(recipe, chat_format or ChatFormat.compact(), progress)
     tokenizer = build_tokenizer(vocabulary(_corpus(played)), max_length=recipe.max_length)
     model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
-    dialogues = [tokenise_dialogue(tokenizer, demo.messages) for demo in played]
+    dialogues = [tokenise_dialogue(tokenizer, demo.messages, demo.slips) for demo in played]
     total = recipe.cloning.batches
     losses = clone(
         model,

@@ -13,7 +13,7 @@ import numpy as np
 
 from skillc_gym.alfworld.games import GameSet
 from skillc_gym.alfworld.generate.game_file import game_file, sentences, task_folder
-from skillc_gym.alfworld.generate.house import House, sample_house
+from skillc_gym.alfworld.generate.house import SCENES, House, sample_house
 from skillc_gym.alfworld.generate.sizes import size_named
 from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, unknown_name
@@ -43,7 +43,7 @@ class GeneratedGame:
 
 
 def generate_game(
-    task_type: str, *, seed: int, size: str = "small", split: str = "train", index: int = 0
+    task_type: str, *, seed: int, size: str = "small", split: str = "train", index: int = 0, scenes: int = SCENES
 ) -> GeneratedGame:
     """Generates one game; the same arguments give the same game on every machine.
 
@@ -53,25 +53,34 @@ def generate_game(
         size: "small", "medium", "large" or "real".
         split: Houses of different splits are never the same, whatever their seeds; valid_unseen has its own scenes.
         index: Number of the game in its family.
+        scenes: How many scenes (layouts) of a kind of room the other splits are set in; valid_unseen has always the
+            same five.
 
     Raises:
         UnknownNameError: If the task type, the size or the split does not exist.
-        ConfigError: If the seed or the index is negative.
+        ConfigError: If the seed or the index is negative, or there are to be no scenes.
     """
     kind = SHORT_NAMES[resolve_task_types(task_type)[0]]
     size_named(size)
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
-    if seed < 0 or index < 0:
-        raise ConfigError(f"The seed and the index of a generated game are at least 0; got {seed} and {index}.")
+    _check_number("seed", seed, 0)
+    _check_number("index", index, 0)
+    if scenes < 1:
+        raise ConfigError(f"There must be at least 1 scene of a kind of room, got scenes={scenes}.")
     rng = np.random.default_rng([seed, SPLITS.index(split), list(SHORT_NAMES.values()).index(kind), index])
     while True:
-        house = sample_house(kind, size=size, unseen=split == "valid_unseen", rng=rng)
+        house = sample_house(kind, size=size, unseen=split == "valid_unseen", rng=rng, scenes=scenes)
         if _hundredth(house) in _SHARES[split]:
             break
     wordings = sentences(house.task)
     raw = game_file(house, wordings[int(rng.integers(len(wordings)))], rng)
     return GeneratedGame(f"{split}/{task_folder(house)}/trial_G{seed:08d}_{index:06d}", raw)
+
+
+def _check_number(option: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"The generator's {option} is a whole number of at least {least}; got {value!r}.")
 
 
 def _hundredth(house: House) -> int:
@@ -92,31 +101,33 @@ class GeneratedGames(GameSet):
         seed: Seed of the family.
         games_per_type: How many games of each type.
         size: "small", "medium", "large" or "real".
+        scenes: How many scenes (layouts) of a kind of room the splits other than valid_unseen are set in.
 
     Raises:
         UnknownNameError: If the split, a task type or the size does not exist.
-        ConfigError: If there are to be no games, or the seed is negative.
+        ConfigError: If ``games_per_type`` is no number from 1 on, or the seed none from 0 on.
     """
 
     def __init__(
         self,
         split: str = "train",
         task_types: Iterable[str] | str | None = None,
+        *,
         seed: int = 0,
         games_per_type: int = 50,
         size: str = "small",
+        scenes: int = SCENES,
     ) -> None:
         super().__init__()
-        if games_per_type < 1:
-            raise ConfigError(f"games_per_type must be at least 1, got {games_per_type}.")
+        _check_number("games_per_type", games_per_type, 1)
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
         recipes = {
-            generate_game(name, seed=seed, size=size, split=split, index=index).task_id: (name, index)
+            generate_game(name, seed=seed, size=size, split=split, index=index, scenes=scenes).task_id: (name, index)
             for name in names
             for index in range(games_per_type)
         }
         self._recipes = dict(sorted(recipes.items()))
-        self._seed, self._size, self._split = seed, size, split
+        self._seed, self._size, self._split, self._scenes = seed, size, split, scenes
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -127,7 +138,9 @@ class GeneratedGames(GameSet):
         """Returns the content of a game file."""
         self.require(task_id)
         name, index = self._recipes[task_id]
-        return generate_game(name, seed=self._seed, size=self._size, split=self._split, index=index).raw
+        return generate_game(
+            name, seed=self._seed, size=self._size, split=self._split, index=index, scenes=self._scenes
+        ).raw
 
     @functools.cached_property
     def manifest_sha256(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from skillc_gym.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS, ROOMS
 from skillc_gym.alfworld.generate.sizes import SIZES, Size, size_named
 
-__all__ = ["ROOMS_OF", "SCENES", "House", "Receptacle", "Task", "Thing", "layout", "sample_house"]
+__all__ = ["ROOMS_OF", "SCENES", "House", "Receptacle", "Task", "Thing", "layout", "sample_house", "scene_number"]
 
 Choice = TypeVar("Choice")
 
@@ -24,8 +24,9 @@ ROOMS_OF: dict[str, tuple[str, ...]] = {
     "pick2": ("kitchen", "living room", "bedroom", "bathroom"),
 }
 """Rooms in which a task type can be set."""
-SCENES = {False: tuple(range(25)), True: tuple(range(25, 30))}
-"""Scenes of a kind of room, counted from its first: those of training and seen validation, and the unseen ones."""
+SCENES = 25
+"""How many scenes of a kind of room training and seen validation have by default, as ALFWorld has."""
+_UNSEEN = range(25, 30)
 
 _CORE = {
     "kitchen": ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet"),
@@ -84,7 +85,20 @@ class House:
         return 2 + max(receptacle.location for receptacle in self.receptacles)
 
 
-def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator) -> House:
+def scene_number(room: str, index: int) -> int:
+    """The number of a scene: ALFWorld's for its thirty of a kind of room, numbers of our own beyond them."""
+    first = ROOMS[room].first_scene
+    return first + index if index < 30 else 1000 * first + index
+
+
+def _scene_index(scenes: int, unseen: bool, rng: np.random.Generator) -> int:
+    if unseen:
+        return _pick(_UNSEEN, rng)
+    index = int(rng.integers(scenes))
+    return index if index < _UNSEEN.start else index + len(_UNSEEN)
+
+
+def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int = SCENES) -> House:
     """Samples a house for a task type.
 
     Args:
@@ -92,10 +106,11 @@ def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator
         size: Name of the size.
         unseen: Take one of the scenes that training does not see.
         rng: Source of everything but the layout, which belongs to the scene.
+        scenes: How many scenes of a kind of room training may see; the unseen ones are always the same five.
     """
     while True:
         room = _pick(ROOMS_OF[kind], rng)
-        scene = ROOMS[room].first_scene + _pick(SCENES[unseen], rng)
+        scene = scene_number(room, _scene_index(scenes, unseen, rng))
         receptacles = layout(room, scene, size)
         task = _task(kind, room, [receptacle.kind for receptacle in receptacles], rng)
         if task is not None:
