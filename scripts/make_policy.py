@@ -30,6 +30,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch-episodes", type=int, default=CloningConfig.batch_episodes)
     parser.add_argument("--learning-rate", type=float, default=CloningConfig.learning_rate)
     parser.add_argument("--max-steps", type=int, default=30, help="longest demonstration, in commands")
+    parser.add_argument("--slips", type=float, default=DemonstrationConfig.slips, help="probability per step of a slip")
     parser.add_argument("--max-length", type=int, default=4096, help="longest context, in tokens")
     parser.add_argument("--shape", choices=["tiny", "small"], default="tiny", help="0.8 or some 28 million parameters")
     return parser.parse_args(argv)
@@ -42,7 +43,7 @@ def recipe_for(args: argparse.Namespace) -> PolicyRecipe:
     if not generated:
         env_kwargs = {"data": args.data, "split": "train"}
     return PolicyRecipe(
-        demonstrations=DemonstrationConfig(env_kwargs=env_kwargs, max_steps=args.max_steps),
+        demonstrations=DemonstrationConfig(env_kwargs=env_kwargs, max_steps=args.max_steps, slips=args.slips),
         episodes=args.episodes,
         cloning=CloningConfig(
             batches=args.batches,

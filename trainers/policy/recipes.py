@@ -18,8 +18,9 @@ layouts that reading them is easier than remembering them."""
 
 
 def shipped_recipe() -> PolicyRecipe:
-    """The recipe of the policy that ships with the package."""
-    games = {"data": "generated", "split": "train", "generator": GENERATOR}
+    """The recipe of the policy that ships with the package: houses of another family than the demonstration trains in."""
+    family = {**GENERATOR, "seed": 1, "games_per_type": 1600}
+    games = {"data": "generated", "split": "train", "generator": family}
     return PolicyRecipe(demonstrations=DemonstrationConfig(env_kwargs=games))
 
 
