@@ -18,7 +18,7 @@ layouts that reading them is easier than remembering them."""
 
 
 def shipped_recipe() -> PolicyRecipe:
-    """The recipe of the policy that ships with the package: houses of another family than the demonstration trains in."""
+    """The recipe of the policy that ships with the package, on houses of another family than the demonstration's."""
     family = {**GENERATOR, "seed": 1, "games_per_type": 1600}
     games = {"data": "generated", "split": "train", "generator": family}
     return PolicyRecipe(demonstrations=DemonstrationConfig(env_kwargs=games))

@@ -29,6 +29,17 @@ def test_only_the_replies_carry_labels_with_their_end_token():
     assert all(label in (IGNORED, token) for label, token in zip(item.labels, item.ids, strict=True))
 
 
+def test_slips_are_context_that_is_neither_imitated_nor_predicted():
+    tokenizer = build_tokenizer(WORDS)
+    plain, slipped = (tokenise_dialogue(tokenizer, chat("mug"), slips) for slips in ((), {0}))
+    assert plain.ids == slipped.ids
+    labelled = tokenizer.convert_ids_to_tokens([label for label in slipped.labels if label != IGNORED])
+    assert labelled == ["<action>", "see", "</action>", "<|end|>"]
+    left_out = [token for token, slip in zip(slipped.ids, slipped.slips, strict=True) if slip]
+    assert tokenizer.convert_ids_to_tokens(left_out) == ["<action>", "take", "mug", "</action>", "<|end|>"]
+    assert not any(plain.slips)
+
+
 def test_cloning_learns_to_copy_and_is_deterministic():
     tokenizer = build_tokenizer(WORDS)
     data = [tokenise_dialogue(tokenizer, chat(thing)) for thing in ("mug", "plate")] * 8
