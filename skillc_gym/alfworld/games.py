@@ -21,6 +21,7 @@ __all__ = ["GENERATED", "FileGames", "Game", "GameSet", "data_path", "open_games
 
 DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
+GENERATOR_OPTIONS = ("seed", "games_per_type", "size", "scenes")
 LOADED_GAMES = 256
 """How many parsed games a set keeps; the least recently used one goes first."""
 
@@ -135,13 +136,13 @@ def open_games(
         UnknownNameError: If the split or a task type does not exist.
         MissingDataError: If there are no games at the place; the message says where it looked and what to do.
         InvalidGameError: If the archive cannot be read.
-        ConfigError: If generator options are given with games from files.
+        ConfigError: If generator options are given with games from files, or are not what the generator takes.
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     types = resolve_task_types(task_types)
     if data == GENERATED:
-        return _generated_games(split, types, json.dumps(dict(generator or {}), sort_keys=True))
+        return _generated_games(split, types, _generator_options({} if generator is None else generator))
     if generator is not None:
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
     games = _file_games(data_path(data), split, types)
@@ -180,6 +181,18 @@ def _source(path: str, split: str) -> Source:
 @functools.lru_cache(maxsize=64)
 def _file_games(path: str, split: str, task_types: tuple[str, ...]) -> FileGames:
     return FileGames(_source(path, split), task_types)
+
+
+def _generator_options(generator: Mapping[str, Any]) -> str:
+    if not isinstance(generator, Mapping):
+        raise ConfigError(f"generator= is a dictionary such as {{'size': 'small'}}; got {generator!r}.")
+    for name in generator:
+        if name not in GENERATOR_OPTIONS:
+            raise unknown_name("option of the generator", name, GENERATOR_OPTIONS)
+    try:
+        return json.dumps(dict(generator), sort_keys=True)
+    except TypeError as error:
+        raise ConfigError(f"The generator's options are numbers and names; got {dict(generator)!r}.") from error
 
 
 @functools.lru_cache(maxsize=64)
