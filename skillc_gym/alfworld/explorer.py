@@ -191,6 +191,8 @@ class Explorer:
         for place in self._order:
             if place not in self._contents:
                 return self._approach(thought, place, commands)
+        if not self._order:
+            return self._say(thought, "look")
         self._contents.clear()
         return self._approach(thought, self._order[0], commands)
 
