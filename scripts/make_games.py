@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skillc_gym.alfworld.generate import SIZES, GeneratedGames
+from skillc_gym.alfworld.generate.house import SCENES
 from skillc_gym.alfworld.sources import GAME_FILE
 from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import ConfigError, SkillCError
@@ -28,6 +29,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--games-per-type", type=int, default=50, help="games of each type in each split")
     parser.add_argument("--size", default="small", help=f"size of the houses: {', '.join(SIZES)}")
+    parser.add_argument("--scenes", type=int, default=SCENES, help="layouts of each kind of room outside valid_unseen")
     parser.add_argument("--seed", type=int, default=0, help="seed of the family of games")
     return parser.parse_args(argv)
 
@@ -63,7 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _require_empty(args.out)
         sets = {
             split: GeneratedGames(
-                split, args.task_types, seed=args.seed, games_per_type=args.games_per_type, size=args.size
+                split,
+                args.task_types,
+                seed=args.seed,
+                games_per_type=args.games_per_type,
+                size=args.size,
+                scenes=args.scenes,
             )
             for split in args.splits
         }

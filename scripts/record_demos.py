@@ -58,6 +58,7 @@ def _record(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     left_out = ("page", "pictures", "transcripts")
     return {
         **{key: value for key, value in summary.items() if key not in left_out},
+        "config": {key: value for key, value in records.config.items() if key not in ("model", "run", "data")},
         "retired": [
             {"type": kind, "step": step, "reason": reason} for kind, (step, reason) in records.retirements.items()
         ],

@@ -34,7 +34,7 @@ class DemoConfig:
     """The method."""
     seed: int = 0
     """Seed of training and of the evaluations."""
-    steps: int = 40
+    steps: int = 60
     """Updates."""
     held_out_per_type: int | None = 40
     """Held-out games per task type, None for whole splits; each is played with and without the skill."""
@@ -58,6 +58,8 @@ class DemoConfig:
         settings: dict[str, Any] = {
             "model": str(self.start),
             "preset": self.preset,
+            # A panel of 16 games per type knows a gap to some 0.1; below 0.05 a skill has no use that could be seen.
+            "preset_options": {"tau_retire": 0.05},
             "data": self.data,
             "env_options": {"generator": GENERATOR} if self.generated else {},
             "max_episode_steps": 20 if self.generated else 30,

@@ -57,6 +57,7 @@ def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
         (["--splits", "valid_sen"], "Did you mean 'valid_seen'"),
         (["--task-types", "warm"], "task type 'warm'"),
         (["--games-per-type", "0"], "games_per_type is a whole number of at least 1"),
+        (["--scenes", "0"], "scenes is a whole number of at least 1"),
         (["--seed", "-1"], "seed is a whole number of at least 0"),
     ],
 )

@@ -58,7 +58,7 @@ def generate_game(
 
     Raises:
         UnknownNameError: If the task type, the size or the split does not exist.
-        ConfigError: If the seed or the index is negative, or there are to be no scenes.
+        ConfigError: If the seed or the index is no number from 0 on, or ``scenes`` none from 1 on.
     """
     kind = SHORT_NAMES[resolve_task_types(task_type)[0]]
     size_named(size)
@@ -66,8 +66,7 @@ def generate_game(
         raise unknown_name("split", split, SPLITS)
     _check_number("seed", seed, 0)
     _check_number("index", index, 0)
-    if scenes < 1:
-        raise ConfigError(f"There must be at least 1 scene of a kind of room, got scenes={scenes}.")
+    _check_number("scenes", scenes, 1)
     rng = np.random.default_rng([seed, SPLITS.index(split), list(SHORT_NAMES.values()).index(kind), index])
     while True:
         house = sample_house(kind, size=size, unseen=split == "valid_unseen", rng=rng, scenes=scenes)
@@ -105,7 +104,7 @@ class GeneratedGames(GameSet):
 
     Raises:
         UnknownNameError: If the split, a task type or the size does not exist.
-        ConfigError: If ``games_per_type`` is no number from 1 on, or the seed none from 0 on.
+        ConfigError: If ``games_per_type`` or ``scenes`` is no number from 1 on, or the seed none from 0 on.
     """
 
     def __init__(

@@ -128,6 +128,16 @@ def test_valid_unseen_has_scenes_of_its_own():
     assert scenes["valid_seen"] & scenes["train"]
 
 
+@pytest.mark.parametrize("scenes", [1, 40, 1000])
+def test_more_or_fewer_scenes_leave_the_unseen_ones_alone(scenes: int):
+    usual = GeneratedGames("valid_unseen", games_per_type=30)
+    assert GeneratedGames("valid_unseen", games_per_type=30, scenes=scenes).task_ids == usual.task_ids
+    found = {scene(name) for name in GeneratedGames("train", games_per_type=60, scenes=scenes).task_ids}
+    assert not found & set(map(scene, usual.task_ids))
+    assert len(found) <= 4 * scenes
+    assert scenes < 40 or len(found) > 100
+
+
 def test_a_scene_looks_the_same_in_every_game():
     games = GeneratedGames("train", games_per_type=40)
     furniture: dict[int, set[tuple[str, ...]]] = {}
@@ -198,6 +208,8 @@ def test_a_game_says_what_it_is():
         ({"seed": {1}}, ConfigError, "numbers and names"),
         ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
         ({"games_per_type": "3"}, ConfigError, "got '3'"),
+        ({"scenes": 0}, ConfigError, "scenes is a whole number of at least 1; got 0"),
+        ({"scenes": "many"}, ConfigError, "got 'many'"),
         ("small", ConfigError, "a dictionary such as"),
     ],
 )
