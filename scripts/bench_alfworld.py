@@ -18,13 +18,16 @@ from scripts.bench_table import Bench, Figure
 from skillc_gym import ALFWORLD_ID
 from skillc_gym.alfworld.env import ALFWorldEnv
 from skillc_gym.alfworld.games import GENERATED, GameSet, data_path, open_games
+from skillc_gym.alfworld.planner import Planner
 from skillc_gym.alfworld.textworld import UpstreamProcess, UpstreamWorld
+from skillc_gym.alfworld.vector import ALFWorldVectorEnv
+from skillc_gym.alfworld.world import World
 from skillc_gym.errors import MissingDataError, MissingExtraError
 
 __all__ = ["measure"]
 
 EPISODE = 50
-ENVIRONMENTS, GAMES = 1024, 128
+ENVIRONMENTS, GAMES, VECTOR = 1024, 128, 10_000
 UPSTREAM_GAMES, UPSTREAM_STEPS = 3, 15
 
 Choice = dict[str, Any]
@@ -44,6 +47,9 @@ def measure(options: argparse.Namespace) -> Bench:
     figures = [
         Figure("steps/s on one core, admissible commands included", rate, upstream.get("rate"), 20_000, True),
         Figure("the same walks again through gymnasium.make, steps/s", made_rate),
+        Figure("the state machine alone, commands not read, steps/s", _bare_rate(games, steps), None, 150_000, True),
+        Figure(f"{VECTOR:,} environments stepped together, steps/s", _vector_rate(choice, options.quick)),
+        Figure("shortest plan from the start, ms (median)", statistics.median(_plan_times(games))),
         Figure("reset of a loaded game, ms (median)", statistics.median(resets), upstream.get("reset"), 0.2),
         Figure("first load of a game, ms (median)", statistics.median(loads), upstream.get("load"), 20),
         Figure("first load of a game, ms (slowest)", max(loads), None, 20),
@@ -94,6 +100,45 @@ def _rates(env: gymnasium.Env[str, str], steps: int) -> tuple[float, list[float]
         resets.append(1e3 * (ready - started))
     first_round = min(len(task_ids), 200, len(resets) // 2)
     return done / stepping, resets[first_round:]
+
+
+def _bare_rate(games: GameSet, steps: int) -> float:
+    """Steps per second of the state machine along fixed random walks, where nobody looks at the admissible commands."""
+    walks = []
+    for number, task_id in enumerate(games.task_ids[:50]):
+        rng, world, walk = random.Random(number), World(games.load(task_id)), []
+        for _ in range(EPISODE):
+            walk.append(world.admissible[int(rng.random() * len(world.admissible))])
+            world.step(walk[-1])
+        walks.append((world, walk))
+    done, stepping = 0, 0.0
+    while done < steps:
+        for world, walk in walks:
+            world.reset()
+            started = time.perf_counter()
+            for command in walk:
+                world.step(command)
+            stepping += time.perf_counter() - started
+            done += EPISODE
+    return done / stepping
+
+
+def _vector_rate(choice: Choice, quick: bool) -> float:
+    """Steps per second of many environments in one vector, the choice of commands left out."""
+    rng, stepping, rounds = random.Random(0), 0.0, 3 if quick else 20
+    envs = ALFWorldVectorEnv(VECTOR, max_episode_steps=EPISODE, **choice)
+    _, infos = envs.reset(seed=0)
+    for _ in range(rounds):
+        actions = [commands[int(rng.random() * len(commands))] for commands in infos["admissible_commands"]]
+        started = time.perf_counter()
+        *_, infos = envs.step(actions)
+        stepping += time.perf_counter() - started
+    return VECTOR * rounds / stepping
+
+
+def _plan_times(games: GameSet) -> list[float]:
+    loaded = [games.load(task_id) for task_id in games.task_ids[:GAMES]]
+    return [1e3 * _seconds(lambda game=game: Planner(game).plan()) for game in loaded]  # type: ignore[misc]
 
 
 def _upstream(games: GameSet) -> dict[str, float]:
