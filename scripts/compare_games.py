@@ -1,0 +1,156 @@
+"""Draws generated games beside real ones: ``python -m scripts.compare_games --data FOLDER``.
+
+Counts receptacles and objects, what can be opened, the length of shortest plans, and how often each task type comes, in
+a sample of the real training games and in as many generated ones of size "real".
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skillc_gym.alfworld.game import Game
+from skillc_gym.alfworld.games import GameSet, open_games
+from skillc_gym.alfworld.planner import Planner
+from skillc_gym.alfworld.tasks import SHORT_NAMES
+from skillc_gym.errors import SkillCError, missing_extra
+from trainers.runs import write_json
+
+MEASURES = ("receptacles", "that open", "objects to carry", "length of the shortest plan")
+
+Sample = dict[str, list[int]]
+
+
+def measures(game: Game) -> tuple[int, ...]:
+    """The figures of one game, in the order of `MEASURES`."""
+    return (len(game.receptacles), game.openable.bit_count(), len(game.pickupable), len(Planner(game).plan()))
+
+
+def sample(games: GameSet, task_ids: Sequence[str]) -> Sample:
+    """The figures of several games."""
+    found = [measures(games.load(task_id)) for task_id in task_ids]
+    return {name: [figures[index] for figures in found] for index, name in enumerate(MEASURES)}
+
+
+def chosen(task_ids: Sequence[str], count: int) -> list[str]:
+    """So many tasks, evenly drawn by a fixed seed."""
+    order = np.random.default_rng(0).permutation(len(task_ids))[:count]
+    return [task_ids[index] for index in sorted(order.tolist())]
+
+
+def draw(samples: dict[str, Sample], path: Path) -> None:
+    """Histograms side by side.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("matplotlib", "train") from error
+    figure = Figure(figsize=(12, 3.2), layout="constrained")
+    for axis, name in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
+        values = [found[name] for found in samples.values()]
+        low, high = min(map(min, values)), max(map(max, values))
+        bins = np.arange(low, high + 2, max(1, (high - low) // 20)) - 0.5
+        axis.hist(values, bins=bins, density=True, label=list(samples), color=["#111418", "#E69F00"])
+        axis.set_title(name, fontsize=10)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.set_yticks([])
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def summary(samples: dict[str, Sample]) -> dict[str, Any]:
+    """Mean and the 10th and 90th percentile of every measure."""
+    return {
+        name: {
+            kind: [
+                round(statistics.mean(found[name]), 1),
+                *(int(np.percentile(found[name], share)) for share in (10, 90)),
+            ]
+            for kind, found in samples.items()
+        }
+        for name in MEASURES
+    }
+
+
+def _markdown(figures: dict[str, Any], types: dict[str, dict[str, float]], count: int, seconds: float) -> str:
+    lines = [
+        "# Generated games beside real ones",
+        "",
+        f"{count} games of ALFWorld's training split and {count} generated ones of size `real`: mean, and 10th to 90th "
+        "percentile.",
+        "",
+        "| | real | generated |",
+        "|---|---|---|",
+        *(
+            f"| {name} | " + " | ".join(f"{mean} ({low} to {high})" for mean, low, high in kinds.values()) + " |"
+            for name, kinds in figures.items()
+        ),
+        "",
+        "![Histograms](compare_games/histograms.png)",
+        "",
+        "| share of task types | real | generated |",
+        "|---|---|---|",
+        *(f"| {kind} | " + " | ".join(f"{100 * types[s][kind]:.0f} %" for s in types) + " |" for kind in types["real"]),
+        "",
+        "The generator gives equally many games of each type; ask for one type at a time for another mix.",
+        f"10,000 generated games of size `small` were made in {seconds:.0f} seconds on one core.",
+        "",
+        f"`python -m scripts.compare_games --games {count}`",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _shares(task_ids: Sequence[str], games: GameSet) -> dict[str, float]:
+    counts = Counter(SHORT_NAMES[games.task_type(task_id)] for task_id in task_ids)
+    return {kind: counts[kind] / len(task_ids) for kind in SHORT_NAMES.values()}
+
+
+def _seconds_for_ten_thousand() -> float:
+    started = time.perf_counter()
+    games = open_games("generated", split="train", generator={"seed": 7, "games_per_type": 1667})
+    assert len(games.task_ids) > 10_000
+    return time.perf_counter() - started
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description="Draw generated games beside real ones.", formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--data", help="folder or archive of real games (default: ALFWORLD_DATA)")
+    parser.add_argument("--games", type=int, default=300, help="how many of each kind")
+    parser.add_argument("--out", type=Path, default=Path("docs/results/compare_games"), help="record, without suffix")
+    args = parser.parse_args(argv)
+    try:
+        real = open_games(args.data, split="train")
+        made = open_games("generated", split="train", generator={"size": "real", "games_per_type": -(-args.games // 6)})
+        names = {"real": chosen(real.task_ids, args.games), "generated": chosen(made.task_ids, args.games)}
+        samples = {"real": sample(real, names["real"]), "generated": sample(made, names["generated"])}
+        draw(samples, args.out / "histograms.png")
+    except SkillCError as error:
+        print(f"compare_games: {error}", file=sys.stderr)
+        return 2
+    types = {"real": _shares(real.task_ids, real), "generated": _shares(made.task_ids, made)}
+    figures = summary(samples)
+    write_json(args.out.with_suffix(".json"), {"games": args.games, "measures": figures, "types": types})
+    text = _markdown(figures, types, args.games, _seconds_for_ten_thousand())
+    args.out.with_suffix(".md").write_text(text, encoding="utf-8")
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
