@@ -1,0 +1,83 @@
+"""Fuzzy matching of attributes and options: WebShop's scores, which are part of the benchmark's definition.
+
+The score is the token set ratio of thefuzz 0.19 over the standard library's difflib. rapidfuzz computes another edit
+measure and decides a few pairs near the threshold differently, so it is not used.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import combinations
+
+__all__ = ["COLOR_WORDS", "THRESHOLD", "matches", "normalize_color", "token_set_ratio"]
+
+THRESHOLD = 85
+"""Two texts match when their score is above it."""
+
+# The order is part of the definition: the first word that is contained stands for the whole text.
+COLOR_WORDS: tuple[str, ...] = tuple(
+    """alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel camo
+    caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry cream crystal
+    dark denim eggplant elephant espresso fuchsia gold granite grape graphite grass gray green grey heather indigo ivory
+    ivy khaki lavender lemon leopard light lilac lime magenta maroon mauve merlot midnight mint mocha multicolor
+    mushroom mustard natural navy nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand
+    sapphire seashell silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
+    wheat white wine yellow""".split()
+)
+"""The benchmark's colours, in its order."""
+
+_LATIN_1 = re.compile("[\u0080-\u00ff]")
+_NOT_WORD = re.compile(r"\W")
+_CACHED = 1 << 15
+
+
+def normalize_color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """Reduces a text to the first colour it contains, as a substring ("titanium" becomes "tan").
+
+    Args:
+        text: An option's value; or, of a synthetic goal, (name, value), where only an element that *is* a colour counts.
+
+    Returns:
+        The colour, or the text itself when there is none.
+    """
+    return next((color for color in COLOR_WORDS if color in text), text)
+
+
+def token_set_ratio(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> int:
+    """Scores how much two texts share, by words: 0 to 100; 100 when one's words contain the other's.
+
+    Args:
+        one: A text; a tuple stands for its elements one after the other.
+        other: Another text.
+
+    Returns:
+        The best of the three ratios between the shared words, and these with what remains of either text; 0 when a
+        text has no word.
+    """
+    first, second = _words(_flat(one)), _words(_flat(other))
+    if not first or not second:
+        return 0
+    shared = " ".join(sorted(first & second))
+    texts = [shared] + [f"{shared} {' '.join(sorted(rest))}".strip() for rest in (first - second, second - first)]
+    return max(_ratio(a, b) for a, b in combinations(texts, 2))
+
+
+@lru_cache(_CACHED)
+def matches(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> bool:
+    """Whether two texts count as the same attribute or option: a score above `THRESHOLD`."""
+    return token_set_ratio(one, other) > THRESHOLD
+
+
+def _flat(text: str | tuple[str, ...]) -> str:
+    return text if isinstance(text, str) else " ".join(text)
+
+
+@lru_cache(_CACHED)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_NOT_WORD.sub(" ", _LATIN_1.sub("", text)).lower().split())
+
+
+def _ratio(one: str, other: str) -> int:
+    return 100 if one == other else round(100 * SequenceMatcher(None, one, other).ratio())
