@@ -17,15 +17,17 @@ THRESHOLD = 85
 """Two texts match when their score is above it."""
 
 # The order is part of the definition: the first word that is contained stands for the whole text.
-COLOR_WORDS: tuple[str, ...] = tuple(
-    """alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel camo
-    caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry cream crystal
-    dark denim eggplant elephant espresso fuchsia gold granite grape graphite grass gray green grey heather indigo ivory
-    ivy khaki lavender lemon leopard light lilac lime magenta maroon mauve merlot midnight mint mocha multicolor
-    mushroom mustard natural navy nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand
-    sapphire seashell silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
-    wheat white wine yellow""".split()
-)
+_COLORS = """
+alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown
+burgundy camel camo caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac
+copper coral cranberry cream crystal dark denim eggplant elephant espresso fuchsia gold granite
+grape graphite grass gray green grey heather indigo ivory ivy khaki lavender lemon leopard light
+lilac lime magenta maroon mauve merlot midnight mint mocha multicolor mushroom mustard natural navy
+nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand sapphire seashell
+silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
+wheat white wine yellow
+"""
+COLOR_WORDS: tuple[str, ...] = tuple(_COLORS.split())
 """The benchmark's colours, in its order."""
 
 _LATIN_1 = re.compile("[\u0080-\u00ff]")
@@ -37,7 +39,7 @@ def normalize_color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """Reduces a text to the first colour it contains, as a substring ("titanium" becomes "tan").
 
     Args:
-        text: An option's value; or, of a synthetic goal, (name, value), where only an element that *is* a colour counts.
+        text: An option's value; or, of a synthetic goal, (name, value), where only an equal element counts.
 
     Returns:
         The colour, or the text itself when there is none.
