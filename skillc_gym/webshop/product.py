@@ -1,0 +1,54 @@
+"""A product of the shop: what its pages show and what a purchase is scored by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["Product"]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product, cleaned by upstream's rules.
+
+    Attributes:
+        index: Its place in the catalogue.
+        asin: Its id, at most ten characters.
+        title: Its name.
+        description: Its long description; may be empty.
+        bullets: The points of its features page; may be empty.
+        category: One of beauty, electronics, fashion, garden, grocery.
+        query: The lower-case query it was found by.
+        product_category: Its path of categories, separated by `` › ``.
+        price_tag: The price as pages show it: ``$19.99`` or ``$12.0 to $25.5``.
+        pricing: One price or both ends of a range, in the order given (which may descend).
+        options: The values of each group of options, in the order given; values may repeat.
+        attributes: What it is said to be ("gluten free"), compared with the goal's attributes.
+        main_image: The address of its picture; empty where the row named none.
+        instruction: The synthetic instruction made for it, or None.
+        instruction_attributes: The attributes that instruction asks for.
+    """
+
+    index: int
+    asin: str
+    title: str
+    description: str
+    bullets: tuple[str, ...]
+    category: str
+    query: str
+    product_category: str
+    price_tag: str
+    pricing: tuple[float, ...]
+    options: Mapping[str, tuple[str, ...]]
+    attributes: tuple[str, ...]
+    main_image: str = ""
+    instruction: str | None = None
+    instruction_attributes: tuple[str, ...] = ()
+
+    @property
+    def contents(self) -> str:
+        """The text that the search engine indexes: title, description, first bullet and options, in lower case."""
+        options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in self.options.items())
+        first = self.bullets[0] if self.bullets else ""
+        return " ".join((self.title, self.description, first, options)).lower()
