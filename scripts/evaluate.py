@@ -13,9 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillc_gym.errors import SkillCError
+from skillc_gym.errors import ConfigError, SkillCError
 from trainers.command_line import parse_config
 from trainers.progress import make_progress
+from trainers.runs import make_folder
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -29,16 +30,22 @@ def main(words: Sequence[str] | None = None) -> int:
         config = parse_config([word for word in words if word.partition("=")[0] not in own])
         from trainers.evaluate_policy import evaluate_policy, table
 
-        per_type = int(own["per_type"]) if "per_type" in own else None
-        report = evaluate_policy(config, per_type=per_type, progress=make_progress())
         out = Path(own.get("out", f"evaluations/{config.split}"))
+        make_folder(out)
+        report = evaluate_policy(config, per_type=_per_type(own.get("per_type")), progress=make_progress())
         report.save_all(out)
-    except (SkillCError, ValueError) as error:
+    except SkillCError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(table(report.paired))
     print(f"\nReport and transcripts: {out}")
     return 0
+
+
+def _per_type(text: str | None) -> int | None:
+    if text is not None and not text.isdecimal():
+        raise ConfigError(f"per_type={text!r} is no whole number; leave it out for the whole split.")
+    return None if text is None else int(text)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
+            if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}.")
         for name in ("temperature", "eval_temperature", "max_grad_norm"):
             if not getattr(self, name) > 0:
@@ -205,6 +205,7 @@ HINTS: Mapping[str, Any] = typing.get_type_hints(TrainConfig)
 """The type of every setting."""
 _LEAST: Mapping[str, float] = {
     "steps": 1, "tasks_per_step": 1, "group_size": 1, "max_reply_tokens": 1, "max_context": 2, "max_parallel": 1,
+    "max_episode_steps": 1,
     "learning_rate": 0, "warmup_steps": 0, "weight_decay": 0, "clip": 0, "beta": 0, "minibatches": 1,
     "micro_batches": 1, "lora_rank": 0, "validate_every": 1, "panel_per_type": 1, "save_every": 1,
     "keep_checkpoints": 1, "transcripts_every": 0, "stream_norms_every": 0, "seed": 0,

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.config import TrainConfig
 from trainers.policy.recipes import GENERATOR, SHIPPED_POLICY, games_recipe
 from trainers.progress import Progress, SilentProgress
 from trainers.report import ReportFiles, make_report
-from trainers.runs import write_json
+from trainers.runs import make_folder, write_json
 
 if TYPE_CHECKING:
     from trainers.paired_report import Change, PairedCounts, PairedReport
@@ -100,6 +101,7 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     progress = progress or SilentProgress()
     started = time.perf_counter()
     training = config.training()
+    _check(config, training)
     if config.policy is None and not config.generated:
         _warm_start(config, progress)
     before = _evaluations(config, training, "before", progress)
@@ -112,6 +114,21 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     summary["seconds"] = round(time.perf_counter() - started, 1)
     write_json(config.out / "summary.json", summary)
     return summary
+
+
+def _check(config: DemoConfig, training: TrainConfig) -> None:
+    """Finds mistakes before anything takes time."""
+    from trainers.presets import get_preset
+    from trainers.session import tasks_of
+
+    get_preset(training.preset, **training.preset_options)
+    if config.held_out_per_type is not None and config.held_out_per_type < 1:
+        raise ConfigError(f"held_out_per_type must be at least 1, got {config.held_out_per_type}.")
+    if config.policy is not None and not config.policy.is_dir():
+        raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with scripts/make_policy.py.")
+    make_folder(config.out)
+    for split in (training.split, *config.held_out_splits):
+        tasks_of(replace(training, split=split))
 
 
 def _warm_start(config: DemoConfig, progress: Progress) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import write_jsonl
+from skillc_gym.errors import ConfigError
 from trainers.chat_tokens import ChatTokens
 from trainers.config import TrainConfig
 from trainers.engines.types import Engine, Sampling
@@ -14,9 +15,9 @@ from trainers.evaluate import paired_evaluation
 from trainers.paired_report import PairedCounts, PairedReport
 from trainers.progress import Progress, SilentProgress, short_type
 from trainers.rollout import stream_seed
-from trainers.runs import provenance, write_json
+from trainers.runs import make_folder, provenance, write_json
 from trainers.schedule import panel_of
-from trainers.session import chat_format, load_model, load_tokenizer, make_rollouts, tasks_of
+from trainers.session import chat_format, load_model, load_tokenizer, make_rollouts, tasks_of, without_bars
 
 __all__ = ["PolicyReport", "evaluate_policy", "table"]
 
@@ -30,7 +31,7 @@ class PolicyReport:
 
     def save_all(self, folder: Path) -> None:
         """Writes ``report.json``, ``transcripts.jsonl``, ``config.json`` and ``versions.json``."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.paired.save(folder / "report.json")
         write_jsonl(folder / "transcripts.jsonl", self.paired.episodes)
         write_json(folder / "config.json", self.config.to_json())
@@ -55,12 +56,15 @@ def evaluate_policy(
     Raises:
         SkillCError: For missing models, data, extras and unknown names, as in training.
     """
+    if per_type is not None and per_type < 1:
+        raise ConfigError(f"per_type, the tasks per type of a panel, must be at least 1, got {per_type}.")
     progress = progress or SilentProgress()
     tasks = tasks_of(config)
     chosen = sorted(tasks) if per_type is None else panel_of(tasks, per_type, config.seed)
     tokenizer = load_tokenizer(config)
     chat = ChatTokens(tokenizer, growing=chat_format(config).form == "conversation")
-    rollouts = make_rollouts(config, chat, engine or _engine(config, chat))
+    with without_bars():
+        rollouts = make_rollouts(config, chat, engine or _engine(config, chat))
     rollouts.on_progress = lambda done, total: progress.phase("episodes", done, total)
     progress.start(f"{config.model} on {config.split}: {len(chosen)} tasks, with and without skills", 0, 1)
     try:

@@ -16,7 +16,7 @@ from skillc_gym.episodes import Episode, write_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.config import TrainConfig
 
-__all__ = ["RunFolder", "provenance"]
+__all__ = ["RunFolder", "make_folder", "provenance"]
 
 _PACKAGES = ("skillc-gym", "gymnasium", "numpy", "torch", "transformers", "trl", "accelerate", "peft", "vllm")
 _META = "run.json"
@@ -188,6 +188,18 @@ def _git(*words: str) -> str | None:
 def _git_revision() -> dict[str, Any] | None:
     revision = _git("rev-parse", "HEAD")
     return {"revision": revision, "changed": bool(_git("status", "--porcelain", "-uno"))} if revision else None
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder for results.
+
+    Raises:
+        ConfigError: If there is something else in its place, or it may not be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"The folder {path} cannot be made ({error.strerror}); choose another one.") from error
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,15 @@ import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
-from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra, unknown_name
 from trainers.chat_tokens import ChatTokens, load_chat_template
-from trainers.config import TrainConfig
+from trainers.config import ENVIRONMENTS, TrainConfig
 from trainers.rollout import GroupRollouts
 
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "task_types_of", "tasks_of"]
+__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "task_types_of", "tasks_of", "without_bars"]
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
@@ -30,7 +30,7 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
         ConfigError: If the environment does not list its tasks by type.
     """
     kwargs = {key: value for key, value in config.env_kwargs.items() if key != "max_episode_steps"}
-    env = gymnasium.make(config.env_id, **kwargs)
+    env = _make_env(config.env_id, kwargs)
     core: Any = env.unwrapped
     try:
         return {task: core.task_type_of(task) for task in core.task_ids}
@@ -40,6 +40,18 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
         ) from error
     finally:
         env.close()
+
+
+def _make_env(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    try:
+        return gymnasium.make(env_id, **kwargs)
+    except gymnasium.error.UnregisteredEnv as error:
+        remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
+        raise unknown_name("environment", env_id, ENVIRONMENTS, remedy) from error
+    except TypeError as error:
+        raise ConfigError(
+            f"{env_id} cannot be made from {dict(kwargs)} (env= and its options env.x=): {error}"
+        ) from error
 
 
 def task_types_of(tasks: Mapping[str, str]) -> tuple[str, ...]:
@@ -52,16 +64,25 @@ def task_types_of(tasks: Mapping[str, str]) -> tuple[str, ...]:
 
 def chat_format(config: TrainConfig) -> ChatFormat:
     """The configured wording of the prompts."""
-    return replace(ChatFormat.named(config.chat).with_form(config.form), **config.chat_options)
+    named = ChatFormat.named(config.chat).with_form(config.form)
+    return ChatFormat.from_dict({**named.to_dict(), **config.chat_options})
 
 
 def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
     try:
         return load(config.model, **options)
-    except OSError as error:
+    except Exception as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if Path(config.model).is_dir():
+            raise CheckpointError(
+                f"The folder model={config.model!r} holds no usable transformers checkpoint ({said}). It needs "
+                "config.json, weights and tokenizer files; copy it again, or make one with scripts/make_policy.py."
+            ) from error
+        if not isinstance(error, OSError):
+            raise
         raise MissingDataError(
             f"No checkpoint at model={config.model!r}: neither a folder with a transformers checkpoint nor a name that "
-            f"could be fetched ({str(error).splitlines()[0]})."
+            f"could be fetched ({said})."
         ) from error
 
 
@@ -70,6 +91,7 @@ def load_tokenizer(config: TrainConfig) -> Any:
 
     Raises:
         MissingDataError: If there is no such checkpoint.
+        CheckpointError: If the folder does not hold a usable one.
         MissingExtraError: If transformers is not installed.
     """
     try:
@@ -88,7 +110,10 @@ def _declared_class(model: str) -> str | None:
     path = Path(model) / "tokenizer_config.json"
     if not path.is_file():
         return None
-    declared: str | None = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
+    try:
+        declared: str | None = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
+    except ValueError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); copy the checkpoint again.") from error
     return declared
 
 
@@ -97,6 +122,7 @@ def load_model(config: TrainConfig) -> Any:
 
     Raises:
         MissingDataError: If there is no such checkpoint.
+        CheckpointError: If the folder does not hold a usable one.
         MissingExtraError: If torch or transformers is not installed.
     """
     try:
@@ -127,3 +153,17 @@ def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Grou
         max_parallel=config.max_parallel,
         require_think=config.require_think,
     )
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Hides transformers' own progress bars, which would tear the display apart."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -15,9 +15,17 @@ from trainers.chat_tokens import ChatTokens
 from trainers.config import TrainConfig
 from trainers.presets import get_preset
 from trainers.progress import Progress, SilentProgress
-from trainers.runs import RunFolder, read_checkpoint
+from trainers.runs import RunFolder, make_folder, read_checkpoint
 from trainers.schedule import TaskSplit, split_tasks
-from trainers.session import chat_format, load_model, load_tokenizer, make_rollouts, task_types_of, tasks_of
+from trainers.session import (
+    chat_format,
+    load_model,
+    load_tokenizer,
+    make_rollouts,
+    task_types_of,
+    tasks_of,
+    without_bars,
+)
 
 if TYPE_CHECKING:
     from trainers.engines import Engine
@@ -63,11 +71,12 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
         CheckpointError: If the folder's checkpoint belongs to another configuration.
         UnknownNameError: For a preset, environment or option that does not exist.
         MissingDataError: If there is no model or no data where the configuration says.
+        ConfigError: If the run's folder cannot be made.
     """
     _require_train()
     progress = progress or SilentProgress()
     try:
-        with _without_bars():
+        with without_bars():
             trainer, start = _prepare(config, progress)
             with _interruptible(trainer, progress):
                 finished = _train(trainer, start)
@@ -93,6 +102,7 @@ def _prepare(config: TrainConfig, progress: Progress) -> tuple[SkillTrainer, Pat
     split = split_tasks(tasks, config.panel_per_type, config.seed)
     method = get_preset(config.preset, **config.preset_options).start(task_types_of(tasks), config.steps)
     folder = RunFolder(config.run_folder)
+    make_folder(folder.path)
     checkpoint = folder.to_resume(config)
     saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
     tokenizer = load_tokenizer(config)
@@ -196,20 +206,6 @@ def _finish(trainer: SkillTrainer, finished: bool, progress: Progress) -> RunRes
         where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
         progress.note(f"Stopped. The same command with resume=auto goes on {where} in {folder.path}.")
     return RunResult(folder, trainer.update, finished)
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Hides transformers' own progress bars, which would tear the display apart."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 @contextmanager

@@ -12,10 +12,12 @@ from typing import Any
 
 from skill_library import load_library
 from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError
 from trainers.policy.cloning import CloningConfig, clone, tokenise_dialogue
 from trainers.policy.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 from trainers.policy.model import TINY, PolicySize, build_model
 from trainers.policy.tokenizer import build_tokenizer, vocabulary
+from trainers.runs import make_folder
 
 CARD = "policy_card.json"
 NUMBERS = [str(number) for number in range(64)]
@@ -39,6 +41,21 @@ class PolicyRecipe:
     """Longest context in tokens."""
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
+
+
+def _check(recipe: PolicyRecipe) -> None:
+    numbers = {
+        "episodes": recipe.episodes,
+        "batches": recipe.cloning.batches,
+        "batch_episodes": recipe.cloning.batch_episodes,
+        "max_steps": recipe.demonstrations.max_steps,
+        "max_length": recipe.max_length,
+    }
+    for name, number in numbers.items():
+        if number < 1:
+            raise ConfigError(f"{name} must be at least 1, got {number}.")
+    if recipe.seed < 0 or recipe.cloning.seed < 0:
+        raise ConfigError(f"Seeds must be at least 0, got {min(recipe.seed, recipe.cloning.seed)}.")
 
 
 def _play_all(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> list[Demonstration]:
@@ -87,9 +104,15 @@ def make_policy(
         device: Where cloning computes.
         progress: Told of each phase.
 
+    Raises:
+        ConfigError: If a number is out of range, or the folder cannot be made.
+        SkillCError: For games that are missing or cannot be read.
+
     Returns:
         The card that was also written as ``policy_card.json``.
     """
+    _check(recipe)
+    make_folder(out)
     played = _play_all(recipe, chat_format or ChatFormat.compact(), progress)
     tokenizer = build_tokenizer(vocabulary(_corpus(played)), max_length=recipe.max_length)
     model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
@@ -102,7 +125,6 @@ def make_policy(
         pad_token_id=tokenizer.pad_token_id,
         on_step=(lambda step, loss: progress("cloning", step + 1, total, loss)) if progress is not None else None,
     )
-    out.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     card = {

@@ -36,6 +36,10 @@ _CURRICULUM = (
     "margin",
 )
 _SCHEME_OPTIONS = {"csca": ("omega", "eps", "scope", "correction_mask", "branch"), "grpo": ("eps",)}
+_NUMBERS = (
+    *("omega", "eps", "contrast_decay", "contrast_clip", "temperature", "rho_min", "alpha_val", "lam", "tau_retire"),
+    *("beta_freq", "gate", "rho", "initial_gap", "min_validations", "margin"),
+)
 _LITERALS = {
     "allocation": Allocation,
     "scope": Scope,
@@ -114,6 +118,10 @@ class Preset:
         for option, kind in _LITERALS.items():
             if getattr(self, option) not in get_args(kind):
                 raise unknown_name(option, getattr(self, option), get_args(kind))
+        for option in _NUMBERS:
+            value = getattr(self, option)
+            if isinstance(value, bool) or not isinstance(value, int | float | None):
+                raise ConfigError(f"The preset's option {option} is a number, got {value!r}")
         if self.omega < 0 or self.eps <= 0:
             raise ConfigError(f"omega must be >= 0 and eps > 0, got omega={self.omega}, eps={self.eps}")
         if self.allocation == "drawn" and self.key == "task":
