@@ -82,6 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SkillCError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted outside training; the same command goes on from what is finished.", file=sys.stderr)
+        return 130
     if not summary["finished"]:
         print(f"Interrupted after {summary['steps']} updates; the same command goes on from there.", file=sys.stderr)
         return 130

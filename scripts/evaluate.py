@@ -37,6 +37,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except SkillCError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted; no report was written.", file=sys.stderr)
+        return 130
     print(table(report.paired))
     print(f"\nReport and transcripts: {out}")
     return 0

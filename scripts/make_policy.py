@@ -73,6 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SkillCError as error:
         print(f"make_policy: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted; no policy was written.", file=sys.stderr)
+        return 130
     print(json.dumps({key: value for key, value in card.items() if key != "recipe"}, indent=2))
     return 0
 

@@ -28,6 +28,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except SkillCError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted while starting; the same command starts again.", file=sys.stderr)
+        return 130
     return 0 if result.finished else 130
 
 
