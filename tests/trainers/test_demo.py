@@ -1,0 +1,119 @@
+"""The demonstration with a shipped policy, two updates and a tiny panel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+from scripts.demo import describe
+from trainers.demo import DemoConfig, run_demo
+from trainers.progress import SilentProgress
+
+GAMES = {"seed": 0, "games_per_type": 4, "size": "small"}
+SMALL = {
+    "env_options": {"generator": GAMES},
+    "tasks_per_step": 2,
+    "group_size": 2,
+    "panel_per_type": 1,
+    "max_episode_steps": 3,
+    "max_reply_tokens": 12,
+    "validate_every": 1,
+    "save_every": 1,
+}
+KEYS = {
+    *("finished", "preset", "data", "seed", "seconds", "steps", "split", "games", "splits", "panel_sha256"),
+    *("sr_with_before", "sr_without_before", "sr_with_after", "sr_without_after", "change_without"),
+    *("sr_with_before_interval", "sr_without_before_interval", "sr_with_after_interval", "sr_without_after_interval"),
+    *("gap_before", "gap_after", "page", "pictures", "transcripts"),
+}
+
+
+class StopsAfter(SilentProgress):
+    """Presses Ctrl-C when a step's training record has come."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def record(self, record: Any) -> None:
+        if record["event"] == "train" and record["step"] == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory) -> DemoConfig:
+    return DemoConfig(
+        out=tmp_path_factory.mktemp("demo") / "run",
+        steps=2,
+        held_out_per_type=1,
+        held_out_splits=("valid_unseen", "valid_seen"),
+        options=SMALL,
+    )
+
+
+@pytest.fixture(scope="module")
+def stages(config: DemoConfig) -> tuple[dict[str, Any], bytes, dict[str, Any]]:
+    """An interrupted demonstration, the report it left, and the demonstration gone on with."""
+    interrupted = run_demo(config, progress=StopsAfter(2))
+    left = (config.out / "before" / "report.json").read_bytes()
+    return interrupted, left, run_demo(config)
+
+
+@pytest.mark.slow
+def test_an_interrupted_demonstration_goes_on(config: DemoConfig, stages):
+    interrupted, left, summary = stages
+    assert interrupted["finished"] is False
+    assert summary["finished"] is True
+    assert (config.out / "before" / "report.json").read_bytes() == left
+    records = [json.loads(line) for line in (config.out / "metrics.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in records if record["event"] == "train"] == [1, 2]
+
+
+@pytest.mark.slow
+def test_the_summary_says_what_was_measured(config: DemoConfig, stages):
+    _, _, summary = stages
+    assert set(summary) == KEYS
+    assert json.loads((config.out / "summary.json").read_text()) == json.loads(json.dumps(summary))
+    assert (summary["steps"], summary["split"], summary["games"]) == (2, "valid_unseen", 6)
+    assert set(summary["splits"]) == {"valid_unseen", "valid_seen"}
+    assert len(summary["gap_before"]) == len(summary["gap_after"]) == 6
+    for arm in ("with", "without"):
+        for when in ("before", "after"):
+            low, high = summary[f"sr_{arm}_{when}_interval"]
+            assert 0 <= low <= summary[f"sr_{arm}_{when}"] <= high <= 1
+    points = 100 * (summary["sr_without_after"] - summary["sr_without_before"])
+    assert summary["change_without"]["points"] == pytest.approx(points)
+
+
+@pytest.mark.slow
+def test_what_the_summary_names_is_there(config: DemoConfig, stages):
+    _, _, summary = stages
+    for path in (summary["page"], *summary["pictures"].values(), *summary["transcripts"]):
+        assert Path(path).stat().st_size > 0
+    for split in ("", "_valid_seen"):
+        for when in ("before", "after"):
+            report = json.loads((config.out / f"{when}{split}" / "report.json").read_text())
+            assert report["panel_sha256"]
+    text = describe(summary)
+    assert "Success on 6 held-out games" in text
+    assert "after 2 updates" in text
+
+
+def test_the_training_is_that_of_the_train_command(tmp_path: Path):
+    config = DemoConfig(out=tmp_path, steps=7, seed=3, preset="grpo")
+    training = config.training()
+    assert (training.steps, training.seed, training.preset, training.run) == (7, 3, "grpo", str(tmp_path))
+    assert Path(training.model).name == "checkpoint"
+    assert replace(config, options={"draw": "uniform"}).training().draw == "uniform"
+
+
+def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):
+    config = DemoConfig(out=tmp_path, data="games.tar.xz")
+    assert config.start == tmp_path / "warm_start"
+    assert replace(config, policy=tmp_path / "mine").start == tmp_path / "mine"
+    assert config.training().env_options == {}
