@@ -16,7 +16,7 @@ import numpy as np
 from skillc_gym.webshop.goals import NO_LIMIT, GoalTable, HumanInstruction, Products, combinations
 
 if TYPE_CHECKING:
-    from skillc_gym.webshop.catalog import Product
+    from skillc_gym.webshop.product import Product
 
 __all__ = ["SHUFFLE_SEED", "draw_limit", "draw_price", "human_table", "synthetic_table"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.webshop.catalog import Product
+    from skillc_gym.webshop.product import Product
 
 __all__ = ["NO_LIMIT", "SPLITS", "Goal", "GoalSet", "GoalTable", "HumanInstruction", "Products", "split_range"]
 
