@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from trainers.policy.make import PolicyRecipe, make_policy
 from trainers.policy.model import SMALL, PolicySize
 from trainers.policy.recipes import GENERATOR
 from trainers.progress import Progress, SilentProgress
-from trainers.runs import provenance, write_json
+from trainers.runs import RunFolder, provenance, write_json
 
 __all__ = ["GpuCheckConfig", "as_table", "run_gpu_check"]
 
@@ -55,7 +56,8 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
         and the success rates of the first and the last update.
 
     Raises:
-        ConfigError: If there is no CUDA device and the processor alone was not allowed.
+        ConfigError: If there is no CUDA device and the processor alone was not allowed, or if the folder holds the run
+            of an earlier check.
     """
     import torch
 
@@ -65,6 +67,7 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
         )
     from trainers.train import run
 
+    RunFolder(config.out / "run").to_resume(_training(config))
     started = time.perf_counter()
     warm_start = _warm_start(config)
     _reset_peak()
@@ -155,8 +158,13 @@ def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "seconds_per_update": (total("seconds_generate") + total("seconds_update")) / len(timed),
         "success_first": records[0]["success"],
         "success_last": records[-1]["success"],
-        "loss_finite": all(abs(float(record["loss"])) < float("inf") for record in records),
+        "loss_finite": all(_finite(record["loss"]) for record in records),
     }
+
+
+def _finite(figure: float | None) -> bool:
+    """Whether a figure of the metrics is a number; what was not finite is null there."""
+    return figure is not None and math.isfinite(figure)
 
 
 def as_table(report: Mapping[str, Any]) -> str:
