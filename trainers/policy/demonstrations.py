@@ -30,8 +30,6 @@ CARELESS = {
 """Probability per task type of leaving out the essential step when no skill is in the prompt."""
 
 
-SLIPS = 0.06
-"""Probability per step of a command that cannot be carried out; the next step shows how to go on."""
 IDLE_STEPS = 2
 """A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
 
@@ -46,7 +44,7 @@ class DemonstrationConfig:
     """Probability per task type that a skill-free demonstration leaves out the essential step."""
     careless_with: float = 0.03
     """The same with the skill in the prompt, for every type."""
-    slips: float = SLIPS
+    slips: float = 0.0
     """Probability per step of a slip: an impossible command, at times after a wrong thought. It is in the context, and
     is not imitated; what comes after it teaches to recover."""
     max_steps: int = 30
