@@ -1,6 +1,6 @@
 """Gymnasium environments for language agents whose skills can be switched on and off per episode.
 
-Importing the package registers its environments with Gymnasium (``skillc/ALFWorld-v0``).
+Importing the package registers its environments with Gymnasium (``skillc/ALFWorld-v0``, ``skillc/WebShop-v0``).
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import gymnasium
 
 from skillc_gym.version import __version__
 
-__all__ = ["ALFWORLD_ID", "__version__", "register_environments"]
+__all__ = ["ALFWORLD_ID", "WEBSHOP_ID", "__version__", "register_environments"]
 
 ALFWORLD_ID = "skillc/ALFWorld-v0"
+WEBSHOP_ID = "skillc/WebShop-v0"
 
 
 def register_environments() -> None:
@@ -23,6 +24,8 @@ def register_environments() -> None:
             vector_entry_point="skillc_gym.alfworld.vector:ALFWorldVectorEnv",
             max_episode_steps=50,
         )
+    if WEBSHOP_ID not in gymnasium.registry:
+        gymnasium.register(id=WEBSHOP_ID, entry_point="skillc_gym.webshop.env:WebShopEnv", max_episode_steps=15)
 
 
 register_environments()

@@ -10,6 +10,7 @@ Example:
 from __future__ import annotations
 
 import pickle
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -39,6 +40,7 @@ INFO_KEYS: Mapping[str, type] = {
 }
 """What every info holds, with exact types; and, as a list of strings, admissible_commands or available_actions."""
 
+_PATTERN = re.compile("<[a-z]+>")
 _ADDED_BY_INJECTION = ("condition", "skill", "skill_sha256", "skill_text")
 
 
@@ -309,7 +311,7 @@ def _same(left: list[Any], right: list[Any], what: str) -> None:
 
 def _commands(info: Mapping[str, Any]) -> list[str]:
     listed = info.get("admissible_commands") or info.get("available_actions") or []
-    return [command for command in listed if "<" not in command]  # search[<query>] is a pattern, not an action
+    return [_PATTERN.sub("red", command) for command in listed]  # search[<query>] is a pattern, not an action
 
 
 def _without_injection(moment: tuple[Any, ...]) -> tuple[Any, ...]:

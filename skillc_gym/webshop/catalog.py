@@ -25,6 +25,9 @@ class Catalog(Protocol):
     def __len__(self) -> int:
         """The number of products."""
 
+    def __hash__(self) -> int:
+        """A catalogue is the object it is: goals and pages are remembered per catalogue."""
+
     def product(self, index: int, /) -> Product:
         """Returns a product; the newest few are remembered."""
 

@@ -20,7 +20,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 if TYPE_CHECKING:
     from skillc_gym.webshop.product import Product
 
-__all__ = ["NO_LIMIT", "SPLITS", "Goal", "GoalSet", "GoalTable", "HumanInstruction", "Products", "split_range"]
+__all__ = ["KINDS", "NO_LIMIT", "SPLITS", "Goal", "GoalSet", "GoalTable", "HumanInstruction", "Products", "split_range"]
 
 NO_LIMIT = 1_000_000
 """The highest price of a goal that names none."""

@@ -111,6 +111,11 @@ class Store:
             case _:
                 return _body(nodes.done_nodes(page, self.asin(page)))
 
+    def products(self, page: Page) -> list[Product]:
+        """Returns the products a page shows."""
+        shown = _on_page(page.hits, page.number) if page.kind == "results" else (page.product,)
+        return [self.catalog.product(index) for index in shown if index >= 0]
+
     def asin(self, page: Page) -> str:
         """Returns the asin of the product looked at, "" for none."""
         return self.catalog.product(page.product).asin if page.product >= 0 else ""
