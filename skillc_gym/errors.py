@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from skill_library.errors import SkillCError, SkillFileError
 
 __all__ = [
+    "CatalogError",
     "CheckpointError",
     "ConfigError",
     "InvalidGameError",
@@ -32,6 +33,10 @@ class MissingDataError(SkillCError, FileNotFoundError):
 
 class InvalidGameError(SkillCError, ValueError):
     """A game file or an archive that cannot be read as an ALFWorld game."""
+
+
+class CatalogError(SkillCError, ValueError):
+    """Product files or a built catalogue that cannot be read."""
 
 
 class UnknownNameError(SkillCError, ValueError):
