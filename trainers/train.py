@@ -102,12 +102,13 @@ def _prepare(config: TrainConfig, progress: Progress) -> tuple[SkillTrainer, Pat
     split = split_tasks(tasks, config.panel_per_type, config.seed)
     method = get_preset(config.preset, **config.preset_options).start(task_types_of(tasks), config.steps)
     folder = RunFolder(config.run_folder)
-    make_folder(folder.path)
     checkpoint = folder.to_resume(config)
     saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
     tokenizer = load_tokenizer(config)
     chat = ChatTokens(tokenizer, growing=chat_format(config).form == "conversation")
     rollouts = make_rollouts(config, chat, _NoEngine())
+    model = load_model(config)
+    make_folder(folder.path)
     trainer = SkillTrainer(
         config,
         folder=folder,
@@ -115,7 +116,7 @@ def _prepare(config: TrainConfig, progress: Progress) -> tuple[SkillTrainer, Pat
         method=method,
         rollouts=rollouts,
         progress=progress,
-        model=load_model(config),
+        model=model,
         processing_class=tokenizer,
         peft_config=_lora(config),
     )
