@@ -88,7 +88,7 @@ class Shopper:
 
     def _promise(self, listing: Listing, rank: int) -> float:
         shared = _share(self.wishes.features, words(listing.title))
-        return shared - 0.1 * rank - (2.0 if _too_dear(listing.price, self.wishes) else 0.0)
+        return shared - 0.3 * rank - (2.0 if _too_dear(listing.price, self.wishes) else 0.0)
 
     def _on_item(self, observation: str, actions: Sequence[str]) -> str:
         if self._at in self._seen and self._todo:
@@ -103,35 +103,34 @@ class Shopper:
         return self._todo.pop(0)
 
     def _judge(self, item: ItemView) -> _Seen:
-        choices, satisfied = choose(self.wishes, item)
-        wanted = max(len(self.wishes.options), 1)
-        share = satisfied / wanted if self.wishes.options else 1.0
+        choices, fitting = choose(self.wishes, item)
+        share = fitting / len(self.wishes.options) if self.wishes.options else 1.0
         cheap = not _too_dear(item.price, self.wishes)
         fit = 0.6 * share + 0.2 * cheap + 0.2 * _share(self.wishes.features, words(item.title))
         return _Seen(choices, fit, share == 1.0 and cheap)
 
 
-def choose(wishes: Wishes, item: ItemView) -> tuple[list[str], int]:
+def choose(wishes: Wishes, item: ItemView) -> tuple[list[str], float]:
     """Chooses options on a product's page.
 
     Returns:
-        The values to click, and how many of the named options they satisfy.
+        The values to click, and how many of the named options they satisfy; one that is only similar counts less.
     """
     choices: dict[str, str] = {}
-    satisfied = 0
+    fitting = 0.0
     for wanted in wishes.options:
         found = [(group, value) for group, values in item.groups for value in values if _same(value, wanted)]
         exact = [(group, value) for group, value in found if value == wanted]
         if found:
-            satisfied += 1
             group, value = (exact or found)[0]
             choices.setdefault(group, value)
+            fitting += 1.0 if exact else 0.8
     if not wishes.options:
         for group, values in item.groups:
             best = max(values, key=lambda value: _said(value, wishes), default="")
             if best:
                 choices[group] = best
-    return list(dict.fromkeys(choices.values())), satisfied
+    return list(dict.fromkeys(choices.values())), fitting
 
 
 def _same(value: str, wanted: str) -> bool:
