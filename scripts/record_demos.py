@@ -22,6 +22,9 @@ from trainers.progress import make_progress, short_type
 from trainers.run_records import RunRecords
 from trainers.runs import write_json
 
+VALIDATED = ("step", "overall_with", "overall_without", "sr_with", "sr_without", "gap_smoothed", "active", "n")
+"""What is kept of every validation."""
+
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
@@ -58,17 +61,17 @@ def _record(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     left_out = ("page", "pictures", "transcripts")
     return {
         **{key: value for key, value in summary.items() if key not in left_out},
+        "data": summary["data"] if summary["data"] == "generated" else "real",
         "config": {key: value for key, value in records.config.items() if key not in ("model", "run", "data")},
         "retired": [
             {"type": kind, "step": step, "reason": reason} for kind, (step, reason) in records.retirements.items()
         ],
-        "validations": [
-            {key: found[key] for key in ("step", "sr_with", "sr_without", "gap_smoothed", "active")}
-            for found in records.validations
-        ],
-        "seconds_per_update": [
-            {key: round(found[key], 2) for key in sorted(found) if key.startswith("seconds")} for found in records.train
-        ],
+        "validations": [{key: found[key] for key in VALIDATED} for found in records.validations],
+        "seconds_of": {
+            key.removeprefix("seconds_"): round(sum(found[key] for found in records.train), 1)
+            for key in sorted(records.train[0])
+            if key.startswith("seconds_")
+        },
     }
 
 
@@ -129,6 +132,7 @@ def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Ma
             "Success in per cent with 95 % intervals on held-out games, each played with and without skills, before "
             f"and after {first['steps']} updates. The change is paired by game.",
             *(line for split in first["splits"] for line in _table(records, split)),
+            *_curves(records),
             "",
             f"`{command}`",
             "",
@@ -173,10 +177,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _command(args: argparse.Namespace) -> str:
+    """The command that makes the record, with stand-ins for what lies elsewhere on another machine."""
+    words = ["python -m scripts.record_demos"]
+    words += ["" if args.data == "generated" else "--data GAMES", "--policy POLICY" if args.policy else ""]
+    words += ["--presets", *args.presets, "--seeds", *map(str, args.seeds), f"--steps {args.steps}"]
+    words += [f"--held-out {args.held_out}", "--held-out-splits", *args.held_out_splits]
+    return " ".join(word for word in words if word)
+
+
+def _curves(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Success on the held-back panel after every validation, one column per run, without / with skills."""
+    names = [f"{record['preset']} {record['seed']}" for record in records]
+    columns = [{found["step"]: found for found in record["validations"]} for record in records]
+    rows = [[str(step), *(_pair(column[step]) if step in column else "" for column in columns)] for step in columns[0]]
+    size = sum(int(n) for n in records[0]["validations"][0]["n"].values())
+    table = [["update", *names], ["---"] * (1 + len(names)), *rows]
+    return [
+        "",
+        f"Success without / with skills on the panel of {size} training games that steers the curriculum, per cent:",
+        "",
+        *("| " + " | ".join(row) + " |" for row in table),
+    ]
+
+
+def _pair(found: Mapping[str, Any]) -> str:
+    return f"{100 * found['overall_without']:.0f} / {100 * found['overall_with']:.0f}"
+
+
 def _write(args: argparse.Namespace, drawn: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    seeds, presets = " ".join(map(str, args.seeds)), " ".join(args.presets)
-    data = "" if args.data == "generated" else " --data <games>"
-    command = f"python -m scripts.record_demos --seeds {seeds} --presets {presets} --steps {args.steps}{data}"
+    command = _command(args)
     found = json.loads((drawn / "versions.json").read_text(encoding="utf-8"))
     args.out.parent.mkdir(parents=True, exist_ok=True)
     write_json(args.out.with_suffix(".json"), {"command": command, "versions": found, "runs": list(records)})
