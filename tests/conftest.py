@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+WEBSHOP = ROOT.parent / "shared" / "data" / "webshop"
+VECTORS = ROOT.parent / "shared" / "reference" / "webshop"
 ARCHIVE = ROOT.parent / "shared" / "data" / "alfworld" / "alfworld_games_json_2.1.1.tar.xz"
 
 
@@ -19,3 +21,23 @@ def alfworld_data() -> Path:
         if place.exists():
             return place
     pytest.skip("no ALFWorld games: set ALFWORLD_DATA to the folder or archive that holds json_2.1.1")
+
+
+@pytest.fixture(scope="session")
+def webshop_data() -> Path:
+    """The folder of the real 1,000 products; skips the test where there is none."""
+    named = os.environ.get("WEBSHOP_DATA")
+    place = Path(named) if named else WEBSHOP
+    if not place.exists():
+        pytest.skip("no WebShop products: set WEBSHOP_DATA to the folder that holds items_shuffle_1000.json")
+    return place
+
+
+@pytest.fixture(scope="session")
+def webshop_reference() -> Path:
+    """The folder of recordings of upstream's WebShop; skips the test where there is none."""
+    named = os.environ.get("WEBSHOP_REFERENCE")
+    place = Path(named) if named else VECTORS
+    if not place.exists():
+        pytest.skip("no recordings of WebShop: set WEBSHOP_REFERENCE to the folder of reference vectors")
+    return place
