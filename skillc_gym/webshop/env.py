@@ -64,7 +64,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
 
     Args:
         data: A folder made by ``scripts/make_catalog.py`` or with upstream's files, a mapping with their paths,
-            "generated", or None for the default place.
+            "generated", a catalogue that is open already, or None for the default place.
         goals: "synthetic" or "human".
         split: "all", "train", "valid" or "test".
         observation_mode: "text", "text_rich", "html" or "url".
@@ -90,7 +90,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
     def __init__(
         self,
         *,
-        data: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        data: str | os.PathLike[str] | Mapping[str, Any] | Catalog | None = None,
         goals: str = "synthetic",
         split: str = "all",
         observation_mode: str = "text",
@@ -107,8 +107,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
-        source = data if data is None or isinstance(data, Mapping | str) else os.fspath(data)
-        self.catalog = open_catalog(source, **dict(generator or {}))
+        self.catalog = _catalog(data, generator or {})
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices)
         self.tagger = find_tagger(noun_tagger)
@@ -296,6 +295,14 @@ class WebShopEnv(gymnasium.Env[str, str]):
         if self._reward is not None:
             info.update(self._reward.parts())
         return info
+
+
+def _catalog(
+    data: str | os.PathLike[str] | Mapping[str, Any] | Catalog | None, generator: Mapping[str, Any]
+) -> Catalog:
+    if data is None or isinstance(data, str | Mapping):
+        return open_catalog(data, **generator)
+    return open_catalog(os.fspath(data)) if isinstance(data, os.PathLike) else data
 
 
 @lru_cache(16)
