@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from skillc_gym.errors import CatalogError, MissingDataError
 __all__ = ["Element", "digest", "elements", "entries", "first_mark"]
 
 _CHUNK = 1 << 22
-_OPENERS = {".xz": lzma.open, ".gz": gzip.open}
+_OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _BROKEN = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
 _LONGEST_MARK = len("\\uD83D\\uDE00")
 _SPACE = " \t\n\r"
