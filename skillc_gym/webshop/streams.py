@@ -7,6 +7,7 @@ import hashlib
 import json
 import lzma
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -158,6 +159,12 @@ def open_text(path: Path) -> IO[str]:
 
 
 def digest(path: Path) -> str:
-    """Returns the sha256 of a file's bytes."""
+    """Returns the sha256 of a file's bytes; an unchanged file is read once per process."""
+    state = path.stat()
+    return _digest(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(64)
+def _digest(path: Path, size: int, changed: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
