@@ -7,11 +7,13 @@ workers share one list of goals. The order is upstream's own.
 from __future__ import annotations
 
 import random
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skillc_gym.webshop.goals import NO_LIMIT, GoalTable, HumanInstruction, Products, combinations
 
@@ -23,8 +25,6 @@ __all__ = ["SHUFFLE_SEED", "draw_limit", "draw_price", "human_table", "synthetic
 SHUFFLE_SEED = 233
 _NO_PRICE = 100.0
 _STEPS = tuple(range(10, 1_000, 10))
-
-Rows = list[tuple[int, int, float]]
 
 
 def draw_price(pricing: Sequence[float], rng: random.Random) -> float:
@@ -50,18 +50,25 @@ def synthetic_table(products: Products, *, seed: int = 0, shuffle_seed: int = SH
     """
     rng = random.Random(seed)
     prices = _prices(products, rng)
-    rows: Rows = []
+    rows = _Rows()
     counts: Counter[str] = Counter()
-    asked: dict[int, tuple[str, ...]] = {}
+    asked: list[tuple[str, ...]] = []
     for index, product in _each(products):
-        if product.instruction is None:
-            continue
-        limit, number = draw_limit(prices[index], rng), combinations(product.options)
-        rows += [(index, variant, limit) for variant in range(number)]
-        counts.update(dict.fromkeys(set(product.instruction_attributes), number))
-        asked[index] = product.instruction_attributes
-    weights = {index: _weight(attributes, counts) for index, attributes in asked.items()}
-    return _table(rows, [weights[row[0]] for row in rows], prices, shuffle_seed)
+        if product.instruction is not None:
+            number = combinations(product.options)
+            rows.add(index, number, draw_limit(prices[index], rng))
+            asked.append(product.instruction_attributes)
+            counts.update(dict.fromkeys(set(product.instruction_attributes), number))
+    numbers = np.array(rows.number, dtype=np.int64)
+    ends = np.cumsum(numbers)
+    return _table(
+        product=np.repeat(np.array(rows.product, dtype=np.int32), numbers),
+        variant=(np.arange(numbers.sum()) - np.repeat(ends - numbers, numbers)).astype(np.int32),
+        price_upper=np.repeat(np.array(rows.limit), numbers),
+        weight=np.repeat(np.array([_weight(attributes, counts) for attributes in asked]), numbers),
+        prices=prices,
+        shuffle_seed=shuffle_seed,
+    )
 
 
 def human_table(
@@ -81,35 +88,56 @@ def human_table(
     """
     rng = random.Random(seed)
     prices = _prices(products, rng)
-    rows: Rows = []
+    rows = _Rows()
     for index, product in _each(products):
         for variant, instruction in enumerate(human.get(product.asin, ())):
             if instruction.attributes:
-                rows.append((index, variant, draw_limit(prices[index], rng)))
-    return _table(rows, [1.0] * len(rows), prices, shuffle_seed)
+                rows.add(index, variant, draw_limit(prices[index], rng))
+    return _table(
+        product=np.array(rows.product, dtype=np.int32),
+        variant=np.array(rows.number, dtype=np.int32),
+        price_upper=np.array(rows.limit),
+        weight=np.ones(len(rows.product)),
+        prices=prices,
+        shuffle_seed=shuffle_seed,
+    )
+
+
+class _Rows:
+    """Columns that grow: a product, the number of its goals or of its instruction, and the highest price."""
+
+    def __init__(self) -> None:
+        self.product, self.number, self.limit = array("i"), array("q"), array("d")
+
+    def add(self, product: int, number: int, limit: float) -> None:
+        self.product.append(product)
+        self.number.append(number)
+        self.limit.append(limit)
 
 
 def _each(products: Products) -> Iterator[tuple[int, Product]]:
     return ((index, products.product(index)) for index in range(len(products)))
 
 
-def _prices(products: Products, rng: random.Random) -> list[float]:
-    return [draw_price(product.pricing, rng) for _, product in _each(products)]
+def _prices(products: Products, rng: random.Random) -> NDArray[np.float64]:
+    return np.fromiter((draw_price(product.pricing, rng) for _, product in _each(products)), np.float64)
 
 
 def _weight(attributes: Sequence[str], counts: Mapping[str, int]) -> float:
     return sum(1 / counts[attribute] for attribute in attributes if counts[attribute]) / max(len(attributes), 1)
 
 
-def _table(rows: Rows, weights: Sequence[float], prices: Sequence[float], shuffle_seed: int) -> GoalTable:
-    order = list(range(len(rows)))
-    random.Random(shuffle_seed).shuffle(order)
-    weight = np.array([weights[place] for place in order], dtype=np.float64)
-    return GoalTable(
-        product=np.array([rows[place][0] for place in order], dtype=np.int32),
-        variant=np.array([rows[place][1] for place in order], dtype=np.int32),
-        price_upper=np.array([rows[place][2] for place in order], dtype=np.float64),
-        weight=weight,
-        cumulative=np.concatenate([np.zeros(1), np.cumsum(weight)]),
-        prices=np.array(prices, dtype=np.float64),
-    )
+def _table(
+    *,
+    product: NDArray[np.int32],
+    variant: NDArray[np.int32],
+    price_upper: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    prices: NDArray[np.float64],
+    shuffle_seed: int,
+) -> GoalTable:
+    places = list(range(len(product)))
+    random.Random(shuffle_seed).shuffle(places)
+    order = np.array(places, dtype=np.int64)
+    cumulative = np.concatenate([np.zeros(1), np.cumsum(weight[order])])
+    return GoalTable(product[order], variant[order], price_upper[order], weight[order], cumulative, prices)

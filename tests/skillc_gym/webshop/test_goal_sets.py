@@ -168,3 +168,16 @@ def test_a_lone_product_makes_a_goal():
     assert goal.price_upper == NO_LIMIT
     assert "price lower" not in goal.instruction
     assert make(0).asin == goal.asin
+
+
+def test_the_goals_of_a_large_catalogue_are_written_once_and_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("skillc_gym.webshop.goal_sets._LARGE", 10)
+    shops = [SmallShop() for _ in range(2)]
+    for shop in shops:
+        shop.folder = tmp_path
+    made, mapped = open_goals(shops[0], seed=3), open_goals(shops[1], seed=3)
+    assert [path.name for path in tmp_path.iterdir()] == ["goals-synthetic-3-1"]
+    assert isinstance(mapped.table.product.base, np.memmap)
+    plain = synthetic_table(SmallShop(), seed=3)
+    for table in (made.table, mapped.table):
+        assert all((one == other).all() for one, other in zip(table, plain, strict=True))
