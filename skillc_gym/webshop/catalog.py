@@ -29,7 +29,7 @@ from skillc_gym.webshop.sources import FETCH, JsonSource
 
 __all__ = ["Catalog", "LoadReport", "Note", "Product", "build_catalog", "cache_folder", "open_catalog"]
 
-_REMEMBERED, _REMEMBERED_SEARCHES = 2048, 4096
+_REMEMBERED, _REMEMBERED_SEARCHES, _LONGEST_REMEMBERED = 1024, 256, 512
 
 
 class Note(NamedTuple):
@@ -127,11 +127,11 @@ class Catalog:
 
     def search(self, query: str, k: int = 50) -> list[int]:
         """Returns the indices of the k best products, best first; none when no word matches."""
-        return [index for index, _ in self._searched(query, k)]
+        return [index for index, _ in self.search_scores(query, k)]
 
     def search_scores(self, query: str, k: int = 50) -> list[tuple[int, float]]:
         """Returns the k best products as (index, score), best first; scores in single precision, not rounded."""
-        return list(self._searched(query, k))
+        return self._index.top(query, k)
 
     def human_instructions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Returns upstream's human instructions per asin; rows have instruction, its attributes and its options."""
@@ -144,8 +144,8 @@ class Catalog:
             raise IndexError(f"product {index} of {self._size}")
         return read_record(self._records[self._ends[index] : self._ends[index + 1]], index)
 
-    def _search(self, query: str, k: int) -> tuple[tuple[int, float], ...]:
-        return tuple(self._index.top(query, k))
+    def _search(self, query: str, k: int) -> tuple[int, ...]:
+        return tuple(index for index, _ in self._index.top(query, k))
 
 
 class _Buildable(Protocol):
@@ -191,6 +191,9 @@ def build_catalog(source: _Buildable, folder: Path, progress: Callable[[int], No
         source: Where rows come from.
         folder: Where it goes; must not exist, or be empty.
         progress: Called with the number of rows every ten thousand of them.
+
+    Raises:
+        CatalogError: If a file cannot be read to its end, no row makes a product, or the place is taken.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
@@ -199,7 +202,7 @@ def build_catalog(source: _Buildable, folder: Path, progress: Callable[[int], No
         source.build(builder)
         builder.finish(source.identity())
         work.chmod(0o755)
-        _move(work, folder)
+        _move(work, folder, source.identity())
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -225,13 +228,13 @@ def _opened(folder: str) -> Catalog:
     return Catalog(folder)
 
 
-def _move(work: Path, folder: Path) -> None:
+def _move(work: Path, folder: Path, identity: Mapping[str, Any]) -> None:
     try:
         work.rename(folder)
-    except OSError:
+    except OSError as error:
         # Another process may have built the same meanwhile; its result is as good.
-        if not (folder / "manifest.json").is_file():
-            raise
+        if not (folder / "manifest.json").is_file() or _manifest(folder)["source"] != identity:
+            raise CatalogError(f"{folder} cannot be made: {error}; it may hold something else.") from error
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -256,7 +256,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         return self._rich(goal) if self.observation_mode == "text_rich" else self._html(goal)
 
     def _rich(self, goal: Goal) -> str:
-        found: Sequence[nodes.Node] = self._body.nodes
+        found = self._store.nodes(self._page)
         if self._page.kind == "index":
             found = nodes.index_nodes(goal.instruction)
         elif self._page.kind != "done":
@@ -265,7 +265,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
 
     def _html(self, goal: Goal) -> str:
         products = self._store.products(self._page)
-        return page_html(self._page, self._body.nodes, goal.instruction, products, self._page.options)
+        return page_html(self._page, self._store.nodes(self._page), goal.instruction, products, self._page.options)
 
     def _playing(self) -> Goal:
         if self._goal is None:

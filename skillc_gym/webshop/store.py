@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "ShopCatalog", "Store"]
 
 _RANDOM = 50
-_PAGES, _QUERIES, _LONGEST = 1 << 11, 1 << 12, 512
+_PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 11, 512
 _BACK, _PREV, _NEXT, _BUY, _SEARCH = "back to search", "< prev", "next >", "buy now", "search"
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
 _NAVIGATION = frozenset({_BACK, _PREV, _NEXT, _BUY, _SEARCH, *_SUBS})
@@ -45,14 +45,12 @@ class Body:
     """A page without the instruction.
 
     Attributes:
-        nodes: Its texts.
-        text: They, written in the mode "text".
+        text: Its texts, written in the mode "text".
         clickables: What can be clicked, as upstream lists it.
         actions: The same as actions, without the search button, whose click does nothing.
         targets: The products by their links' texts, or the groups of an option's value.
     """
 
-    nodes: tuple[Node, ...]
     text: str
     clickables: tuple[str, ...]
     actions: tuple[str, ...]
@@ -109,7 +107,21 @@ class Store:
             case "index":
                 return _INDEX
             case _:
-                return _body(nodes.done_nodes(page, self.asin(page)))
+                return _body(self.nodes(page))
+
+    def nodes(self, page: Page) -> list[Node]:
+        """Returns the texts of the page, without the instruction; not remembered."""
+        match page.kind:
+            case "results":
+                return nodes.results_nodes(page.number, len(page.hits), self.products(page))
+            case "item":
+                return nodes.item_nodes(self.catalog.product(page.product), attributes=self.attributes)
+            case "sub":
+                return nodes.sub_nodes(self.catalog.product(page.product), page.sub)
+            case "index":
+                return [nodes.SEARCH]
+            case _:
+                return nodes.done_nodes(page, self.asin(page))
 
     def products(self, page: Page) -> list[Product]:
         """Returns the products a page shows."""
@@ -216,20 +228,19 @@ class Store:
         return next((kind for address, kind in _ADDRESSES if address in url), "index")
 
     def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
-        products = [self.catalog.product(index) for index in _on_page(hits, number)]
-        targets = {product.asin.lower(): (product.index,) for product in products}
-        return _body(nodes.results_nodes(number, len(hits), products), targets)
+        page = Page("results", number=number, hits=hits)
+        targets = {product.asin.lower(): (product.index,) for product in self.products(page)}
+        return _body(self.nodes(page), targets)
 
     def _item_body(self, index: int) -> Body:
-        product = self.catalog.product(index)
         groups: dict[str, tuple[str, ...]] = {}
-        for group, values in product.options.items():
+        for group, values in self.catalog.product(index).options.items():
             for value in dict.fromkeys(values):
                 groups[value] = (*groups.get(value, ()), group)
-        return _body(nodes.item_nodes(product, attributes=self.attributes), groups)
+        return _body(self.nodes(Page("item", product=index)), groups)
 
     def _sub_body(self, index: int, sub: str) -> Body:
-        return _body(nodes.sub_nodes(self.catalog.product(index), sub))
+        return _body(self.nodes(Page("sub", product=index, sub=sub)))
 
 
 def _on_page(hits: tuple[int, ...], number: int) -> tuple[int, ...]:
@@ -241,7 +252,7 @@ def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None
     labels = [node.text for kind in ("button", "link", "option") for node in found if node.kind == kind]
     clickables = tuple(dict.fromkeys(label.lower() for label in labels))
     actions = tuple(f"click[{label}]" for label in clickables if label != _SEARCH)
-    return Body(tuple(found), nodes.text(found), clickables, actions, targets or {})
+    return Body(nodes.text(found), clickables, actions, targets or {})
 
 
 _INDEX = _body([nodes.SEARCH])

@@ -215,7 +215,7 @@ def test_marks_follow_the_address_or_the_choice():
     for name, chosen in (("fixed", FIXED), ("upstream", UPSTREAM)):
         store = Store(SmallShop(makers=("Alderon",), extra=ODD), chosen)
         clicked = store.clicked(page, store.url(page, "0"))
-        shown[name] = [node.text for node in store.body(page).nodes if node.kind == "option" and clicked(node)]
+        shown[name] = [node.text for node in store.nodes(page) if node.kind == "option" and clicked(node)]
     assert shown == {"fixed": ["röd"], "upstream": ["red"]}
 
 
@@ -223,7 +223,7 @@ def test_followed_links_are_marked_until_the_index_page():
     walk = Walk("fixed")
     walk.do("search[boxes]", "click[b000000004]", "search[boxes]")
     clicked = walk.store.clicked(walk.page, "")
-    assert [node.text for node in walk.store.body(walk.page).nodes if node.kind == "link" and clicked(node)] == [
+    assert [node.text for node in walk.store.nodes(walk.page) if node.kind == "link" and clicked(node)] == [
         "B000000004"
     ]
     walk.do("click[back to search]", "search[boxes]")
@@ -253,7 +253,7 @@ def test_pages_as_html_hold_the_names_that_agents_look_for(title):
     walk = Walk("fixed", title)
     walk.do("click[red]", "click[small]")
     product = walk.store.products(walk.page)[0]
-    seen = Seen(page_html(walk.page, walk.store.body(walk.page).nodes, "a <b>", [product], walk.page.options))
+    seen = Seen(page_html(walk.page, walk.store.nodes(walk.page), "a <b>", [product], walk.page.options))
     radios = [found for tag, found in seen.tags if tag == "input"]
     assert [radio["value"] for radio in radios] == [value for values in product.options.values() for value in values]
     assert {(radio["name"], radio["value"]) for radio in radios if "checked" in radio} == set(walk.page.options)
