@@ -19,7 +19,7 @@ from skillc_gym.webshop.product import Product
 
 __all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_record"]
 
-KIND, FORMAT = "skillc-webshop-catalog", 1
+KIND, FORMAT = "skillc-webshop-catalog", 2
 _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
 
 

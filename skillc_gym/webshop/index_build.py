@@ -106,10 +106,10 @@ class IndexBuilder:
         self._pending, self._lengths = [], []
 
     def _codes(self, average: np.float32) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """Numbers the distinct pairs of frequency and length by their effect on the score.
+        """Numbers the distinct pairs of frequency and length from 1 by their effect on the score; 0 has none.
 
         Returns:
-            The distinct pairs, and their saturations; both sorted by saturation.
+            The distinct pairs and their saturations, sorted by saturation, behind the pair and saturation of number 0.
         """
         distinct = np.zeros(0, np.uint32)
         for _, _, pairs in self._read_runs():
@@ -117,7 +117,8 @@ class IndexBuilder:
         inverse = bm25.inverse_norms(average)
         table = bm25.saturation((distinct >> 8).astype(np.int64), inverse[distinct & 0xFF])
         order = np.argsort(table, kind="stable")
-        return distinct[order], table[order]
+        none = np.zeros(1, np.uint32)
+        return np.concatenate([none, distinct[order]]), np.concatenate([np.ones(1, np.float32), table[order]])
 
     def _read_runs(self) -> Iterator[tuple[_Run, NDArray[np.int32], NDArray[np.uint32]]]:
         for run in self._runs:
@@ -132,7 +133,7 @@ class IndexBuilder:
             totals[rank[run.terms]] += run.counts
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(totals)])
         self._save("starts", starts)
-        kind = np.uint16 if len(codes) < 0xFFFF else np.uint32
+        kind = np.uint16 if len(codes) <= 1 << 16 else np.uint32
         docs_out = self._array("docs", np.int32, self._written)
         codes_out = self._array("codes", kind, self._written)
         by_pair = np.argsort(codes)
@@ -147,7 +148,7 @@ class IndexBuilder:
         self._write_bounds(starts, docs_out, codes_out, documents)
 
     def _write_bounds(self, starts: NDArray[np.int64], docs: NDArray[Any], codes: NDArray[Any], documents: int) -> None:
-        """Writes each term's highest code, and columns of codes + 1 for the terms that many documents hold."""
+        """Writes each term's highest code, and columns of codes for the terms that many documents hold."""
         highest = np.maximum.reduceat(codes, starts[:-1]) if len(codes) else codes[:0]
         self._save("highest", highest)
         sizes = np.diff(starts)
@@ -156,7 +157,7 @@ class IndexBuilder:
         columns = self._array("columns", np.uint32 if codes.itemsize > 2 else np.uint16, len(dense), documents)
         for row, term in enumerate(dense):
             span = slice(starts[term], starts[term + 1])
-            columns[row, docs[span]] = codes[span] + 1
+            columns[row, docs[span]] = codes[span]
 
     def _write_terms(self) -> NDArray[np.int64]:
         """Writes the terms ordered by their hash, and returns each term's place."""

@@ -22,12 +22,10 @@ __all__ = ["MAX_TERMS", "SearchIndex"]
 
 MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
-_WHOLE = 60_000
-"""Up to so many postings are scored without skipping anything."""
-_SMALL = 1 << 17
+_SMALL = 1 << 15
 """Up to so many documents a sum over all of them costs less than keeping track of those touched."""
-_PROBE = 256
-"""How many promising documents are scored first to find out how high the k-th score is at least."""
+_FIRST_PROBE, _NEXT_PROBE, _PROBED = 8, 6, 3
+"""Once 8 k documents were touched, and whenever there are 6 times more, the best 3 k are scored to the end."""
 _SLACK = 1e-4
 """Upper bounds are widened by this share, far more than rounding could take off them."""
 
@@ -77,8 +75,6 @@ class SearchIndex:
             return []
         if self._size <= _SMALL:
             return self._ranked(*self._score_small(terms), k)
-        if sum(term.end - term.start for term in terms) <= _WHOLE:
-            return self._ranked(*self._score_whole(terms), k)
         return self._ranked(*self._score_pruned(terms, k), k)
 
     def _terms(self, query: str) -> list[_Term]:
@@ -116,47 +112,34 @@ class SearchIndex:
         found = np.flatnonzero(sums)
         return found, sums[found]
 
-    def _score_whole(self, terms: list[_Term]) -> tuple[Docs, Scores]:
-        docs, scores = zip(*map(self._postings, terms), strict=True)
-        found, inverse = np.unique(np.concatenate(docs), return_inverse=True)
-        sums: Scores = np.bincount(inverse, np.concatenate(scores))
-        return found, sums
-
     def _score_pruned(self, terms: list[_Term], k: int) -> tuple[Docs, Scores]:
         rest = np.cumsum([term.bound for term in reversed(terms)])[::-1] * (1 + _SLACK)
-        sums, touched, floor, probed = self._sums, [], 0.0, 0
+        sums, touched, floor, seen, probe = self._sums, list[Docs](), 0.0, 0, _FIRST_PROBE * k
         number = 0
         for number, term in enumerate(terms):
             if floor > rest[number]:
                 break
             docs, scores = self._postings(term)
-            sums[docs] += scores
-            touched.append(docs)
-            probed += len(docs)
-            if probed >= 4 * k and not floor:
-                floor = self._floor(np.concatenate(touched), terms[number + 1 :], k)
+            before = sums[docs]
+            sums[docs] = before + scores
+            touched.append(docs[before == 0])
+            seen += len(touched[-1])
+            if seen >= probe and number + 1 < len(terms):
+                floor = max(floor, self._floor(np.concatenate(touched), terms[number + 1 :], k))
+                probe = _NEXT_PROBE * seen
         else:
             number = len(terms)
-        found = self._collect(touched, floor - (rest[number] if number < len(terms) else 0.0))
+        found = np.concatenate(touched)
         partial = sums[found]
-        for docs in touched:
-            sums[docs] = 0.0
+        sums[found] = 0.0
         return self._complete(found, partial, terms[number:], rest[number:], floor)
 
-    def _collect(self, touched: list[NDArray[np.int32]], least: float) -> Docs:
-        """Returns the touched documents whose sum is at least that, each once."""
-        kept = [docs[self._sums[docs] >= least] for docs in touched]
-        return kept[0] if len(kept) == 1 else np.unique(np.concatenate(kept))
-
-    def _floor(self, docs: NDArray[np.int32], terms: list[_Term], k: int) -> float:
+    def _floor(self, docs: Docs, terms: list[_Term], k: int) -> float:
         """Returns a score that k documents reach: those that look best so far are scored to the end."""
-        values = self._sums[docs]
-        if len(docs) > _PROBE:
-            docs = docs[np.argpartition(values, len(values) - _PROBE)[-_PROBE:]]
-        docs = np.unique(docs)
-        if len(docs) < k:
-            return 0.0
         scores = self._sums[docs]
+        if len(docs) > _PROBED * k:
+            best = np.argpartition(scores, len(docs) - _PROBED * k)[-_PROBED * k :]
+            docs, scores = docs[best], scores[best]
         for term in terms:
             scores += self._lookup(term, docs)
         return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK)
@@ -172,12 +155,12 @@ class SearchIndex:
             scores += self._lookup(term, docs)
         return docs, scores
 
-    def _lookup(self, term: _Term, docs: Docs) -> NDArray[np.float64]:
+    def _lookup(self, term: _Term, docs: Docs) -> Scores:
         """Returns the term's score in each of some documents, 0 where it is not."""
         row = self._rows.get(term.place)
         if row is not None:
-            codes = self._columns[row][docs]
-            return np.where(codes > 0, term.scores[codes - 1], 0.0)
+            scores: Scores = term.scores[self._columns[row][docs]]
+            return scores
         span = self._docs[term.start : term.end]
         places = np.minimum(span.searchsorted(docs), len(span) - 1)
         return np.where(span[places] == docs, term.scores[self._codes[term.start + places]], 0.0)
