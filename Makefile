@@ -8,6 +8,9 @@ DATA ?=
 STEPS ?=
 OUT ?= runs/demo
 PYTEST_ARGS ?=
+# Where there is no GPU: "cpu" insists on the CPU build of torch, "default" takes what the index offers.
+TORCH ?= cpu
+TORCH_INDEX ?=
 
 # Tiny models are fastest on one thread per process.
 export OMP_NUM_THREADS ?= 1
@@ -25,14 +28,17 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 
-# Without a GPU the CPU build of torch is asked for first: the default build brings gigabytes of CUDA.
+# Without a GPU only the CPU build of torch will do: the default build for Linux brings gigabytes of CUDA.
 $(VENV)/.train: pyproject.toml constraints-cpu.txt | $(BIN)/python
 	@if command -v nvidia-smi >/dev/null 2>&1; then \
 	  echo "Installing skillc-gym with the trainer (CUDA build of torch) ..."; $(PIP) -e '.[train]'; \
 	else \
 	  echo "Installing skillc-gym with the trainer (CPU build of torch; a few minutes) ..."; \
-	  $(PIP) -c constraints-cpu.txt torch 2>/dev/null \
-	    || { echo "The CPU build of torch is not in your package index; taking its default build instead (large)."; $(PIP) torch==2.13.0; }; \
+	  if [ "$(TORCH)" = cpu ] && [ "$$(uname -sm)" = "Linux x86_64" ]; then \
+	    $(PIP) -c constraints-cpu.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch || { \
+	      echo "Your package index has no CPU build of torch. Name one that has: make TORCH_INDEX=<address>,"; \
+	      echo "or take the default build, some gigabytes with CUDA: make TORCH=default."; exit 1; }; \
+	  fi; \
 	  $(PIP) -e '.[train]'; \
 	fi
 	@touch $@

@@ -19,6 +19,7 @@ from scripts.bench_table import Bench, markdown
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
+RESULTS = Path("docs/results")
 PARTS: dict[str, Callable[[argparse.Namespace], Bench]] = {"alfworld": bench_alfworld.measure}
 """Name of each part -> what measures it; a new environment adds its line here."""
 
@@ -43,7 +44,10 @@ def _write(options: argparse.Namespace, name: str, bench: Bench) -> None:
     versions = {"skillc-gym": __version__, "python": platform.python_version(), **bench.versions}
     text = markdown(bench, command, versions)
     print(text)
-    if not options.quick:
+    if options.out is None and bench.stand_in:
+        print("These are stand-ins for the real data, so nothing was written; --out FOLDER writes them.")
+    elif not options.quick:
+        options.out = options.out or RESULTS
         options.out.mkdir(parents=True, exist_ok=True)
         record = {"command": command, "versions": versions, "cores": os.cpu_count(), **bench.record()}
         path = options.out / f"bench_{name}"
@@ -58,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--split", default="valid_unseen", help="split of the ALFWorld games")
     parser.add_argument("--no-upstream", action="store_true", help="leave upstream out")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions; nothing is written")
-    parser.add_argument("--out", type=Path, default=Path("docs/results"), help="folder of the tables")
+    parser.add_argument("--out", type=Path, help="folder of the tables (default: docs/results, for real data)")
     return parser
 
 

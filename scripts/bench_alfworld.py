@@ -61,7 +61,7 @@ def measure(options: argparse.Namespace) -> Bench:
     ]
     kind = "generated" if choice["data"] == GENERATED else "real"
     subject = f"{len(games.task_ids)} {kind} games of {options.split}; upstream on {UPSTREAM_GAMES} of them."
-    return Bench("ALFWorld: the native engine beside upstream", subject, figures, _versions())
+    return Bench("ALFWorld: the native engine beside upstream", subject, figures, _versions(), kind == "generated")
 
 
 def _data(named: str | None) -> str | None:

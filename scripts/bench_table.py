@@ -43,6 +43,8 @@ class Bench:
     subject: str
     figures: list[Figure]
     versions: dict[str, str] = field(default_factory=dict)
+    stand_in: bool = False
+    """Whether generated content stood in for the real data."""
 
     @property
     def met(self) -> bool:

@@ -28,6 +28,7 @@ from skillc_gym.alfworld.textworld import UpstreamProcess
 from skillc_gym.errors import SkillCError, unknown_name
 from skillc_gym.version import __version__
 
+Key = tuple[str, str, str, int]
 DEFAULT_GAMES = ("valid_seen", "valid_unseen", "train=200")
 PACKAGES = ("textworld", "alfworld", "fast-downward-textworld", "gymnasium", "numpy")
 
@@ -45,7 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     record = options.out.with_suffix(".jsonl")
     record.parent.mkdir(parents=True, exist_ok=True)
-    done = {_key(found): found for found in _read(record)}
+    done = {} if options.fresh else {_key(found): found for found in _read(record)}
+    before = len(done)
+    if options.fresh:
+        record.unlink(missing_ok=True)
     process = UpstreamProcess(cached=options.oracle == "cached")
     try:
         for task_id, raw in _chosen(options, done):
@@ -60,17 +64,18 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         process.close()
         _write_summary(options, list(done.values()))
+        print(f"{len(done) - before} comparisons made now, {before} read from {record}.")
     return int(any(found.differences for found in done.values()))
 
 
-def _chosen(options: argparse.Namespace, done: Container[tuple[str, str, str]]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _chosen(options: argparse.Namespace, done: Container[Key]) -> Iterator[tuple[str, dict[str, Any]]]:
     for wanted in options.games:
         split, _, count = wanted.partition("=")
         if split not in SPLITS:
             raise unknown_name("split", split, SPLITS)
         games = open_games(options.data, split=split)
         for task_id in _sample(games.task_ids, int(count) if count else None, options.seed):
-            if (task_id, options.oracle, options.wording) not in done:
+            if (task_id, options.oracle, options.wording, options.seed) not in done:
                 raw = games.raw(task_id)
                 yield task_id, older_wording(raw) if options.wording == "older" else raw
 
@@ -82,8 +87,8 @@ def _sample(task_ids: Sequence[str], count: int | None, seed: int) -> list[str]:
     return [task_ids[index] for index in sorted(chosen.tolist())]
 
 
-def _key(found: Comparison) -> tuple[str, str, str]:
-    return found.task_id, found.oracle, found.wording
+def _key(found: Comparison) -> Key:
+    return found.task_id, found.oracle, found.wording, found.seed
 
 
 def _read(record: Path) -> list[Comparison]:
@@ -95,8 +100,8 @@ def _read(record: Path) -> list[Comparison]:
 def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None:
     groups = sum_up(found)
     summary = {
-        "commands": _commands(groups, options.seed),
-        "seed": options.seed,
+        "commands": _commands(groups, sorted({comparison.seed for comparison in found})),
+        "seeds": sorted({comparison.seed for comparison in found}),
         "versions": {"skillc-gym": __version__, "python": platform.python_version(), **_versions()},
         "games": len({comparison.task_id for comparison in found}),
         "answers": sum(comparison.answers for comparison in found),
@@ -107,13 +112,14 @@ def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None
     options.out.with_suffix(".md").write_text(_markdown(summary), encoding="utf-8")
 
 
-def _commands(groups: Sequence[Mapping[str, Any]], seed: int) -> list[str]:
+def _commands(groups: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[str]:
     """The commands that make the whole record anew, whichever invocation wrote the last line of it."""
     wanted: dict[tuple[str, str], list[str]] = {}
     for group in groups:
         wanted.setdefault((group["oracle"], group["wording"]), []).append(f"{group['split']}={group['games']}")
     return [
         f"python -m scripts.parity --oracle {oracle} --wording {wording} --seed {seed} --games {' '.join(games)}"
+        for seed in seeds
         for (oracle, wording), games in wanted.items()
     ]
 
@@ -148,7 +154,8 @@ def _markdown(summary: dict[str, Any]) -> str:
             "its own grammar; `plain` is upstream as installed. `older` is the game's grammar rewritten into the words "
             "of alfworld up to 0.3.",
             "",
-            "Made by (each goes on where it was stopped):",
+            "Made by the following; each leaves out what the record beside this file holds already, and `--fresh` compares "
+            "everything anew:",
             "",
             *(f"- `{command}`" for command in summary["commands"]),
             "",
@@ -164,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--games", nargs="+", default=DEFAULT_GAMES, metavar="SPLIT[=N]", help="splits, or N of one")
     parser.add_argument("--oracle", choices=("cached", "plain"), default="cached", help="how upstream runs")
     parser.add_argument("--wording", choices=("file", "older"), default="file", help="words of the games")
+    parser.add_argument("--fresh", action="store_true", help="forget the record and compare everything anew")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of games and of the walks")
     parser.add_argument("--out", type=Path, default=Path("docs/results/parity_alfworld"), help="record, without suffix")
     return parser

@@ -16,9 +16,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scripts.demo_tables import as_markdown
 from skillc_gym.errors import SkillCError
-from trainers.demo import DemoConfig, run_demo
-from trainers.progress import make_progress, short_type
+from trainers.demo import DemoConfig, check_same, run_demo
+from trainers.policy.make import CARD
+from trainers.progress import make_progress
 from trainers.run_records import RunRecords
 from trainers.runs import write_json
 
@@ -38,15 +40,23 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")
     parser.add_argument("--held-out", type=int, default=40, help="held-out games per task type, 0 for all")
     parser.add_argument("--held-out-splits", nargs="+", default=["valid_unseen"], help="the headline first")
-    parser.add_argument("--runs", type=Path, default=Path("runs/record"), help="where the runs are kept")
-    parser.add_argument("--out", type=Path, default=Path("docs/results/demo_generated"), help="record, without suffix")
-    return parser.parse_args(argv)
+    parser.add_argument("--runs", type=Path, help="where the runs are kept (default: runs/record/generated or real)")
+    parser.add_argument(
+        "--out", type=Path, help="record, without suffix (default: docs/results/demo_generated or _real)"
+    )
+    args = parser.parse_args(argv)
+    kind = "generated" if args.data == "generated" else "real"
+    args.runs = args.runs or Path("runs/record") / kind
+    args.out = args.out or Path("docs/results") / f"demo_{kind}"
+    return args
 
 
 def demonstrate(config: DemoConfig) -> dict[str, Any]:
     """Runs one demonstration, or reads what a finished one left; returns its record."""
     done = config.out / "summary.json"
-    if not done.exists():
+    if done.exists():
+        check_same(config)
+    else:
         progress = make_progress()
         try:
             if not run_demo(config, progress=progress)["finished"]:
@@ -63,6 +73,8 @@ def _record(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
         **{key: value for key, value in summary.items() if key not in left_out},
         "data": summary["data"] if summary["data"] == "generated" else "real",
         "config": {key: value for key, value in records.config.items() if key not in ("model", "run", "data")},
+        "policy": _policy(Path(records.config["model"])),
+        "git": json.loads((run / "versions.json").read_text(encoding="utf-8"))["git"],
         "retired": [
             {"type": kind, "step": step, "reason": reason} for kind, (step, reason) in records.retirements.items()
         ],
@@ -75,71 +87,15 @@ def _record(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _percent(rate: float, interval: Sequence[float]) -> str:
-    return f"{100 * rate:.1f} [{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
-
-
-def _row(record: Mapping[str, Any], split: str) -> list[str]:
-    found = record["splits"][split]
-    rates = [
-        _percent(found[f"sr_{arm}_{when}"], found[f"sr_{arm}_{when}_interval"])
-        for arm in ("without", "with")
-        for when in ("before", "after")
-    ]
-    change = found["change_without"]
-    by_gap = sorted(short_type(entry["type"]) for entry in record["retired"] if entry["reason"] == "gap")
-    return [
-        record["preset"],
-        str(record["seed"]),
-        *rates,
-        f"**{change['points']:+.1f}** [{change['interval'][0]:+.1f}, {change['interval'][1]:+.1f}]",
-        ", ".join(by_gap) or "none",
-        f"{record['seconds']:.0f}",
-    ]
-
-
-HEAD = (
-    "method",
-    "seed",
-    "without, before",
-    "without, after",
-    "with, before",
-    "with, after",
-    "change without",
-    "retired by gap",
-    "seconds",
-)
-
-
-def _table(records: Sequence[Mapping[str, Any]], split: str) -> list[str]:
-    found = records[0]["splits"][split]
-    rows = [HEAD, ["---"] * len(HEAD), *(_row(record, split) for record in records)]
-    return [
-        "",
-        f"`{split}`: {found['games']} games, panel `{found['panel_sha256'][:12]}`.",
-        "",
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]
-
-
-def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Mapping[str, Any]) -> str:
-    """Puts the records into one table per held-out split."""
-    first = records[0]
-    return "\n".join(
-        [
-            f"# The demonstration on {'generated' if first['data'] == 'generated' else 'real'} games",
-            "",
-            "Success in per cent with 95 % intervals on held-out games, each played with and without skills, before "
-            f"and after {first['steps']} updates. The change is paired by game.",
-            *(line for split in first["splits"] for line in _table(records, split)),
-            *_curves(records),
-            "",
-            f"`{command}`",
-            "",
-            "With " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
-            "",
-        ]
-    )
+def _policy(folder: Path) -> dict[str, Any]:
+    """What the card of a warm-started policy says of it; empty for another model."""
+    card = folder / CARD
+    if not card.exists():
+        return {}
+    found = json.loads(card.read_text(encoding="utf-8"))
+    games = found["recipe"]["demonstrations"]["env_kwargs"]
+    games["data"] = games["data"] if games["data"] == "generated" else "real"
+    return {key: found[key] for key in ("parameters", "weights_sha256", "demonstrator_success", "recipe")}
 
 
 def _keep_pictures(run: Path, out: Path) -> None:
@@ -180,29 +136,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _command(args: argparse.Namespace) -> str:
     """The command that makes the record, with stand-ins for what lies elsewhere on another machine."""
     words = ["python -m scripts.record_demos"]
+    if args.policy:
+        where = "" if args.data == "generated" else "--data GAMES "
+        words.insert(0, f"python -m scripts.make_policy {where}--out POLICY &&")
     words += ["" if args.data == "generated" else "--data GAMES", "--policy POLICY" if args.policy else ""]
     words += ["--presets", *args.presets, "--seeds", *map(str, args.seeds), f"--steps {args.steps}"]
     words += [f"--held-out {args.held_out}", "--held-out-splits", *args.held_out_splits]
     return " ".join(word for word in words if word)
-
-
-def _curves(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Success on the held-back panel after every validation, one column per run, without / with skills."""
-    names = [f"{record['preset']} {record['seed']}" for record in records]
-    columns = [{found["step"]: found for found in record["validations"]} for record in records]
-    rows = [[str(step), *(_pair(column[step]) if step in column else "" for column in columns)] for step in columns[0]]
-    size = sum(int(n) for n in records[0]["validations"][0]["n"].values())
-    table = [["update", *names], ["---"] * (1 + len(names)), *rows]
-    return [
-        "",
-        f"Success without / with skills on the panel of {size} training games that steers the curriculum, per cent:",
-        "",
-        *("| " + " | ".join(row) + " |" for row in table),
-    ]
-
-
-def _pair(found: Mapping[str, Any]) -> str:
-    return f"{100 * found['overall_without']:.0f} / {100 * found['overall_with']:.0f}"
 
 
 def _write(args: argparse.Namespace, drawn: Path, records: Sequence[Mapping[str, Any]]) -> None:

@@ -12,7 +12,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from trainers.collate import Aggregation
 from trainers.schedule import Draw
 
-__all__ = ["ENVIRONMENTS", "HINTS", "TrainConfig"]
+__all__ = ["ENVIRONMENTS", "HINTS", "TrainConfig", "method_options"]
 
 ENVIRONMENTS: Mapping[str, tuple[str, str]] = {
     "alfworld": ("skillc/ALFWorld-v0", "alfworld"),
@@ -170,6 +170,11 @@ class TrainConfig:
         return self.library or (ENVIRONMENTS[self.env][1] if self.env in ENVIRONMENTS else None)
 
     @property
+    def method_options(self) -> dict[str, Any]:
+        """The options of the preset, with what the environment implies."""
+        return method_options(self.env, self.preset_options)
+
+    @property
     def run_folder(self) -> str:
         """Where the run is written."""
         return self.run or f"runs/{self.preset}-{self.env.replace('/', '-')}-seed{self.seed}"
@@ -210,3 +215,14 @@ _LEAST: Mapping[str, float] = {
     "micro_batches": 1, "lora_rank": 0, "validate_every": 1, "panel_per_type": 1, "save_every": 1,
     "keep_checkpoints": 1, "transcripts_every": 0, "stream_norms_every": 0, "seed": 0,
 }  # fmt: skip
+
+
+def method_options(env: str, preset_options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a preset in an environment: WebShop's one skill is never pruned, unless the options say so.
+
+    Args:
+        env: Short name or id of the environment.
+        preset_options: What was chosen; it has the last word.
+    """
+    implied = {"capacity": (1,), "retire_by": ()} if env in ("webshop", ENVIRONMENTS["webshop"][0]) else {}
+    return {**implied, **preset_options}

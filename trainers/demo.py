@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from trainers.runs import make_folder, write_json
 if TYPE_CHECKING:
     from trainers.paired_report import Change, PairedCounts, PairedReport
 
-__all__ = ["DemoConfig", "run_demo"]
+__all__ = ["DemoConfig", "check_same", "run_demo"]
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,25 @@ class DemoConfig:
         """The folder of the warm-started policy."""
         return self.policy or (SHIPPED_POLICY if self.generated else self.out / "warm_start")
 
+    def preset_options(self) -> dict[str, Any]:
+        """What is changed of the method: with generated games, SkillC also retires skills of no visible use.
+
+        A panel of 16 games per type knows a gap to some 0.1 only, so one that stays below 0.05 counts as none.
+        """
+        return {"tau_retire": 0.05} if self.generated and self.preset == "skillc" else {}
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the figures, as JSON-able values."""
+        chosen = {name: value for name, value in asdict(self).items() if name != "out"}
+        policy = None if self.policy is None else str(self.policy)
+        return {**chosen, "held_out_splits": list(self.held_out_splits), "policy": policy}
+
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
         settings: dict[str, Any] = {
             "model": str(self.start),
             "preset": self.preset,
-            # A panel of 16 games per type knows a gap to some 0.1; below 0.05 a skill has no use that could be seen.
-            "preset_options": {"tau_retire": 0.05},
+            "preset_options": self.preset_options(),
             "data": self.data,
             "env_options": {"generator": GENERATOR} if self.generated else {},
             "max_episode_steps": 20 if self.generated else 30,
@@ -96,12 +110,15 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     Raises:
         SkillCError: For missing data or extras, and for a folder that holds another run.
     """
-    from trainers.train import run
-
-    progress = progress or SilentProgress()
-    started = time.perf_counter()
     training = config.training()
     _check(config, training)
+    with _stop_watch(config.out / "elapsed.json") as elapsed:
+        return _run(config, training, progress or SilentProgress(), elapsed)
+
+
+def _run(config: DemoConfig, training: TrainConfig, progress: Progress, elapsed: Callable[[], float]) -> dict[str, Any]:
+    from trainers.train import run
+
     if config.policy is None and not config.generated:
         _warm_start(config, progress)
     before = _evaluations(config, training, "before", progress)
@@ -111,9 +128,41 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
     after = _evaluations(config, replace(training, model=str(result.policy)), "after", progress)
     report = make_report(config.out)
     summary = _summary(config, before, after, report)
-    summary["seconds"] = round(time.perf_counter() - started, 1)
+    summary["seconds"] = round(elapsed(), 1)
     write_json(config.out / "summary.json", summary)
     return summary
+
+
+@contextmanager
+def _stop_watch(path: Path) -> Iterator[Callable[[], float]]:
+    """Counts seconds, those of earlier, interrupted invocations included."""
+    before = float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.exists() else 0.0
+    started = time.perf_counter()
+    try:
+        yield lambda: before + time.perf_counter() - started
+    finally:
+        write_json(path, {"seconds": before + time.perf_counter() - started})
+
+
+def check_same(config: DemoConfig) -> None:
+    """Writes down a demonstration's settings, or compares them with those of the one that its folder holds.
+
+    Raises:
+        ConfigError: The folder holds another demonstration; the message says in what it differs.
+    """
+    path, wanted = config.out / "demo.json", config.settings()
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        differing = [
+            f"{name} was {found.get(name)!r} and is {wanted.get(name)!r}"
+            for name in sorted({*found, *wanted})
+            if found.get(name) != wanted.get(name)
+        ]
+        if differing:
+            raise ConfigError(
+                f"{config.out} holds another demonstration ({'; '.join(differing)}); name another folder."
+            )
+    write_json(path, wanted)
 
 
 def _check(config: DemoConfig, training: TrainConfig) -> None:
@@ -121,7 +170,7 @@ def _check(config: DemoConfig, training: TrainConfig) -> None:
     from trainers.presets import get_preset
     from trainers.session import tasks_of
 
-    get_preset(training.preset, **training.preset_options)
+    get_preset(training.preset, **training.method_options)
     if config.held_out_per_type is not None and config.held_out_per_type < 1:
         raise ConfigError(f"held_out_per_type must be at least 1, got {config.held_out_per_type}.")
     if config.policy is not None and not config.policy.is_dir():
@@ -129,6 +178,7 @@ def _check(config: DemoConfig, training: TrainConfig) -> None:
     make_folder(config.out)
     for split in (training.split, *config.held_out_splits):
         tasks_of(replace(training, split=split))
+    check_same(config)
 
 
 def _warm_start(config: DemoConfig, progress: Progress) -> None:
@@ -137,7 +187,7 @@ def _warm_start(config: DemoConfig, progress: Progress) -> None:
 
     if (config.start / CARD).exists():
         return
-    progress.note(f"Warm-starting a policy by behaviour cloning in {config.data}; once, some 20 minutes on a core.")
+    progress.note(f"Warm-starting a policy by behaviour cloning in {config.data}; once, some half an hour on a core.")
     make_policy(
         games_recipe(config.data), config.start, progress=lambda phase, done, of, _: progress.phase(phase, done, of)
     )

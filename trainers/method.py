@@ -119,13 +119,18 @@ class MethodState:
         return self.curriculum.update(sr_with, sr_without, step, standard_error=standard_error)
 
     def describe(self) -> dict[str, Any]:
-        """The state in the terms of the log: gap and gate per type, the active set, the smoothed contrast."""
+        """The state in the terms of the log: gap and gate per type, the active set, the contrast (0 once retired)."""
         return {
             "gap": {k: self.curriculum.gap(k) for k in self.task_types},
             "gate": {k: self.curriculum.gate(k) for k in self.task_types},
             "active": list(self.active),
-            "contrast": {} if self.preset.key == "task" else {k: self.contrast.value(k) for k in self.contrast.keys},
+            "contrast": {}
+            if self.preset.key == "task"
+            else {k: self._effective_contrast(k) for k in self.contrast.keys},
         }
+
+    def _effective_contrast(self, task_type: str) -> float:
+        return self.contrast.value(task_type) if task_type in self.active else 0.0
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a run needs to go on exactly, as JSON-able values."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from skillc_gym.curriculum_options import scale_capacity
 from skillc_gym.errors import MissingDataError, UnknownNameError
+from trainers.config import method_options
 from trainers.presets import Preset, get_preset
 
 __all__ = ["RunRecords", "Series", "moving_mean"]
@@ -90,7 +91,8 @@ class RunRecords:
     def preset(self) -> Preset | None:
         """The run's method, None if its configuration does not say."""
         try:
-            return get_preset(self.config["preset"], **self.config.get("preset_options", {}))
+            options = method_options(str(self.config.get("env", "")), self.config.get("preset_options", {}))
+            return get_preset(self.config["preset"], **options)
         except (KeyError, UnknownNameError):
             return None
 

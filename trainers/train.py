@@ -100,7 +100,7 @@ def _prepare(config: TrainConfig, progress: Progress) -> tuple[SkillTrainer, Pat
 
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.seed)
-    method = get_preset(config.preset, **config.preset_options).start(task_types_of(tasks), config.steps)
+    method = get_preset(config.preset, **config.method_options).start(task_types_of(tasks), config.steps)
     folder = RunFolder(config.run_folder)
     checkpoint = folder.to_resume(config)
     saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None

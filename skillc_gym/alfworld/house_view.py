@@ -62,8 +62,15 @@ class HouseView:
         self._visited.update(game.here[state.place])
         for receptacle in game.here[state.place]:
             shut = game.openable >> receptacle & 1 and not state.opened >> receptacle & 1
-            if not shut and game.receptacles[receptacle] in command:
+            if not shut and command in self._looks_at(receptacle):
                 self._seen.add(receptacle)
+
+    def _looks_at(self, receptacle: int) -> tuple[str, ...]:
+        """The commands whose answer tells what is in a receptacle."""
+        game, name = self.world.game, self.world.game.receptacles[receptacle]
+        words = game.wording.commands
+        looks = [words[action].format(r=name) for action in ("openobject", "examinereceptacle") if action in words]
+        return (*looks, *(command for command, ends in game.routes.items() if receptacle in dict(ends)))
 
     def rows(self) -> Iterator[Row]:
         """The receptacles in the order of their names, then numbers."""

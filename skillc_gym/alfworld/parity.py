@@ -52,6 +52,7 @@ class Comparison:
         differences: Where the two engines differed; empty for equal.
         seconds_native: Time the native engine took for all answers, reading the game included.
         seconds_upstream: Time upstream took.
+        seed: Seed of the walks.
     """
 
     task_id: str
@@ -62,6 +63,7 @@ class Comparison:
     differences: list[dict[str, Any]]
     seconds_native: float
     seconds_upstream: float
+    seed: int = 0
 
 
 def compare(
@@ -95,6 +97,7 @@ def compare(
         ],
         seconds_native=round(halfway - started, 6),
         seconds_upstream=round(time.perf_counter() - halfway, 3),
+        seed=seed,
     )
 
 

@@ -51,7 +51,7 @@ class Planner:
             The commands; none if the goal holds already. Among plans of equal length the choice is deterministic.
 
         Raises:
-            InvalidGameError: If nothing wins from there.
+            InvalidGameError: If nothing wins from there, or the search was given up.
         """
         start = self.game.start if state is None else state
         order = itertools.count()
@@ -72,7 +72,8 @@ class Planner:
                 if cost < steps.get(there, MAX_EXPANSIONS):
                     steps[there], came[there] = cost, (here, command)
                     heapq.heappush(frontier, (cost + self.steps_at_least(there), -cost, next(order), there))
-        raise InvalidGameError(f"No plan wins the game {self.game.task_id!r} from this state.")
+        why = f"none was found among {MAX_EXPANSIONS:,} states" if frontier else "every way was tried"
+        raise InvalidGameError(f"No plan that wins the game {self.game.task_id!r} from this state: {why}.")
 
     def steps_at_least(self, state: State) -> int:
         """A lower bound of the steps that are left, the heuristic of A*."""

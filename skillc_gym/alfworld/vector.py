@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -64,7 +65,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         return self.games[0].task_ids
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: SupportsIndex | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Starts every game, or those that a mask names.
 
@@ -77,8 +78,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
             ConfigError: An option is not known, or has the wrong length.
         """
         mask, tasks = self._asked(options or {})
-        seeds = [None] * self.num_envs if seed is None else seed
-        seeds = [seeds + i for i in range(self.num_envs)] if isinstance(seeds, int) else list(seeds)
+        seeds = _seeds(seed, self.num_envs)
         _require_length("seed", seeds, self.num_envs)
         observations = self._observations or [""] * self.num_envs
         infos: list[dict[str, Any] | None] = []
@@ -119,12 +119,21 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         if unknown := options.keys() - {"task_ids", "reset_mask"}:
             raise ConfigError(f"Unknown reset options {sorted(unknown)}; the vector knows 'task_ids' and 'reset_mask'.")
         mask = np.asarray(options.get("reset_mask", np.ones(self.num_envs, np.bool_)), dtype=np.bool_)
-        tasks = list(options.get("task_ids") or [None] * self.num_envs)
+        named = options.get("task_ids")
+        tasks = [None] * self.num_envs if named is None else list(named)
         _require_length("reset_mask", mask, self.num_envs)
         _require_length("task_ids", tasks, self.num_envs)
         if not self._observations and not mask.all():
             raise ConfigError("The first reset starts every game; reset_mask comes after it.")
         return mask, tasks
+
+
+def _seeds(seed: SupportsIndex | Sequence[int | None] | None, count: int) -> list[int | None]:
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, SupportsIndex):
+        return [operator.index(seed) + i for i in range(count)]
+    return list(seed)
 
 
 def _require_length(name: str, values: Any, length: int) -> None:

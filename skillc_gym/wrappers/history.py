@@ -34,7 +34,7 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         if length < 1:
             raise ConfigError(f"TextHistory(length=...) shows at least 1 past exchange, got {length}")
         space = text_space(env, "observation_space", "TextHistory")
-        room = (length + 2) * space.max_length + length * _ROOM_FOR_ACTION
+        room = (length + 2) * (space.max_length + 1) + length * _ROOM_FOR_ACTION
         self.observation_space = Unicode(room, min_length=space.min_length)
         self._first = self._last = ""
         self._exchanges: deque[str] = deque(maxlen=length)

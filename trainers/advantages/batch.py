@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from skillc_gym.errors import ConfigError
-from trainers.advantages.grouping import FloatArray, finite_vector
+from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector
 
 __all__ = ["AdvantageBatch", "EpisodeLike"]
 
@@ -81,7 +81,7 @@ class AdvantageBatch:
             length: By default 0.
 
         Raises:
-            ConfigError: Lengths differ, a return is outside [0, 1], or a task has two types.
+            ConfigError: Lengths differ, a return lies outside [0, 1], a flag is not 0 or 1, or a task has two types.
         """
         values = finite_vector("returns", returns)
         size = values.size
@@ -100,8 +100,8 @@ class AdvantageBatch:
             returns=values,
             task=tuple(task),
             task_type=tuple(task_type),
-            condition=finite_vector("condition", condition, size).astype(bool),
-            success=values >= 1.0 if success is None else finite_vector("success", success, size).astype(bool),
+            condition=flag_vector("condition", condition, size),
+            success=values >= 1.0 if success is None else flag_vector("success", success, size),
             length=np.zeros(size) if length is None else finite_vector("length", length, size),
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.advantages.grouping import FloatArray, finite_vector, normalise, normalise_groups
+from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector, normalise, normalise_groups
 
 __all__ = ["Branch", "CorrectionMask", "Scope", "Streams", "csca", "csca_streams"]
 
@@ -106,7 +106,7 @@ def csca_streams(
     values = finite_vector("returns", returns)
     if len(task) != values.size:
         raise ConfigError(f"task must name {values.size} tasks, one per return; got {len(task)}")
-    with_skill = _flags("condition", condition, values.size)
+    with_skill = flag_vector("condition", condition, values.size)
     size = finite_vector("correction", correction, values.size)
     if (size < 0).any():
         raise ConfigError(f"correction is C(x) >= 0 per rollout, got {size.min()}; csca sets the signs itself")
@@ -140,14 +140,7 @@ def _signed(size: FloatArray, with_skill: np.ndarray, mask: str, success: ArrayL
     elif mask == "success":
         if success is None:
             raise ConfigError("correction_mask='success' needs success, one flag per rollout")
-        gains = ~with_skill & _flags("success", success, size.size)
+        gains = ~with_skill & flag_vector("success", success, size.size)
     else:
         raise unknown_name("correction_mask", mask, ("all", "success"))
     return np.where(with_skill, -size, np.where(gains, size, 0.0))
-
-
-def _flags(name: str, values: ArrayLike, length: int) -> np.ndarray:
-    flags = finite_vector(name, values, length)
-    if not np.isin(flags, (0.0, 1.0)).all():
-        raise ConfigError(f"{name} holds 0 or 1 per rollout, got {flags[~np.isin(flags, (0.0, 1.0))][0]}")
-    return flags.astype(bool)

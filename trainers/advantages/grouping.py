@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["FloatArray", "finite_vector", "group_indices", "mean", "normalise", "normalise_groups"]
+__all__ = ["FloatArray", "finite_vector", "flag_vector", "group_indices", "mean", "normalise", "normalise_groups"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -68,3 +68,20 @@ def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> Fl
     if not np.isfinite(vector).all():
         raise ConfigError(f"{name} must be finite, got {vector[~np.isfinite(vector)][0]}")
     return vector
+
+
+def flag_vector(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
+    """Reads ``values`` as bool[length].
+
+    Args:
+        name: What they are, for the error.
+        values: 0 or 1 per rollout.
+        length: How many are expected.
+
+    Raises:
+        ConfigError: A value is neither 0 nor 1, or there is another number of them.
+    """
+    flags = finite_vector(name, values, length)
+    if not np.isin(flags, (0.0, 1.0)).all():
+        raise ConfigError(f"{name} holds 0 or 1 per rollout, got {flags[~np.isin(flags, (0.0, 1.0))][0]}")
+    return flags.astype(bool)

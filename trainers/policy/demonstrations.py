@@ -128,7 +128,7 @@ def demonstrations(
         config: What to play and how carelessly.
         chat_format: How observations become messages; the policy's training must use the same.
         count: How many episodes.
-        seed: Seed of tasks, of the demonstrator's order of search and of its carelessness.
+        seed: Seed of the choice of tasks, of the demonstrator's carelessness and of its slips.
 
     Yields:
         Episodes as chats, prompts included.
