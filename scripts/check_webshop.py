@@ -92,9 +92,8 @@ def check_speed(options: argparse.Namespace) -> int:
     queries = [" ".join(words(env.goals.goal(i).instruction)[:6]) for i in range(min(200, len(env.goals)))]
     _clicks(env, rng, queries, options.steps // 10)
     rates = [_clicks(env, rng, queries, options.steps) for _ in range(3)]
-    print(
-        f"steps per CPU second, random clicks with actions: median {sorted(rates)[1]:,.0f} of {[round(rate) for rate in rates]}"
-    )
+    runs = ", ".join(f"{rate:,.0f}" for rate in rates)
+    print(f"steps per CPU second, random clicks with actions: median {sorted(rates)[1]:,.0f} of {runs}")
     started = time.process_time()
     for _ in range(20_000):
         env.reset()

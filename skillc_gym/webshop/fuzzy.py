@@ -32,7 +32,7 @@ COLOR_WORDS: tuple[str, ...] = tuple(_COLORS.split())
 
 _LATIN_1 = re.compile("[\u0080-\u00ff]")
 _NOT_WORD = re.compile(r"\W")
-_CACHED = 1 << 13
+_CACHED = 1 << 12
 
 
 def normalize_color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:

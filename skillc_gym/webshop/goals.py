@@ -27,7 +27,7 @@ NO_LIMIT = 1_000_000
 SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500
-_REMEMBERED = 1 << 12
+_REMEMBERED = 1 << 11
 
 
 class Products(Protocol):

@@ -19,7 +19,7 @@ from skillc_gym.errors import ConfigError, missing_extra
 __all__ = ["BuiltinNouns", "FunctionNouns", "NounTagger", "SpacyNouns", "noun_tagger"]
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
-_CACHED = 1 << 13
+_CACHED = 1 << 11
 
 _FUNCTION_WORDS = """
 a an the this that these those each every some any all both either neither another such and or but nor so yet if then

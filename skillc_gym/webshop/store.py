@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "ShopCatalog", "Store"]
 
 _RANDOM = 50
-_PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 11, 512
+_ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
 _BACK, _PREV, _NEXT, _BUY, _SEARCH = "back to search", "< prev", "next >", "buy now", "search"
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
 _NAVIGATION = frozenset({_BACK, _PREV, _NEXT, _BUY, _SEARCH, *_SUBS})
@@ -70,7 +70,7 @@ class Store:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
         self._searched = lru_cache(_QUERIES)(self._search)
         self._results = lru_cache(_PAGES)(self._results_body)
-        self._item = lru_cache(_PAGES)(self._item_body)
+        self._item = lru_cache(_ITEMS)(self._item_body)
         self._sub = lru_cache(_PAGES)(self._sub_body)
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
