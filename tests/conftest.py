@@ -41,3 +41,11 @@ def webshop_reference() -> Path:
     if not place.exists():
         pytest.skip("no recordings of WebShop: set WEBSHOP_REFERENCE to the folder of reference vectors")
     return place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Catalogues are built in a folder of this run, not in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SKILLC_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["skills.md", "wrappers.md", "paired-rollouts.md", "alfworld.md"])
+@pytest.mark.parametrize("page", ["skills.md", "wrappers.md", "paired-rollouts.md", "alfworld.md", "webshop.md"])
 def test_the_blocks_run(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)

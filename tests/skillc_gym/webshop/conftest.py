@@ -16,11 +16,3 @@ def shop():
 @pytest.fixture
 def env(shop):
     return WebShopEnv(data=shop)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory):
-    """Catalogues are built in a folder of this run, not in the user's cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SKILLC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
