@@ -118,7 +118,7 @@ def _word() -> re.Pattern[str]:
     in_number = f"[{c['mid_num']}{c['mid_num_let']}]{marks}"
     words = f"{letters}(?:(?:{joins}*|{in_word}){letters})*"
     part = f"(?:{katakana}(?:{joins}*{katakana})*|(?:{numbers}(?:(?:{joins}*|{in_number}){numbers})*|{words})+)"
-    word = f"{joins}{{0,{MAX_TOKEN - 1}}}{part}(?:{joins}+{part})*{joins}*"
+    word = f"{joins}{{0,{MAX_TOKEN - 1}}}+{part}(?:{joins}+{part})*{joins}*"
     south_east = f"(?:[{c['complex_context']}{c['complex_context_mark']}]{marks})+"
     emoji = f"{c['emoji']}{c['emoji_base']}{c['letter_emoji']}{c['emoji_modifier']}"
     flag = f"(?:[{c['regional_indicator']}]{marks}){{2}}"

@@ -20,6 +20,7 @@ from skillc_gym.webshop.product import Product
 __all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_record"]
 
 KIND, FORMAT = "skillc-webshop-catalog", 2
+_TOLD = 10_000
 _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
 
 
@@ -63,7 +64,7 @@ class CatalogBuilder:
             self._write(product)
             for note in notes:
                 self.report("mended", note, asin=asin)
-        if self._progress and self._counts["rows"] % 10_000 == 0:
+        if self._progress and self._counts["rows"] % _TOLD == 0:
             self._progress(self._counts["rows"])
 
     def add_human(self, asin: str, rows: object) -> None:

@@ -80,7 +80,7 @@ class IndexBuilder:
         self._pairs_file.close()
         lengths = np.concatenate(self._all_lengths) if self._all_lengths else np.zeros(0, np.int64)
         holding = int(np.count_nonzero(lengths))
-        average = np.float32(int(lengths.sum()) / max(holding, 1))
+        average = np.float32(int(lengths.sum()) / holding if holding else 1.0)
         codes, table = self._codes(average)
         self._save("saturations", table)
         self._save("ties", ties)
