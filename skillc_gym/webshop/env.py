@@ -19,6 +19,7 @@ from skillc_gym.webshop.compat import Fixes, fixes
 from skillc_gym.webshop.goal_sets import open_goals
 from skillc_gym.webshop.goals import Goal
 from skillc_gym.webshop.html import page_html
+from skillc_gym.webshop.noun_table import NounsOf, nouns_of
 from skillc_gym.webshop.nouns import NounTagger
 from skillc_gym.webshop.nouns import noun_tagger as find_tagger
 from skillc_gym.webshop.pages import HOME, Page
@@ -111,6 +112,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices)
         self.tagger = find_tagger(noun_tagger)
+        self._nouns = _open_nouns(self.catalog, self.tagger)
         self.observation_space = Unicode(MAX_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
@@ -240,8 +242,8 @@ class WebShopEnv(gymnasium.Env[str, str]):
             product,
             [value for _, value in page.options],
             float(self.goals.table.prices[page.product]),
-            goal_nouns=self.tagger.nouns(goal.name),
-            product_nouns=self.tagger.nouns(product.title),
+            goal_nouns=self._nouns(int(self.goals.table.product[goal.index])),
+            product_nouns=self._nouns(page.product),
         )
 
     def _observe(self) -> str:
@@ -303,6 +305,11 @@ def _catalog(
     if data is None or isinstance(data, str | Mapping):
         return open_catalog(data, **generator)
     return open_catalog(os.fspath(data)) if isinstance(data, os.PathLike) else data
+
+
+@lru_cache(16)
+def _open_nouns(catalog: Catalog, tagger: NounTagger) -> NounsOf:
+    return nouns_of(catalog, tagger)
 
 
 @lru_cache(16)

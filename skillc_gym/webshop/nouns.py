@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
 
 __all__ = ["BuiltinNouns", "FunctionNouns", "NounTagger", "SpacyNouns", "noun_tagger"]
 
@@ -99,7 +99,8 @@ class SpacyNouns(NounTagger):
     def __init__(self, model: str = SPACY_MODELS[0]) -> None:
         super().__init__()
         if find_spec("spacy") is None or find_spec(model) is None:
-            raise missing_extra(f"spaCy's model {model}", "spacy")
+            remedy = missing_extra(f"spaCy or its model {model}", "spacy")
+            raise MissingExtraError(f"{remedy} and: python -m spacy download {model}")
         self._model = model
         self._pipeline = import_module("spacy").load(model)
         self.id = f"spacy-{model}-{self._pipeline.meta.get('version', '')}"
