@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,8 @@ class SearchIndex:
         self._ties = _map(folder, "ties")
         self._rows = {int(term): row for row, term in enumerate(_map(folder, "dense_terms"))}
         self._columns = _map(folder, "columns")
-        self._sums = np.zeros(size) if size > _SMALL else np.zeros(0)
+        # One array of sums serves all searches: it is all zeros between them, and one thread's at a time.
+        self._sums, self._sums_lock = np.zeros(size if size > _SMALL else 0), Lock()
 
     def top(self, query: str, k: int = 50) -> list[tuple[int, float]]:
         """Returns the best k documents that hold any word of the query, as (document, score).
@@ -75,7 +77,9 @@ class SearchIndex:
             return []
         if self._size <= _SMALL:
             return self._ranked(*self._score_small(terms), k)
-        return self._ranked(*self._score_pruned(terms, k), k)
+        with self._sums_lock:
+            found = self._score_pruned(terms, k)
+        return self._ranked(*found, k)
 
     def _terms(self, query: str) -> list[_Term]:
         """Finds the query's terms, those of the highest possible score first."""

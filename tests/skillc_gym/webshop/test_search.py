@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -117,6 +118,14 @@ def test_skipping_changes_nothing(many, query, k):
     if terms:
         assert index.top(text, k) == index._ranked(*index._score_small(terms), k)
     assert not index._sums.any()
+
+
+def test_threads_share_an_index(many):
+    index = many[2]
+    queries = [f"w{number} w{2 * number} w{number % 5}" for number in range(1, 60)]
+    wanted = [index.top(query) for query in queries]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(index.top, queries * 4)) == wanted * 4
 
 
 def test_equal_scores_go_by_ties(many):
