@@ -95,9 +95,21 @@ class ChatFormat:
         return cls(role="household agent", reply="", show_admissible=False)
 
     @classmethod
+    def shop(cls) -> ChatFormat:
+        """As the default, for the customer of a shop."""
+        return cls(
+            role="You are a customer of an online shop described in words. You search for what the instruction asks "
+            "for, choose its options and buy it, with one action per turn.",
+            reply="In every turn first reason about what to do next, then give exactly one action:\n"
+            "<think>your reasoning</think><action>your action</action>",
+            commands="Possible actions: {commands}",
+            past="{step}. You saw: {observation}\nYour action: {action}",
+        )
+
+    @classmethod
     def named(cls, name: str) -> ChatFormat:
-        """A preset by name: ``"default"`` or ``"compact"``."""
-        presets = {"default": cls.default, "compact": cls.compact}
+        """A preset by name: ``"default"``, ``"shop"`` or ``"compact"``."""
+        presets = {"default": cls.default, "shop": cls.shop, "compact": cls.compact}
         if name not in presets:
             raise unknown_name("chat format", name, presets)
         return presets[name]()

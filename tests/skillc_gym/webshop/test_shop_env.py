@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 import skillc_gym
+from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv
@@ -283,9 +284,11 @@ def test_groups_of_pairs_shop_together():
 
 
 def test_prompts_list_the_actions():
-    env = ChatPrompt(ActionFormat(SkillInjection(make_env(), library="webshop", enabled=True, where="info")))
+    inner = ActionFormat(SkillInjection(make_env(), library="webshop", enabled=True, where="info"))
+    env = ChatPrompt(inner, ChatFormat.named("shop"))
     observation, info = env.reset(seed=0)
     assert "search[<query>]" in observation
+    assert info["messages"][0]["content"].startswith("You are a customer")
     assert "Key step: purchase" in info["messages"][0]["content"]
     observation, *_, info = env.step("<think>rugs</think><action>search[rug]</action>")
     assert "click[b000000000]" in observation
