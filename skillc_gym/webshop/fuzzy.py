@@ -58,18 +58,19 @@ def token_set_ratio(one: str | tuple[str, ...], other: str | tuple[str, ...]) ->
         The best of the three ratios between the shared words, and these with what remains of either text; 0 when a
         text has no word.
     """
-    first, second = _words(_flat(one)), _words(_flat(other))
-    if not first or not second:
-        return 0
-    shared = " ".join(sorted(first & second))
-    texts = [shared] + [f"{shared} {' '.join(sorted(rest))}".strip() for rest in (first - second, second - first)]
-    return max(_ratio(a, b) for a, b in combinations(texts, 2))
+    texts = _texts(_words(_flat(one)), _words(_flat(other)))
+    return max((_ratio(a, b) for a, b in combinations(texts, 2)), default=0)
 
 
 @lru_cache(_CACHED)
 def matches(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> bool:
     """Whether two texts count as the same attribute or option: a score above `THRESHOLD`."""
-    return token_set_ratio(one, other) > THRESHOLD
+    first, second = _words(_flat(one)), _words(_flat(other))
+    if not first or not second:
+        return False
+    if first <= second or second <= first:
+        return True
+    return any(_above_threshold(a, b) for a, b in combinations(_texts(first, second), 2))
 
 
 def _flat(text: str | tuple[str, ...]) -> str:
@@ -81,5 +82,22 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_NOT_WORD.sub(" ", _LATIN_1.sub("", text)).lower().split())
 
 
+def _texts(first: frozenset[str], second: frozenset[str]) -> list[str]:
+    """The shared words, and these with what remains of either set; nothing if a set is empty."""
+    if not first or not second:
+        return []
+    shared = " ".join(sorted(first & second))
+    return [shared] + [f"{shared} {' '.join(sorted(rest))}".strip() for rest in (first - second, second - first)]
+
+
 def _ratio(one: str, other: str) -> int:
     return 100 if one == other else round(100 * SequenceMatcher(None, one, other).ratio())
+
+
+def _above_threshold(one: str, other: str) -> bool:
+    # Two bounds from above spare most of the slow comparisons: the shorter length, and the letters both have.
+    length = len(one) + len(other)
+    if round(100 * (2.0 * min(len(one), len(other)) / length)) <= THRESHOLD:
+        return False
+    common = sum(min(one.count(letter), other.count(letter)) for letter in set(one))
+    return round(100 * (2.0 * common / length)) > THRESHOLD and _ratio(one, other) > THRESHOLD

@@ -48,12 +48,26 @@ def test_scores(one, other, expected):
 def test_scores_lie_between_0_and_100_and_do_not_care_for_order_of_words(one, other):
     found = token_set_ratio(one, other)
     assert 0 <= found <= 100
-    assert token_set_ratio(" ".join(reversed(one.split())), other) == found
+    assert token_set_ratio(" ".join(reversed(one.split(" "))), other) == found
 
 
 @given(st.lists(st.sampled_from(("red", "rug", "soft", "wool")), min_size=1), texts)
 def test_a_text_whose_words_are_contained_matches(wanted, more):
     assert matches(" ".join([*wanted, more]), " ".join(wanted))
+
+
+@given(st.text("ab ", max_size=12) | texts, st.text("ab ", max_size=12) | texts)
+def test_matching_is_a_score_above_85(one, other):
+    assert matches(one, other) == (token_set_ratio(one, other) > 85)
+
+
+@given(
+    st.lists(st.sampled_from(("machine", "machines", "wash", "washable", "rug", "rugs")), min_size=1, max_size=4),
+    st.data(),
+)
+def test_matching_of_near_texts_is_a_score_above_85(wanted, data):
+    near = data.draw(st.permutations([data.draw(st.sampled_from((word, f"{word}s", word[:-1]))) for word in wanted]))
+    assert matches(" ".join(wanted), " ".join(near)) == (token_set_ratio(" ".join(wanted), " ".join(near)) > 85)
 
 
 def test_the_colors_are_in_the_benchmarks_order():
