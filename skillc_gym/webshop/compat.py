@@ -20,6 +20,7 @@ class Fixes:
     bracketed_values: bool
     every_group: bool
     any_case_asins: bool
+    long_queries: bool
     fair_draws: bool
     purchase_ends: bool
 
@@ -65,6 +66,11 @@ FIXES: dict[str, Fix] = {
         "A product whose asin has lower-case letters raises when it is clicked.",
         "Its page opens.",
         "Such products can be reached.",
+    ),
+    "long_queries": Fix(
+        "A query of more than 1,024 different terms raises.",
+        "The first 1,024 count, and info['query_cut'] is True.",
+        "Such queries have results.",
     ),
     "fair_draws": Fix(
         "Random tasks are drawn one place late: goal 0 never, the last one too often.",

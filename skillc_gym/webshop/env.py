@@ -59,8 +59,8 @@ class WebShopEnv(gymnasium.Env[str, str]):
     ``info`` always has: task_id, task_type ("shopping"), goal (the instruction), available_actions and the same list as
     admissible_commands (``search[<query>]`` where there is a search bar; ``click[...]``), has_search_bar and clickables
     as upstream lists them, page ("index", "results", "item", "sub" or "done"), selected_options (``group: value``),
-    won (1.0 for a score of exactly 1), task_score, action_valid (False for what changed nothing; True at reset) and
-    noun_tagger (its id). A purchase adds r_type, r_att, r_price, r_option (if the goal has options), their weights
+    won (1.0 for a score of exactly 1), task_score, action_valid (False for what changed nothing; True at reset),
+    query_cut (whether the query had too many terms) and noun_tagger (its id). A purchase adds r_type, r_att, r_price, r_option (if the goal has options), their weights
     w_att, w_option, w_price, and query_match, category_match, title_score.
 
     Args:
@@ -292,6 +292,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
             "won": float(total == 1.0),
             "task_score": total,
             "action_valid": self._action_valid,
+            "query_cut": page.cut,
             "noun_tagger": self.tagger.id,
         }
         if self._reward is not None:

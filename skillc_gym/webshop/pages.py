@@ -24,6 +24,7 @@ class Page(NamedTuple):
         options: The chosen options as (group, value), in the order in which the groups were first chosen.
         visited: The products looked at since the index page.
         reward: The score of the purchase, on the page "done".
+        cut: Whether the query had more different terms than a search uses.
     """
 
     kind: str
@@ -35,10 +36,11 @@ class Page(NamedTuple):
     options: tuple[tuple[str, str], ...] = ()
     visited: frozenset[int] = frozenset()
     reward: float = 0.0
+    cut: bool = False
 
     def results(self, number: int) -> Page:
         """The given page of results of the same query; product and options are forgotten."""
-        return Page("results", self.words, number, self.hits, visited=self.visited)
+        return Page("results", self.words, number, self.hits, visited=self.visited, cut=self.cut)
 
     def item(self, product: int) -> Page:
         """The page of a product."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from skillc_gym.webshop import nodes
+from skillc_gym.webshop.analyzer import analyze
 from skillc_gym.webshop.compat import Fixes
 from skillc_gym.webshop.nodes import Node
 from skillc_gym.webshop.pages import HOME, SUB_PAGES, Page, parse_action, parse_bracketed_click, url_of
+from skillc_gym.webshop.search import MAX_TERMS
 
 if TYPE_CHECKING:
     from skillc_gym.webshop.product import Product
@@ -153,8 +155,11 @@ class Store:
         return lambda node: f'"{node.text}"' in url
 
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
+        cut = len(words) > 2 * MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
+        if cut and not self.fixes.long_queries:
+            return None
         hits = self._find(words, generator)
-        return None if hits is None else Page("results", words, 1, hits, visited=page.visited)
+        return None if hits is None else Page("results", words, 1, hits, visited=page.visited, cut=cut)
 
     def _find(self, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
         first = words.split(" ", 1)[0]

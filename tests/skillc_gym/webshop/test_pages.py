@@ -200,6 +200,16 @@ def test_where_upstream_raises_nothing_changes(query):
     assert walk.do(f"search[{query}]") is HOME
 
 
+@pytest.mark.parametrize(("compat", "moved"), [("upstream", False), ("fixed", True)])
+def test_queries_of_too_many_terms_are_cut(compat, moved):
+    walk = Walk(compat)
+    walk.do(f"search[{' '.join(f'w{number}' for number in range(1024))}]")
+    assert (walk.moved, walk.page.cut) == (True, False)
+    walk.do(f"search[{' '.join(f'w{number}' for number in range(1025))}]")
+    assert (walk.moved, walk.page.cut) == (moved, moved)
+    assert walk.do(f"search[{'rug ' * 5000}]").cut is False
+
+
 def test_random_results_are_drawn_again_at_every_turn():
     store = Store(SmallShop(makers=[f"M{number}" for number in range(20)]), UPSTREAM)
     rng = np.random.default_rng(0)
