@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
@@ -14,17 +13,16 @@ from gymnasium.error import ResetNeeded
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 from skillc_gym.webshop import nodes
-from skillc_gym.webshop.catalog import Catalog, open_catalog
+from skillc_gym.webshop.catalog import Catalog
 from skillc_gym.webshop.compat import Fixes, fixes
 from skillc_gym.webshop.goal_sets import open_goals
 from skillc_gym.webshop.goals import Goal
 from skillc_gym.webshop.html import page_html
-from skillc_gym.webshop.noun_table import NounsOf, nouns_of
 from skillc_gym.webshop.nouns import NounTagger
 from skillc_gym.webshop.nouns import noun_tagger as find_tagger
 from skillc_gym.webshop.pages import HOME, Page
 from skillc_gym.webshop.reward import Reward, score
-from skillc_gym.webshop.store import Store
+from skillc_gym.webshop.sharing import find_catalog, open_nouns, open_store
 
 __all__ = ["OBSERVATION_MODES", "TASK_TYPE", "Snapshot", "WebShopEnv"]
 
@@ -60,8 +58,9 @@ class WebShopEnv(gymnasium.Env[str, str]):
     admissible_commands (``search[<query>]`` where there is a search bar; ``click[...]``), has_search_bar and clickables
     as upstream lists them, page ("index", "results", "item", "sub" or "done"), selected_options (``group: value``),
     won (1.0 for a score of exactly 1), task_score, action_valid (False for what changed nothing; True at reset),
-    query_cut (whether the query had too many terms) and noun_tagger (its id). A purchase adds r_type, r_att, r_price, r_option (if the goal has options), their weights
-    w_att, w_option, w_price, and query_match, category_match, title_score.
+    query_cut (whether the query had too many terms) and noun_tagger (its id). A purchase adds r_type, r_att, r_price,
+    r_option (if the goal has options), their weights w_att, w_option, w_price, and query_match, category_match,
+    title_score.
 
     Args:
         data: A folder made by ``scripts/make_catalog.py`` or with upstream's files, a mapping with their paths,
@@ -108,15 +107,15 @@ class WebShopEnv(gymnasium.Env[str, str]):
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
-        self.catalog = _catalog(data, generator or {})
+        self.catalog = find_catalog(data, generator or {})
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices)
         self.tagger = find_tagger(noun_tagger)
-        self._nouns = _open_nouns(self.catalog, self.tagger)
+        self._nouns = open_nouns(self.catalog, self.tagger)
         self.observation_space = Unicode(MAX_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
-        self._store = _open_store(self.catalog, self.fixes, show_attributes)
+        self._store = open_store(self.catalog, self.fixes, show_attributes)
         self._goal: Goal | None = None
         self._head, self._page, self._body = "", HOME, self._store.body(HOME)
         self._action: str | None = None
@@ -298,24 +297,6 @@ class WebShopEnv(gymnasium.Env[str, str]):
         if self._reward is not None:
             info.update(self._reward.parts())
         return info
-
-
-def _catalog(
-    data: str | os.PathLike[str] | Mapping[str, Any] | Catalog | None, generator: Mapping[str, Any]
-) -> Catalog:
-    if data is None or isinstance(data, str | Mapping):
-        return open_catalog(data, **generator)
-    return open_catalog(os.fspath(data)) if isinstance(data, os.PathLike) else data
-
-
-@lru_cache(16)
-def _open_nouns(catalog: Catalog, tagger: NounTagger) -> NounsOf:
-    return nouns_of(catalog, tagger)
-
-
-@lru_cache(16)
-def _open_store(catalog: Catalog, fixed: Fixes, attributes: bool) -> Store:
-    return Store(catalog, fixed, attributes=attributes)
 
 
 def _task_option(options: Mapping[str, Any] | None) -> str | None:
