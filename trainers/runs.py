@@ -7,7 +7,8 @@ import math
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,27 @@ class RunFolder:
         self.checkpoints_path = self.path / "checkpoints"
         self.transcripts_path = self.path / "transcripts"
         self.policy_path = self.path / "policy"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other processes from writing to the run; the lock goes with the process, however that ends.
+
+        Raises:
+            ConfigError: Another process has it.
+        """
+        try:
+            import fcntl
+        except ImportError:  # not on Windows; there, nothing keeps two runs apart
+            yield
+            return
+        with (self.path / ".lock").open("w", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ConfigError(
+                    f"Another process trains in {self.path}; wait for it or stop it, or name another folder (run=...)."
+                ) from error
+            yield
 
     def prepare(self, config: TrainConfig, tasks: Mapping[str, Any]) -> None:
         """Makes the folder and writes down what the run is."""

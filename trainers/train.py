@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,13 +71,13 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
         CheckpointError: If the folder's checkpoint belongs to another configuration.
         UnknownNameError: For a preset, environment or option that does not exist.
         MissingDataError: If there is no model or no data where the configuration says.
-        ConfigError: If the run's folder cannot be made.
+        ConfigError: If the run's folder cannot be made, or another process trains in it.
     """
     _require_train()
     progress = progress or SilentProgress()
     try:
-        with without_bars():
-            trainer, start = _prepare(config, progress)
+        with without_bars(), ExitStack() as stack:
+            trainer, start = _prepare(config, progress, stack)
             with _interruptible(trainer, progress):
                 finished = _train(trainer, start)
             return _finish(trainer, finished, progress)
@@ -94,7 +94,7 @@ def _require_train() -> None:
         raise missing_extra("trl, with torch and transformers,", "train") from error
 
 
-def _prepare(config: TrainConfig, progress: Progress) -> tuple[SkillTrainer, Path | None]:
+def _prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[SkillTrainer, Path | None]:
     """Builds the trainer; returns it with the checkpoint that it has been restored from."""
     from trainers.grpo import SkillTrainer
 
@@ -122,6 +122,7 @@ def _prepare(config: TrainConfig, progress: Progress) -> tuple[SkillTrainer, Pat
     )
     rollouts.engine = _engine(config, trainer, chat)
     if trainer.is_world_process_zero():
+        stack.enter_context(folder.locked())
         folder.prepare(config, _task_record(split))
         folder.truncate(saved["step"] if saved else None)
     if saved:

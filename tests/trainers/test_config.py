@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.command_line import describe_settings, parse_config, setting_docs
-from trainers.config import TrainConfig
+from trainers.config import TrainConfig, method_options
 from trainers.schedule import draw_tasks, panel_of, split_tasks
 
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
@@ -107,3 +107,10 @@ def test_different_steps_draw_different_tasks() -> None:
     split = split_tasks(TASKS, 4, 0)
     draws = {tuple(draw_tasks(split, 8, "uniform", seed=0, step=step)) for step in range(20)}
     assert len(draws) == 20
+
+
+def test_webshops_one_skill_is_never_pruned_unless_asked():
+    kept = TrainConfig(model="m", env="webshop").method_options
+    assert kept == {"capacity": (1,), "retire_by": ()}
+    assert TrainConfig(model="m").method_options == {}
+    assert method_options("skillc/WebShop-v0", {"retire_by": ("gap",)})["retire_by"] == ("gap",)

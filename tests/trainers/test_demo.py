@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from scripts.demo import describe
-from trainers.demo import DemoConfig, run_demo
+from skillc_gym.errors import ConfigError
+from trainers.demo import DemoConfig, check_same, run_demo
 from trainers.progress import SilentProgress
 
 GAMES = {"seed": 0, "games_per_type": 4, "size": "small"}
@@ -102,6 +103,24 @@ def test_what_the_summary_names_is_there(config: DemoConfig, stages):
     text = describe(summary)
     assert "Success on 6 held-out games" in text
     assert "after 2 updates" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [({"steps": 3}, "steps was 2 and is 3"), ({"held_out_per_type": 4}, "held_out_per_type"), ({"seed": 5}, "seed")],
+)
+def test_another_demonstration_does_not_go_into_its_folder(tmp_path: Path, changed: dict[str, int], named: str):
+    config = DemoConfig(out=tmp_path, steps=2)
+    check_same(config)
+    check_same(config)
+    with pytest.raises(ConfigError, match=named):
+        check_same(replace(config, **changed))
+
+
+def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use(tmp_path: Path):
+    assert DemoConfig(out=tmp_path).training().preset_options == {"tau_retire": 0.05}
+    assert DemoConfig(out=tmp_path, preset="skill0").training().preset_options == {}
+    assert DemoConfig(out=tmp_path, data="games.tar.xz").training().preset_options == {}
 
 
 def test_the_training_is_that_of_the_train_command(tmp_path: Path):

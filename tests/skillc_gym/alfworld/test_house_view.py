@@ -43,6 +43,18 @@ def test_closed_things_stay_unknown_until_they_are_opened(env):
     assert "?" not in row(env, "microwave 1")
 
 
+def test_putting_something_down_is_not_looking():
+    env = gymnasium.make("skillc/ALFWorld-v0", render_mode="ansi", **GAMES)
+    env.reset(seed=0)
+    view = env.unwrapped._view
+    game = view.world.game
+    for receptacle, name in enumerate(game.receptacles):
+        looks = view._looks_at(receptacle)
+        assert f"go to {name}" in looks
+        assert f"examine {name}" in looks
+        assert not any(command.startswith(("move", "take")) for command in looks)
+
+
 def test_the_hand_says_what_was_done_to_the_thing(env):
     env.reset(seed=0)
     for command in shortest_plan(env):

@@ -85,6 +85,13 @@ def test_actions_of_another_number_are_refused(bad: dict):
         envs.step(bad["actions"])
 
 
+def test_numbers_and_arrays_of_numpy_are_taken():
+    envs, again = make(num_envs=2), make(num_envs=2)
+    tasks = np.array(envs.unwrapped.task_ids[:2])
+    assert envs.reset(seed=np.int64(4))[0] == again.reset(seed=4)[0]
+    assert envs.reset(options={"task_ids": tasks})[1]["task_id"].tolist() == tasks.tolist()
+
+
 def test_misuse_is_named():
     envs = make(num_envs=2)
     with pytest.raises(ResetNeeded):
