@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,7 +75,9 @@ def test_logging_comes_before_saving() -> None:
 def trainer(toy_folder: Path, tmp_path: Path) -> SkillTrainer:
     from trainers.progress import SilentProgress
 
-    made, _ = _prepare(toy_config(toy_folder, run=str(tmp_path), beta=0.1, micro_batches=1), SilentProgress())
+    config = toy_config(toy_folder, run=str(tmp_path), beta=0.1, micro_batches=1)
+    with ExitStack() as stack:
+        made, _ = _prepare(config, SilentProgress(), stack)
     return made
 
 
