@@ -233,9 +233,9 @@ class Store:
         return next((kind for address, kind in _ADDRESSES if address in url), "index")
 
     def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
-        page = Page("results", number=number, hits=hits)
-        targets = {product.asin.lower(): (product.index,) for product in self.products(page)}
-        return _body(self.nodes(page), targets)
+        products = self.products(Page("results", number=number, hits=hits))
+        targets = {product.asin.lower(): (product.index,) for product in products}
+        return _body(nodes.results_nodes(number, len(hits), products), targets)
 
     def _item_body(self, index: int) -> Body:
         groups: dict[str, tuple[str, ...]] = {}
