@@ -24,6 +24,7 @@ STOP_WORDS = frozenset(
         "will", "with",
     )
 )  # fmt: skip
+_REMEMBERED_LENGTH = 40
 _POSSESSIVE = ("'s", "\u2019s", "\uff07s", "'S", "\u2019S", "\uff07S")
 _ASCII_WORD = re.compile(
     r"(_*(?:[0-9]+(?:(?:_+|[.,;'])[0-9]+)*|[A-Za-z]+(?:(?:_+|[.:'])[A-Za-z]+)*)+"
@@ -34,18 +35,24 @@ _ASCII_WORD = re.compile(
 
 def analyze(text: str) -> list[str]:
     """Returns the terms of a text, in order, as they are indexed and searched for."""
-    return [term for token in _split(text) if (term := _term(token)) is not None]
+    terms: list[str] = []
+    for chunk in text.split(" "):
+        terms += _remembered_terms(chunk) if len(chunk) <= _REMEMBERED_LENGTH else _terms(chunk)
+    return terms
 
 
 def tokenize(text: str) -> list[str]:
     """Returns the tokens of a text in lower case and without possessives, stop words included."""
-    return [_plain(token) for token in _split(text)]
+    return [_plain(token) for chunk in text.split(" ") for token in _split(chunk)]
 
 
-@lru_cache(1 << 17)
-def _term(token: str) -> str | None:
-    plain = _plain(token)
-    return None if plain in STOP_WORDS else stem(plain)
+def _terms(chunk: str) -> tuple[str, ...]:
+    plain = (_plain(token) for token in _split(chunk))
+    return tuple(stem(token) for token in plain if token not in STOP_WORDS)
+
+
+# No token reaches over a space, so what stands between spaces is analyzed once.
+_remembered_terms = lru_cache(1 << 15)(_terms)
 
 
 def _plain(token: str) -> str:
@@ -58,18 +65,10 @@ def _lower(letter: str) -> str:
     return letter.lower()[0]
 
 
-def _split(text: str) -> list[str]:
-    if text.isascii():
-        return _found(text, _ASCII_WORD)
-    tokens: list[str] = []
-    for chunk in text.split(" "):
-        tokens += _found(chunk, _ASCII_WORD if chunk.isascii() else _word())
-    return tokens
-
-
-def _found(text: str, pattern: re.Pattern[str]) -> list[str]:
-    tokens = [token for token in pattern.findall(text) if token]
-    if any(len(token) > MAX_TOKEN // 2 for token in tokens):
+def _split(chunk: str) -> list[str]:
+    pattern = _ASCII_WORD if chunk.isascii() else _word()
+    tokens = [token for token in pattern.findall(chunk) if token]
+    if len(chunk) > MAX_TOKEN // 2:
         return [piece for token in tokens for piece in _pieces(token, pattern)]
     return tokens
 

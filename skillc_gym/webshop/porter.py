@@ -6,8 +6,6 @@ stemming libraries ship, has neither, so its stems differ from Lucene's.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 __all__ = ["stem"]
 
 _STEP_2 = (
@@ -25,7 +23,6 @@ _STEP_4 = (
 )  # fmt: skip
 
 
-@lru_cache(1 << 16)
 def stem(word: str) -> str:
     """Returns the stem of a lower-case word; words of one or two characters are their own."""
     if len(word) <= 2:
