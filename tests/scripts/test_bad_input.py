@@ -36,7 +36,7 @@ SHARED = [
     ("model={bad}/tokenizer_config", ["tokenizer_config.json", "copy the checkpoint again"]),
     ("env=alfwrld", ["'alfwrld'", "Did you mean 'alfworld'"]),
     ("env.foo=1", ["foo", "env.x="]),
-    ("chat=nope", ["'nope'", "default, compact"]),
+    ("chat=nope", ["'nope'", "default, shop, compact"]),
     ("chat.windw=3", ["'windw'", "Did you mean 'window'"]),
     ("form=nope", ["'nope'", "conversation, window"]),
     ("chat_template=nofile", ["'nofile'"]),
