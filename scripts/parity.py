@@ -154,8 +154,8 @@ def _markdown(summary: dict[str, Any]) -> str:
             "its own grammar; `plain` is upstream as installed. `older` is the game's grammar rewritten into the words "
             "of alfworld up to 0.3.",
             "",
-            "Made by the following; each leaves out what the record beside this file holds already, and `--fresh` compares "
-            "everything anew:",
+            "Made by the following; each leaves out what the record beside this file holds already, and `--fresh` "
+            "compares everything anew:",
             "",
             *(f"- `{command}`" for command in summary["commands"]),
             "",
