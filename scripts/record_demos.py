@@ -37,7 +37,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--presets", nargs="+", default=["skillc", "grpo"], help="methods; the first is drawn")
     parser.add_argument("--data", default="generated", help="'generated', or a folder or archive of ALFWorld games")
     parser.add_argument("--policy", type=Path, help="warm-started policy; default: the demonstration's own")
-    parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")
+    parser.add_argument("--steps", type=int, default=60, help="updates")
     parser.add_argument("--held-out", type=int, default=40, help="held-out games per task type, 0 for all")
     parser.add_argument("--held-out-splits", nargs="+", default=["valid_unseen"], help="the headline first")
     parser.add_argument("--runs", type=Path, help="where the runs are kept (default: runs/record/generated or real)")

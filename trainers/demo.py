@@ -37,7 +37,7 @@ class DemoConfig:
     """The method."""
     seed: int = 0
     """Seed of training and of the evaluations."""
-    steps: int = 60
+    steps: int = 45
     """Updates."""
     held_out_per_type: int | None = 40
     """Held-out games per task type, None for whole splits; each is played with and without the skill."""
