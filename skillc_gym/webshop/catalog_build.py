@@ -19,7 +19,7 @@ from skillc_gym.webshop.product import Product
 
 __all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_record"]
 
-KIND, FORMAT = "skillc-webshop-catalog", 2
+KIND, FORMAT = "skillc-webshop-catalog", 3
 _TOLD = 10_000
 _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
 
@@ -116,7 +116,7 @@ class CatalogBuilder:
         self._ends.append(self._ends[-1] + len(record))
         self._asins[product.asin] = None
         self._counts["without_instruction"] += product.instruction is None
-        self._index.add(product.contents)
+        self._index.add(product.contents, "\0".join((product.category, product.product_category, product.query)))
 
     def _write_asins(self) -> NDArray[np.int32]:
         asins = np.array([asin.encode("utf-8", "surrogatepass") for asin in self._asins])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,10 +57,18 @@ class IndexBuilder:
         self._all_lengths: list[NDArray[np.int64]] = []
         self._runs: list[_Run] = []
         self._written = self._flushed = 0
+        self._shelves: dict[str, int] = {}
+        self._neighbours = array("i")
 
-    def add(self, text: str) -> None:
-        """Adds the next document."""
+    def add(self, text: str, neighbours: str = "") -> None:
+        """Adds the next document.
+
+        Args:
+            text: What it says.
+            neighbours: Documents that share this text will lie together, which makes finding them faster.
+        """
         ids = self._ids
+        self._neighbours.append(self._shelves.setdefault(neighbours, len(self._shelves)))
         before = len(self._pending)
         self._pending += [ids.setdefault(term, len(ids)) for term in analyze(text)]
         self._lengths.append(len(self._pending) - before)
@@ -82,11 +91,22 @@ class IndexBuilder:
         holding = int(np.count_nonzero(lengths))
         average = np.float32(int(lengths.sum()) / holding if holding else 1.0)
         codes, table = self._codes(average)
+        products = self._order()
         self._save("saturations", table)
-        self._save("ties", ties)
-        self._write_postings(codes, len(lengths))
+        self._save("products", products)
+        self._save("ties", ties[products])
+        self._write_postings(codes, products)
         shutil.rmtree(self._work)
         return {"documents": holding, "average_length": float(average), "terms": len(self._ids)}
+
+    def _order(self) -> NDArray[np.int32]:
+        """Returns the order in which documents lie: neighbours together, and by the order they came in."""
+        rank = np.empty(len(self._shelves), np.int64)
+        rank[np.argsort(np.array(list(self._shelves), dtype=object))] = np.arange(len(rank))
+        order: NDArray[np.int32] = np.argsort(rank[np.frombuffer(self._neighbours, np.int32)], kind="stable").astype(
+            np.int32
+        )
+        return order
 
     def _flush(self) -> None:
         """Counts the pending terms and writes them as a run, sorted by term and document."""
@@ -126,8 +146,10 @@ class IndexBuilder:
             docs = np.fromfile(self._work / "docs", np.int32, number, offset=offset)
             yield run, docs, np.fromfile(self._work / "pairs", np.uint32, number, offset=offset)
 
-    def _write_postings(self, codes: NDArray[np.uint32], documents: int) -> None:
+    def _write_postings(self, codes: NDArray[np.uint32], products: NDArray[np.int32]) -> None:
         rank = self._write_terms()
+        lies = np.empty(len(products), np.int32)
+        lies[products] = np.arange(len(products), dtype=np.int32)
         totals = np.zeros(len(rank), np.int64)
         for run in self._runs:
             totals[rank[run.terms]] += run.counts
@@ -142,10 +164,11 @@ class IndexBuilder:
             terms = rank[run.terms]
             begins = np.cumsum(run.counts) - run.counts
             places = np.repeat(next_place[terms] - begins, run.counts) + np.arange(len(docs))
-            docs_out[places] = docs
+            docs_out[places] = lies[docs]
             codes_out[places] = by_pair[np.searchsorted(sorted_pairs, pairs)].astype(kind)
             next_place[terms] += run.counts
-        self._write_bounds(starts, docs_out, codes_out, documents)
+        _sort_postings(starts, docs_out, codes_out)
+        self._write_bounds(starts, docs_out, codes_out, len(products))
 
     def _write_bounds(self, starts: NDArray[np.int64], docs: NDArray[Any], codes: NDArray[Any], documents: int) -> None:
         """Writes each term's highest code, and columns of codes for the terms that many documents hold."""
@@ -176,10 +199,22 @@ class IndexBuilder:
         if 0 in shape:
             np.save(self._folder / f"{name}.npy", np.zeros(shape, kind))
             return np.zeros(shape, kind)
-        array: NDArray[Any] = np.lib.format.open_memmap(
+        mapped: NDArray[Any] = np.lib.format.open_memmap(
             self._folder / f"{name}.npy", mode="w+", dtype=kind, shape=shape
         )
-        return array
+        return mapped
+
+
+def _sort_postings(starts: NDArray[np.int64], docs: NDArray[Any], codes: NDArray[Any]) -> None:
+    """Sorts the documents of every term, many terms at a time."""
+    first = 0
+    while first < len(starts) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + _RUN_TERMS, side="right")) - 1)
+        span = slice(int(starts[first]), int(starts[last]))
+        terms = np.repeat(np.arange(last - first, dtype=np.int64), np.diff(starts[first : last + 1]))
+        order = np.argsort(terms << 32 | docs[span])
+        docs[span], codes[span] = docs[span][order], codes[span][order]
+        first = last
 
 
 def _write_texts(folder: Path, terms: Sequence[str], order: NDArray[np.int64]) -> None:

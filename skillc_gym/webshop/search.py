@@ -25,8 +25,11 @@ MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
 _SMALL = 1 << 15
 """Up to so many documents a sum over all of them costs less than keeping track of those touched."""
-_FIRST_PROBE, _NEXT_PROBE, _PROBED = 8, 6, 3
-"""Once 8 k documents were touched, and whenever there are 6 times more, the best 3 k are scored to the end."""
+_WORTH_A_PROBE, _GROWN, _PROBED = 20_000, 3, 2
+"""Before a term of so many postings, if 3 times more documents were touched than last time, the best 2 k are scored
+to the end: that may spare the term."""
+_SCATTERED = 6
+"""A term of up to so many postings a document in the running is added up whole rather than looked up."""
 _SLACK = 1e-4
 """Upper bounds are widened by this share, far more than rounding could take off them."""
 
@@ -59,14 +62,14 @@ class SearchIndex:
         self._term_ends, self._texts = _map(folder, "term_ends"), _bytes(folder / "terms.bin")
         self._starts, self._docs, self._codes = (_map(folder, name) for name in ("starts", "docs", "codes"))
         self._highest, self._saturations = _map(folder, "highest"), _map(folder, "saturations")
-        self._ties = _map(folder, "ties")
+        self._products, self._ties = _map(folder, "products"), _map(folder, "ties")
         self._rows = {int(term): row for row, term in enumerate(_map(folder, "dense_terms"))}
         self._columns = _map(folder, "columns")
         # One array of sums serves all searches: it is all zeros between them, and one thread's at a time.
         self._sums, self._sums_lock = np.zeros(size if size > _SMALL else 0), Lock()
 
     def top(self, query: str, k: int = 50) -> list[tuple[int, float]]:
-        """Returns the best k documents that hold any word of the query, as (document, score).
+        """Returns the best k products that hold any word of the query, as (index, score).
 
         Args:
             query: Any text; words count as often as they stand in it.
@@ -118,25 +121,26 @@ class SearchIndex:
 
     def _score_pruned(self, terms: list[_Term], k: int) -> tuple[Docs, Scores]:
         rest = np.cumsum([term.bound for term in reversed(terms)])[::-1] * (1 + _SLACK)
-        sums, touched, floor, seen, probe = self._sums, list[Docs](), 0.0, 0, _FIRST_PROBE * k
-        number = 0
+        sums, touched, floor, seen, probed = self._sums, list[Docs](), 0.0, 0, 0
         for number, term in enumerate(terms):
+            if term.end - term.start > _WORTH_A_PROBE and seen >= max(2 * k, _GROWN * probed):
+                floor, probed = max(floor, self._floor(np.concatenate(touched), terms[number:], k)), seen
             if floor > rest[number]:
+                left = number
                 break
             docs, scores = self._postings(term)
             before = sums[docs]
             sums[docs] = before + scores
             touched.append(docs[before == 0])
             seen += len(touched[-1])
-            if seen >= probe and number + 1 < len(terms):
-                floor = max(floor, self._floor(np.concatenate(touched), terms[number + 1 :], k))
-                probe = _NEXT_PROBE * seen
         else:
-            number = len(terms)
+            left = len(terms)
         found = np.concatenate(touched)
-        partial = sums[found]
+        if left < len(terms) and seen > probed:
+            floor = max(floor, self._floor(found, terms[left:], k))
+        docs, scores = self._complete(found, terms[left:], rest[left:], floor)
         sums[found] = 0.0
-        return self._complete(found, partial, terms[number:], rest[number:], floor)
+        return docs, scores
 
     def _floor(self, docs: Docs, terms: list[_Term], k: int) -> float:
         """Returns a score that k documents reach: those that look best so far are scored to the end."""
@@ -148,15 +152,21 @@ class SearchIndex:
             scores += self._lookup(term, docs)
         return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK)
 
-    def _complete(
-        self, docs: Docs, scores: Scores, terms: list[_Term], rest: NDArray[np.float64], floor: float
-    ) -> tuple[Docs, Scores]:
+    def _complete(self, docs: Docs, terms: list[_Term], rest: NDArray[np.float64], floor: float) -> tuple[Docs, Scores]:
         """Adds the scores of the remaining terms, leaving out documents as soon as they cannot reach the floor."""
+        sums = self._sums
+        scores = sums[docs]
         for term, bound in zip(terms, rest, strict=True):
-            alive = scores + bound >= floor
-            if not alive.all():
+            alive = np.flatnonzero(scores + bound >= floor)
+            if len(alive) < len(docs):
                 docs, scores = docs[alive], scores[alive]
-            scores += self._lookup(term, docs)
+            if term.place in self._rows or term.end - term.start > _SCATTERED * len(docs):
+                scores += self._lookup(term, docs)
+                continue
+            sums[docs] = scores
+            holding, gained = self._postings(term)
+            sums[holding] += gained * (sums[holding] > 0)
+            scores = sums[docs]
         return docs, scores
 
     def _lookup(self, term: _Term, docs: Docs) -> Scores:
@@ -170,14 +180,14 @@ class SearchIndex:
         return np.where(span[places] == docs, term.scores[self._codes[term.start + places]], 0.0)
 
     def _ranked(self, docs: Docs, scores: Scores, k: int) -> list[tuple[int, float]]:
-        """Returns the k best by score in single precision; equals by their place among equals."""
+        """Returns the k best products by score in single precision; equals by their place among equals."""
         values = scores.astype(np.float32)
         if len(values) > k:
             least = np.partition(values, len(values) - k)[-k]
             kept = np.flatnonzero(values >= least)
             docs, values = docs[kept], values[kept]
         order = np.lexsort((self._ties[docs], -values))[:k]
-        return list(zip(docs[order].tolist(), values[order].tolist(), strict=True))
+        return list(zip(self._products[docs[order]].tolist(), values[order].tolist(), strict=True))
 
 
 def _map(folder: Path, name: str) -> NDArray[Any]:

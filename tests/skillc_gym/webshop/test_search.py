@@ -51,8 +51,7 @@ def plain_scores(texts, query):
 def always_skipping(monkeypatch):
     """Lets small indexes be searched as large ones are."""
     monkeypatch.setattr(search, "_SMALL", -1)
-    monkeypatch.setattr(search, "_FIRST_PROBE", 1)
-    monkeypatch.setattr(search, "_NEXT_PROBE", 2)
+    monkeypatch.setattr(search, "_WORTH_A_PROBE", 0)
 
 
 @pytest.mark.parametrize("skipping", [False, True])
