@@ -28,6 +28,10 @@ class Shopper:
     Args:
         goal: The instruction (``info["goal"]``).
         steps: After how many actions the episode is cut.
+        skip_options: Buys without choosing options, as a careless customer does.
+
+    Attributes:
+        thought: Why the last action was chosen, in a few words.
 
     Example:
         >>> shopper = Shopper("i need a red rug, and price lower than 40.00 dollars")
@@ -35,9 +39,10 @@ class Shopper:
         'search[red rug]'
     """
 
-    def __init__(self, goal: str, *, steps: int = 15) -> None:
+    def __init__(self, goal: str, *, steps: int = 15, skip_options: bool = False) -> None:
         self.wishes = read_wishes(goal)
-        self._left = steps
+        self.thought = ""
+        self._left, self._skips = steps, skip_options
         self._listed: dict[str, Listing] = {}
         self._seen: dict[str, _Seen] = {}
         self._at = ""
@@ -58,10 +63,12 @@ class Shopper:
             return self._search()
         if "click[next >]" in actions:
             return self._on_results(observation, actions)
+        self.thought = "back"
         return _PREV
 
     def _search(self) -> str:
         self._searches += 1
+        self.thought = "search"
         chosen = self.wishes.words if self._searches == 1 else self.wishes.features
         return f"search[{' '.join(chosen) or 'product'}]"
 
@@ -71,15 +78,17 @@ class Shopper:
         fresh = [listing for listing in found if listing.asin not in self._seen]
         best = max(self._seen, key=lambda asin: self._seen[asin].fit, default="")
         enough = self._left <= self._needed(best)
-        if best and (enough or not fresh) and any(listing.asin == best for listing in found):
-            return self._open(best)
-        if not fresh:
-            return _BACK if self._searches < 2 else "click[next >]"
         rank = {listing.asin: place for place, listing in enumerate(found)}
-        return self._open(max(fresh, key=lambda listing: self._promise(listing, rank[listing.asin])).asin)
+        if best and (enough or not fresh) and best in rank:
+            return self._open(best, rank[best])
+        if not fresh:
+            self.thought = "none fits"
+            return _BACK if self._searches < 2 else "click[next >]"
+        chosen = max(fresh, key=lambda listing: self._promise(listing, rank[listing.asin])).asin
+        return self._open(chosen, rank[chosen])
 
-    def _open(self, asin: str) -> str:
-        self._at = asin
+    def _open(self, asin: str, rank: int) -> str:
+        self._at, self.thought = asin, f"open {rank + 1}"
         return f"click[{asin}]"
 
     def _needed(self, best: str) -> int:
@@ -92,18 +101,24 @@ class Shopper:
 
     def _on_item(self, observation: str, actions: Sequence[str]) -> str:
         if self._at in self._seen and self._todo:
-            return self._todo.pop(0)
+            return self._next()
         seen = self._judge(read_item(observation, actions))
         known = self._at in self._seen
         self._seen[self._at] = seen
         buy = seen.sure or known or self._left <= len(seen.choices) + 1
         if not buy:
+            self.thought = "does not fit"
             return _PREV
         self._todo = [f"click[{choice}]" for choice in seen.choices] + [_BUY]
+        return self._next()
+
+    def _next(self) -> str:
+        choices = [action[len("click[") : -1] for action in self._todo[:-1]]
+        self.thought = f"choose {', '.join(choices)}" if choices else "buy"
         return self._todo.pop(0)
 
     def _judge(self, item: ItemView) -> _Seen:
-        choices, fitting = choose(self.wishes, item)
+        choices, fitting = ([], len(self.wishes.options)) if self._skips else choose(self.wishes, item)
         share = fitting / len(self.wishes.options) if self.wishes.options else 1.0
         cheap = not _too_dear(item.price, self.wishes)
         fit = 0.6 * share + 0.2 * cheap + 0.2 * _share(self.wishes.features, words(item.title))

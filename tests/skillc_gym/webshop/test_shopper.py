@@ -77,3 +77,17 @@ def test_the_shopper_buys_in_time_with_legal_actions(goals):
 def test_the_shopper_buys_in_few_steps_too():
     env = WebShopEnv(data=SHOP)
     assert all(shop_for(env, task_id, steps=8) is not None for task_id in env.task_ids[::7])
+
+
+def test_a_careless_customer_buys_without_choosing():
+    env = WebShopEnv(data=SHOP)
+    for task_id in env.task_ids:
+        observation, info = env.reset(options={"task_id": task_id})
+        shopper, thoughts = Shopper(info["goal"], skip_options=True), []
+        bought = False
+        while not bought:
+            observation, _, bought, _, info = env.step(shopper.act(observation, info["available_actions"]))
+            thoughts.append(shopper.thought)
+        assert info["selected_options"] == []
+        assert [thoughts[0], thoughts[-1]] == ["search", "buy"]
+        assert not any(thought.startswith("choose") for thought in thoughts)
