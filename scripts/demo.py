@@ -11,6 +11,7 @@ from typing import Any
 
 from skillc_gym.errors import SkillCError
 from trainers.demo import DemoConfig, run_demo
+from trainers.demo_worlds import DEMO_WORLDS
 from trainers.progress import make_progress
 
 
@@ -19,10 +20,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=Path("runs/demo"), help="run folder; an interrupted run goes on there"
     )
+    parser.add_argument("--env", default="alfworld", choices=sorted(DEMO_WORLDS), help="the environment")
     parser.add_argument(
         "--data",
-        default=os.environ.get("ALFWORLD_DATA") or "generated",
-        help="'generated', or a folder or archive of ALFWorld games; ALFWORLD_DATA when that is set",
+        help="'generated', or the environment's folder or archive (default: ALFWORLD_DATA when that is set and the "
+        "environment is alfworld, else generated)",
     )
     parser.add_argument(
         "--policy", type=Path, help="warm-started policy; default: the shipped one, or for --data one made first"
@@ -31,15 +33,17 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=DemoConfig.steps, help="updates")
     parser.add_argument(
-        "--held-out", type=int, default=DemoConfig.held_out_per_type, help="held-out games per task type, 0 for all"
+        "--held-out", type=int, help="held-out tasks per task type, 0 for all (default: 40 games a type, 240 goals)"
     )
     parser.add_argument(
         "--held-out-splits",
         nargs="+",
-        default=["valid_unseen"],
-        help="splits of the held-out games, the headline first",
+        default=[],
+        help="splits of the held-out tasks, the headline first (default: valid_unseen; test in the shop)",
     )
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    args.data = args.data or (os.environ.get("ALFWORLD_DATA") if args.env == "alfworld" else None) or "generated"
+    return args
 
 
 def describe(summary: Mapping[str, Any]) -> str:
@@ -55,7 +59,7 @@ def describe(summary: Mapping[str, Any]) -> str:
     low, high = change["interval"]
     return "\n".join(
         [
-            f"\nSuccess on {summary['games']} held-out games (95 % intervals), before and after "
+            f"\nSuccess on {summary['games']} held-out tasks (95 % intervals), before and after "
             f"{summary['steps']} updates:",
             *rows,
             f"  Without skills: {change['points']:+.1f} points, 95 % interval [{low:+.1f}, {high:+.1f}].",
@@ -69,12 +73,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _arguments(argv)
     config = DemoConfig(
         out=args.out,
+        env=args.env,
         data=args.data,
         policy=args.policy,
         preset=args.preset,
         seed=args.seed,
         steps=args.steps,
-        held_out_per_type=args.held_out or None,
+        held_out_per_type=args.held_out,
         held_out_splits=tuple(args.held_out_splits),
     )
     try:

@@ -7,15 +7,16 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from skillc_gym.errors import SkillCError
 from trainers.policy.cloning import CloningConfig
 from trainers.policy.demonstrations import DemonstrationConfig
 from trainers.policy.make import PolicyRecipe, make_policy
 from trainers.policy.model import SMALL, TINY
-from trainers.policy.recipes import shipped_recipe
+from trainers.policy.recipes import data_recipe, shipped_recipe
+from trainers.policy.worlds import WORLDS
 
 SHIPPED = shipped_recipe()
 
@@ -23,7 +24,8 @@ SHIPPED = shipped_recipe()
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write")
-    parser.add_argument("--data", default="generated", help="folder or archive of ALFWorld games, or 'generated'")
+    parser.add_argument("--env", default="alfworld", choices=sorted(WORLDS), help="the environment")
+    parser.add_argument("--data", default="generated", help="the environment's folder or archive, or 'generated'")
     parser.add_argument("--seed", type=int, default=0, help="seed of demonstrations and of the initial weights")
     parser.add_argument("--episodes", type=int, default=SHIPPED.episodes, help="number of demonstrations")
     parser.add_argument("--batches", type=int, default=SHIPPED.cloning.batches, help="optimiser steps of cloning")
@@ -38,12 +40,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def recipe_for(args: argparse.Namespace) -> PolicyRecipe:
     """Turns command-line arguments into a recipe."""
-    generated = args.data == "generated"
-    env_kwargs: dict[str, Any] = dict(SHIPPED.demonstrations.env_kwargs)
-    if not generated:
-        env_kwargs = {"data": args.data, "split": "train"}
-    return PolicyRecipe(
-        demonstrations=DemonstrationConfig(env_kwargs=env_kwargs, max_steps=args.max_steps, slips=args.slips),
+    recipe = shipped_recipe(args.env) if args.data == "generated" else data_recipe(args.data, args.env)
+    return replace(
+        recipe,
+        demonstrations=replace(recipe.demonstrations, max_steps=args.max_steps, slips=args.slips),
         episodes=args.episodes,
         cloning=CloningConfig(
             batches=args.batches,

@@ -19,6 +19,7 @@ from typing import Any
 from scripts.demo_tables import as_markdown
 from skillc_gym.errors import SkillCError
 from trainers.demo import DemoConfig, check_same, run_demo
+from trainers.demo_worlds import DEMO_WORLDS
 from trainers.policy.make import CARD
 from trainers.progress import make_progress
 from trainers.run_records import RunRecords
@@ -35,17 +36,21 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--presets", nargs="+", default=["skillc", "grpo"], help="methods; the first is drawn")
-    parser.add_argument("--data", default="generated", help="'generated', or a folder or archive of ALFWorld games")
+    parser.add_argument("--env", default="alfworld", choices=sorted(DEMO_WORLDS), help="the environment")
+    parser.add_argument("--data", default="generated", help="'generated', or the environment's folder or archive")
     parser.add_argument("--policy", type=Path, help="warm-started policy; default: the demonstration's own")
     parser.add_argument("--steps", type=int, default=60, help="updates")
-    parser.add_argument("--held-out", type=int, default=40, help="held-out games per task type, 0 for all")
-    parser.add_argument("--held-out-splits", nargs="+", default=["valid_unseen"], help="the headline first")
-    parser.add_argument("--runs", type=Path, help="where the runs are kept (default: runs/record/generated or real)")
+    parser.add_argument("--held-out", type=int, help="held-out tasks per task type, 0 for all (default: the demo's)")
+    parser.add_argument("--held-out-splits", nargs="+", default=[], help="the headline first (default: the demo's)")
+    parser.add_argument("--runs", type=Path, help="where the runs are kept (default: under runs/record)")
     parser.add_argument(
-        "--out", type=Path, help="record, without suffix (default: docs/results/demo_generated or _real)"
+        "--out",
+        type=Path,
+        help="record, without suffix (default: docs/results/demo_generated and the like)",
     )
     args = parser.parse_args(argv)
     kind = "generated" if args.data == "generated" else "real"
+    kind = kind if args.env == "alfworld" else f"{args.env}_{kind}"
     args.runs = args.runs or Path("runs/record") / kind
     args.out = args.out or Path("docs/results") / f"demo_{kind}"
     return args
@@ -110,12 +115,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     configs = [
         DemoConfig(
             out=args.runs / f"{preset}-seed{seed}",
+            env=args.env,
             data=args.data,
             policy=args.policy,
             preset=preset,
             seed=seed,
             steps=args.steps,
-            held_out_per_type=args.held_out or None,
+            held_out_per_type=args.held_out,
             held_out_splits=tuple(args.held_out_splits),
         )
         for preset in args.presets
@@ -136,12 +142,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _command(args: argparse.Namespace) -> str:
     """The command that makes the record, with stand-ins for what lies elsewhere on another machine."""
     words = ["python -m scripts.record_demos"]
+    where = ["" if args.env == "alfworld" else f"--env {args.env}", "" if args.data == "generated" else "--data DATA"]
+    where = [word for word in where if word]
     if args.policy:
-        where = "" if args.data == "generated" else "--data GAMES "
-        words.insert(0, f"python -m scripts.make_policy {where}--out POLICY &&")
-    words += ["" if args.data == "generated" else "--data GAMES", "--policy POLICY" if args.policy else ""]
+        words.insert(0, " ".join(["python -m scripts.make_policy", *where, "--out POLICY &&"]))
+    words += [*where, "--policy POLICY" if args.policy else ""]
     words += ["--presets", *args.presets, "--seeds", *map(str, args.seeds), f"--steps {args.steps}"]
-    words += [f"--held-out {args.held_out}", "--held-out-splits", *args.held_out_splits]
+    words += [] if args.held_out is None else [f"--held-out {args.held_out}"]
+    words += ["--held-out-splits", *args.held_out_splits] if args.held_out_splits else []
     return " ".join(word for word in words if word)
 
 

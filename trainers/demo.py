@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.policy.recipes import GENERATOR, SHIPPED_POLICY, games_recipe
+from trainers.demo_worlds import DemoWorld, demo_world
+from trainers.policy.recipes import data_recipe
 from trainers.progress import Progress, SilentProgress
 from trainers.report import ReportFiles, make_report
 from trainers.runs import make_folder, write_json
@@ -29,68 +30,76 @@ class DemoConfig:
 
     out: Path
     """Run folder; an interrupted demonstration goes on from there."""
+    env: str = "alfworld"
+    """Environment: alfworld or webshop."""
     data: str = "generated"
-    """ALFWorld games: "generated", or a folder or archive of real ones."""
+    """The environment's tasks: "generated", or a folder or archive of real ones."""
     policy: Path | None = None
-    """Warm-started policy; None takes the shipped one for generated games and warm-starts one for others."""
+    """Warm-started policy; None takes the shipped one for generated tasks and warm-starts one for others."""
     preset: str = "skillc"
     """The method."""
     seed: int = 0
     """Seed of training and of the evaluations."""
     steps: int = 45
     """Updates."""
-    held_out_per_type: int | None = 40
-    """Held-out games per task type, None for whole splits; each is played with and without the skill."""
-    held_out_splits: tuple[str, ...] = ("valid_unseen",)
-    """Splits of the held-out games; the first one, scenes that training has not seen, is the headline."""
+    held_out_per_type: int | None = None
+    """Held-out tasks per task type, 0 for whole splits, None for the environment's number; each is played with and
+    without the skill."""
+    held_out_splits: tuple[str, ...] = ()
+    """Splits of the held-out tasks; the first one is the headline. Empty: the environment's."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the training configuration."""
 
     @property
     def generated(self) -> bool:
-        """Whether the games are generated."""
+        """Whether the tasks are generated."""
         return self.data == "generated"
+
+    @property
+    def world(self) -> DemoWorld:
+        """What the environment decides."""
+        return demo_world(self.env)
 
     @property
     def start(self) -> Path:
         """The folder of the warm-started policy."""
-        return self.policy or (SHIPPED_POLICY if self.generated else self.out / "warm_start")
+        return self.policy or (self.world.shipped if self.generated else self.out / "warm_start")
 
-    def preset_options(self) -> dict[str, Any]:
-        """What is changed of the method: with generated games, SkillC also retires skills of no visible use.
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Splits of the held-out tasks, the headline first."""
+        return self.held_out_splits or self.world.held_out_splits
 
-        A panel of 16 games per type knows a gap to some 0.1 only, so one that stays below 0.05 counts as none.
-        """
-        return {"tau_retire": 0.05} if self.generated and self.preset == "skillc" else {}
+    @property
+    def per_type(self) -> int | None:
+        """Held-out tasks per task type; None for whole splits."""
+        return (self.world.held_out_per_type if self.held_out_per_type is None else self.held_out_per_type) or None
 
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
         chosen = {name: value for name, value in asdict(self).items() if name != "out"}
         policy = None if self.policy is None else str(self.policy)
-        return {**chosen, "held_out_splits": list(self.held_out_splits), "policy": policy}
+        return {**chosen, "held_out_splits": list(self.splits), "held_out_per_type": self.per_type, "policy": policy}
 
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
         settings: dict[str, Any] = {
             "model": str(self.start),
+            "env": self.env,
             "preset": self.preset,
-            "preset_options": self.preset_options(),
             "data": self.data,
-            "env_options": {"generator": GENERATOR} if self.generated else {},
-            "max_episode_steps": 20 if self.generated else 30,
             "chat": "compact",
             "steps": self.steps,
             "seed": self.seed,
             "draw": "types",
-            "max_reply_tokens": 20,
             "max_context": 2048,
             "learning_rate": 3e-4,
             "adam_beta2": 0.98,
             "beta": 0.0,
             "validate_every": 5,
-            "panel_per_type": 16,
             "save_every": 5,
             "run": str(self.out),
+            **self.world.training(self.preset, generated=self.generated),
         }
         return TrainConfig(**{**settings, **self.options})
 
@@ -103,7 +112,7 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
         progress: Told what happens.
 
     Returns:
-        The summary, as it was written to ``summary.json``: seconds, steps, success rates of the held-out games with and
+        The summary, as it was written to ``summary.json``: seconds, steps, success rates of the held-out tasks with and
         without skills before and after training (with 95 % intervals), the gap per task type, and where the pictures
         and transcripts are.
 
@@ -171,31 +180,33 @@ def _check(config: DemoConfig, training: TrainConfig) -> None:
     from trainers.session import tasks_of
 
     get_preset(training.preset, **training.method_options)
-    if config.held_out_per_type is not None and config.held_out_per_type < 1:
-        raise ConfigError(f"held_out_per_type must be at least 1, got {config.held_out_per_type}.")
+    if config.held_out_per_type is not None and config.held_out_per_type < 0:
+        raise ConfigError(f"held_out_per_type must be at least 1, or 0 for all, got {config.held_out_per_type}.")
     if config.policy is not None and not config.policy.is_dir():
         raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with scripts/make_policy.py.")
     make_folder(config.out)
-    for split in (training.split, *config.held_out_splits):
+    for split in (training.split, *config.splits):
         tasks_of(replace(training, split=split))
     check_same(config)
 
 
 def _warm_start(config: DemoConfig, progress: Progress) -> None:
-    """Clones a policy from demonstrations in the games' training split, unless that was done before."""
+    """Clones a policy from demonstrations in the training split, unless that was done before."""
     from trainers.policy.make import CARD, make_policy
 
     if (config.start / CARD).exists():
         return
     progress.note(f"Warm-starting a policy by behaviour cloning in {config.data}; once, some half an hour on a core.")
     make_policy(
-        games_recipe(config.data), config.start, progress=lambda phase, done, of, _: progress.phase(phase, done, of)
+        data_recipe(config.data, config.env),
+        config.start,
+        progress=lambda phase, done, of, _: progress.phase(phase, done, of),
     )
 
 
 def _evaluations(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> dict[str, PairedReport]:
     """Evaluates a policy on every held-out split; the first split's folder is the one that the report page shows."""
-    first, *rest = config.held_out_splits
+    first, *rest = config.splits
     folders = {first: config.out / name, **{split: config.out / f"{name}_{split}" for split in rest}}
     return {
         split: _evaluation(config, replace(training, split=split), folder, progress)
@@ -210,7 +221,7 @@ def _evaluation(config: DemoConfig, held_out: TrainConfig, folder: Path, progres
 
     if (folder / "report.json").exists():
         return PairedReport.load(folder / "report.json")
-    report = evaluate_policy(held_out, per_type=config.held_out_per_type, progress=progress)
+    report = evaluate_policy(held_out, per_type=config.per_type, progress=progress)
     report.save_all(folder)
     return report.paired
 
@@ -218,10 +229,11 @@ def _evaluation(config: DemoConfig, held_out: TrainConfig, folder: Path, progres
 def _summary(
     config: DemoConfig, before: Mapping[str, PairedReport], after: Mapping[str, PairedReport], report: ReportFiles
 ) -> dict[str, Any]:
-    splits = {split: _compared(before[split], after[split]) for split in config.held_out_splits}
-    headline = config.held_out_splits[0]
+    splits = {split: _compared(before[split], after[split]) for split in config.splits}
+    headline = config.splits[0]
     return {
         "finished": True,
+        "env": config.env,
         "preset": config.preset,
         "data": config.data,
         "seed": config.seed,

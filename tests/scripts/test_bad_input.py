@@ -75,7 +75,7 @@ DEMO = [
     ("--preset skilc", ["'skilc'", "Did you mean 'skillc'"]),
     ("--policy nowhere", ["nowhere", "make_policy"]),
     ("--steps 0", ["steps must be at least 1"]),
-    ("--held-out -1", ["at least 1, got -1"]),
+    ("--held-out -1", ["held_out_per_type", "0 for all", "-1"]),
     ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
     ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from scripts.demo import describe
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.demo import DemoConfig, check_same, run_demo
 from trainers.progress import SilentProgress
 
@@ -28,7 +28,7 @@ SMALL = {
     "save_every": 1,
 }
 KEYS = {
-    *("finished", "preset", "data", "seed", "seconds", "steps", "split", "games", "splits", "panel_sha256"),
+    *("finished", "env", "preset", "data", "seed", "seconds", "steps", "split", "games", "splits", "panel_sha256"),
     *("sr_with_before", "sr_without_before", "sr_with_after", "sr_without_after", "change_without"),
     *("sr_with_before_interval", "sr_without_before_interval", "sr_with_after_interval", "sr_without_after_interval"),
     *("gap_before", "gap_after", "page", "pictures", "transcripts"),
@@ -136,3 +136,23 @@ def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):
     assert config.start == tmp_path / "warm_start"
     assert replace(config, policy=tmp_path / "mine").start == tmp_path / "mine"
     assert config.training().env_options == {}
+
+
+def test_the_shop_has_one_skill_that_stays(tmp_path: Path):
+    training = DemoConfig(out=tmp_path, env="webshop").training()
+    assert training.method_options == {"capacity": (1,), "retire_by": ()}
+    assert Path(training.model).name == "checkpoint_webshop"
+    assert training.chat_options == {"role": "customer"}
+
+
+def test_what_is_left_open_is_the_environments(tmp_path: Path):
+    houses, shop = (DemoConfig(out=tmp_path, env=env) for env in ("alfworld", "webshop"))
+    assert (houses.splits, houses.per_type) == (("valid_unseen",), 40)
+    assert (shop.splits, shop.per_type) == (("test",), 240)
+    assert replace(shop, held_out_per_type=0).per_type is None
+    assert replace(shop, held_out_splits=("valid",)).splits == ("valid",)
+
+
+def test_an_environment_without_demonstration_is_named(tmp_path: Path):
+    with pytest.raises(UnknownNameError, match="webshop"):
+        DemoConfig(out=tmp_path, env="webshp").training()

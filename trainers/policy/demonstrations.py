@@ -1,8 +1,8 @@
-"""Demonstrations for behaviour cloning: the explorer plays with and without skills, and is careless without them.
+"""Demonstrations for behaviour cloning: an expert plays with and without skills, and is careless without them.
 
 The dependence on skills is put there on purpose and in the open: without a skill in the prompt the demonstrator
-leaves out the type's essential step (heating, cooling, ...) with a probability per type; with one it almost never
-does. A policy cloned from it therefore profits from skills, and has something to internalise.
+leaves out the type's essential step (heating, choosing a product's options, ...) with a probability per type; with one
+it almost never does. A policy cloned from it therefore profits from skills, and has something to internalise.
 """
 
 from __future__ import annotations
@@ -15,20 +15,10 @@ import gymnasium
 import numpy as np
 
 import skillc_gym  # noqa: F401 - registers the environments
-from skillc_gym.alfworld.explorer import Explorer
 from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-
-CARELESS = {
-    "pick_and_place_simple": 0.15,
-    "look_at_obj_in_light": 0.75,
-    "pick_clean_then_place_in_recep": 0.85,
-    "pick_heat_then_place_in_recep": 0.90,
-    "pick_cool_then_place_in_recep": 0.90,
-    "pick_two_obj_and_place": 0.80,
-}
-"""Probability per task type of leaving out the essential step when no skill is in the prompt."""
-
+from trainers.policy.worlds import Demonstrator, world
 
 IDLE_STEPS = 2
 """A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
@@ -38,15 +28,17 @@ IDLE_STEPS = 2
 class DemonstrationConfig:
     """What is demonstrated, and how carelessly."""
 
+    env: str = "alfworld"
+    """The environment's short name."""
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment: data, split, generator options, ..."""
-    careless_without: Mapping[str, float] = field(default_factory=lambda: dict(CARELESS))
-    """Probability per task type that a skill-free demonstration leaves out the essential step."""
+    careless_without: Mapping[str, float] | None = None
+    """Probability per task type that a skill-free demonstration leaves out the essential step; None: the world's."""
     careless_with: float = 0.03
     """The same with the skill in the prompt, for every type."""
     slips: float = 0.0
-    """Probability per step of a slip: an impossible command, at times after a wrong thought. It is in the context, and
-    is not imitated; what comes after it teaches to recover."""
+    """Probability per step of a slip (ALFWorld): an impossible command, at times after a wrong thought. It is in the
+    context, and is not imitated; what comes after it teaches to recover."""
     max_steps: int = 30
     """Demonstrations stop after this many commands, whatever they reached."""
 
@@ -73,38 +65,39 @@ class _Plan:
 
 
 def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
-    env = gymnasium.make("skillc/ALFWorld-v0", **config.env_kwargs)
-    return ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat_format)
+    known = world(config.env)
+    env = gymnasium.make(known.env_id, **config.env_kwargs)
+    return ChatPrompt(ActionFormat(SkillInjection(env, library=known.library, where="info")), chat_format)
 
 
 def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
     _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
-    explorer = Explorer(info["task_type"], info["goal"], seed=None, skip_essential=plan.careless)
+    expert = world(config.env).demonstrator(info, plan.careless)
     rng = np.random.default_rng(plan.seed)
     messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
     for turn in range(config.max_steps):
-        reply = meant = meant or _reply(explorer, info)
+        reply = meant = meant or _reply(expert, info)
         slip = bool(rng.random() < config.slips)
         if slip:
-            reply = _slip(env, explorer, info, rng)
+            reply = _slip(env, expert, info, rng)
         else:
             meant = ""
         _, _, terminated, truncated, info = env.step(reply)
         messages.append({"role": "assistant", "content": reply})
         slips |= {turn} if slip else set()
-        idle += explorer.thought == "done"
+        idle += expert.thought == "done"
         if terminated or truncated or idle == IDLE_STEPS:
             break
         messages.extend(info["new_messages"])
     return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages, frozenset(slips))
 
 
-def _reply(explorer: Explorer, info: Mapping[str, Any]) -> str:
-    command = explorer.act(info["observation"], info["admissible_commands"])
-    return f"<think> {explorer.thought} </think> <action> {command} </action>"
+def _reply(expert: Demonstrator, info: Mapping[str, Any]) -> str:
+    command = expert.act(info["observation"], info["admissible_commands"])
+    return f"<think> {expert.thought} </think> <action> {command} </action>"
 
 
-def _slip(env: gymnasium.Env[str, str], explorer: Explorer, info: Mapping[str, Any], rng: np.random.Generator) -> str:
+def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str, Any], rng: np.random.Generator) -> str:
     """A command that is impossible now, after the right thought or one that ends in a wrong word."""
     core: Any = env.unwrapped
     possible = frozenset(info["admissible_commands"])
@@ -113,7 +106,7 @@ def _slip(env: gymnasium.Env[str, str], explorer: Explorer, info: Mapping[str, A
     if rng.random() < 0.5:
         changed = f"{command.rsplit(' ', 1)[0]} {int(rng.integers(1, 9))}"
         command = command if changed in possible else changed
-    words = explorer.thought.split()
+    words = expert.thought.split()
     if rng.random() < 0.5:
         words[-1] = command.split()[-2]
     return f"<think> {' '.join(words)} </think> <action> {command} </action>"
@@ -132,19 +125,26 @@ def demonstrations(
 
     Yields:
         Episodes as chats, prompts included.
+
+    Raises:
+        UnknownNameError: If nobody demonstrates in the environment.
+        ConfigError: For slips outside ALFWorld.
     """
+    if config.slips and config.env != "alfworld":
+        raise ConfigError(f"Only ALFWorld's demonstrator slips; slips must be 0 in {config.env}, got {config.slips}.")
     env = _make_env(config, chat_format)
     core: Any = env.unwrapped
     by_type: dict[str, list[str]] = {}
     for task_id in core.task_ids:
         by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
     rng = np.random.default_rng(seed)
+    careless_without = config.careless_without or world(config.env).careless
     types = sorted(by_type)
     for index in range(count):
         task_type = types[index // 2 % len(types)]
         condition = index % 2
         task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
-        rate = config.careless_with if condition else config.careless_without[task_type]
+        rate = config.careless_with if condition else careless_without[task_type]
         plan = _Plan(task_id, condition, careless=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
         yield _play(env, plan, config)
     env.close()

@@ -17,6 +17,7 @@ from trainers.policy.cloning import CloningConfig, clone, tokenise_dialogue
 from trainers.policy.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 from trainers.policy.model import TINY, PolicySize, build_model
 from trainers.policy.tokenizer import build_tokenizer, vocabulary
+from trainers.policy.worlds import world
 from trainers.runs import make_folder
 
 CARD = "policy_card.json"
@@ -100,21 +101,23 @@ def make_policy(
     Args:
         recipe: All settings; equal recipes give equal weights on one machine.
         out: Folder to write; it is created.
-        chat_format: How observations become messages; defaults to the compact form.
+        chat_format: How observations become messages; defaults to the environment's compact form.
         device: Where cloning computes.
         progress: Told of each phase.
 
     Raises:
         ConfigError: If a number is out of range, or the folder cannot be made.
-        SkillCError: For games that are missing or cannot be read.
+        SkillCError: For an environment without demonstrator, and for data that are missing or cannot be read.
 
     Returns:
         The card that was also written as ``policy_card.json``.
     """
     _check(recipe)
     make_folder(out)
-    played = _play_all(recipe, chat_format or ChatFormat.compact(), progress)
-    tokenizer = build_tokenizer(vocabulary(_corpus(played)), max_length=recipe.max_length)
+    known = world(recipe.demonstrations.env)
+    played = _play_all(recipe, chat_format or known.chat_format, progress)
+    said = vocabulary(_corpus(played), known.spelling, min_count=known.min_count)
+    tokenizer = build_tokenizer(said, known.spelling, max_length=recipe.max_length)
     model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
     dialogues = [tokenise_dialogue(tokenizer, demo.messages, demo.slips) for demo in played]
     total = recipe.cloning.batches

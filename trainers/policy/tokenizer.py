@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from skillc_gym.errors import missing_extra
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+    from tokenizers.decoders import Decoder
+    from tokenizers.normalizers import Normalizer
+    from tokenizers.pre_tokenizers import PreTokenizer
     from transformers import PreTrainedTokenizerFast
 
 END = "<|end|>"
@@ -25,51 +30,102 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
-# Articles and punctuation carry nothing in this language and cost a third of the context.
+# Articles and punctuation carry nothing in the household language and cost a third of the context.
 _PUNCTUATION = r"[^a-z0-9<>|/]"
 _ARTICLES = r"\b(?:a|an|the|and)\b"
-_WORD = re.compile(r"[a-z0-9]+")
 
 
-def words(text: str) -> list[str]:
-    """Splits a text the way the tokenizer does, tags and roles left out."""
-    bare = re.sub("|".join(map(re.escape, SPECIAL)), " ", text).lower()
-    return _WORD.findall(re.sub(_ARTICLES, " ", re.sub(_PUNCTUATION, " ", bare)))
+@dataclass(frozen=True)
+class Spelling:
+    """What a language's words are: patterns are regular expressions over lower-case text."""
+
+    kept: tuple[str, ...] = ()
+    """Character strings that are one token each, wherever they stand."""
+    blanked: tuple[str, ...] = ()
+    """What is dropped before the text is split at blanks."""
+    split: tuple[tuple[str, Literal["removed", "isolated"]], ...] = ()
+    """How a word between blanks is split further: what is removed, and what becomes a token of its own."""
+    glued: tuple[tuple[str, str], ...] = ()
+    """Replacements in decoded replies, which are words joined by single blanks."""
 
 
-def vocabulary(texts: Iterable[str], *, min_count: int = 1) -> list[str]:
+HOUSEHOLD = Spelling(blanked=(_PUNCTUATION, _ARTICLES), split=((r"[<>|/]", "removed"),))
+"""Words of letters and digits; a reply decodes to them alone."""
+SHOP = Spelling(
+    kept=("[SEP]", "search[", "click[", "]"),
+    blanked=(r"[,:](?=\s|$)",),
+    split=((r"\$\d+", "isolated"), (r"^\.\d+$", "removed")),
+    glued=(("[ ", "["), (" ]", "]")),
+)
+"""Labels to click on come back as they were, punctuation and all; prices lose their cents."""
+
+
+def words(text: str, spelling: Spelling = HOUSEHOLD) -> list[str]:
+    """Splits a text the way the tokenizer does, without tags, roles and what the spelling keeps."""
+    bare = re.sub("|".join(map(re.escape, (*SPECIAL, *spelling.kept))), " ", text)
+    normalizer, splitter = _splitting(spelling)
+    return [word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(bare))]
+
+
+@functools.cache
+def _splitting(spelling: Spelling) -> tuple[Normalizer, PreTokenizer]:
+    from tokenizers import Regex, normalizers, pre_tokenizers
+
+    dropped = [normalizers.Replace(Regex(pattern), " ") for pattern in spelling.blanked]
+    splits = [pre_tokenizers.Split(Regex(pattern), how) for pattern, how in spelling.split]
+    return (
+        normalizers.Sequence([normalizers.Lowercase(), *dropped]),
+        pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), *splits]),
+    )
+
+
+def vocabulary(texts: Iterable[str], spelling: Spelling = HOUSEHOLD, *, min_count: int = 1) -> list[str]:
     """Counts the words of a corpus.
+
+    Args:
+        texts: The corpus.
+        spelling: What its words are.
+        min_count: Rarer words are left out.
 
     Returns:
         The words that occur at least ``min_count`` times, most frequent first, ties in alphabetical order.
     """
-    counts = Counter(word for text in texts for word in words(text))
+    counts = Counter(word for text in texts for word in words(text, spelling))
     kept = [word for word, count in counts.items() if count >= min_count]
     return sorted(kept, key=lambda word: (-counts[word], word))
 
 
-def _core(vocab: dict[str, int]) -> Tokenizer:
-    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+def _core(vocab: dict[str, int], spelling: Spelling) -> Tokenizer:
+    from tokenizers import AddedToken, Tokenizer, models
 
     core = Tokenizer(models.WordLevel(vocab, unk_token=UNKNOWN))
-    dropped = [normalizers.Replace(Regex(pattern), " ") for pattern in (_PUNCTUATION, _ARTICLES)]
-    core.normalizer = normalizers.Sequence([normalizers.Lowercase(), *dropped])
-    core.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(r"[<>|/]"), "removed")]
-    )
+    core.normalizer, core.pre_tokenizer = _splitting(spelling)
+    if spelling.glued:
+        core.decoder = _decoder(spelling)
     core.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in SPECIAL[:6]])
-    core.add_tokens([AddedToken(token, normalized=False) for token in TAGS])
+    core.add_tokens([AddedToken(token, normalized=False) for token in (*TAGS, *spelling.kept)])
     return core
 
 
-def build_tokenizer(vocab_words: Iterable[str], *, max_length: int = 4096) -> PreTrainedTokenizerFast:
+def _decoder(spelling: Spelling) -> Decoder:
+    from tokenizers import Regex, decoders
+
+    spaced = decoders.Replace(Regex("^"), " ")
+    replaced = [decoders.Replace(found, meant) for found, meant in spelling.glued]
+    return decoders.Sequence([spaced, decoders.Fuse(), *replaced, decoders.Strip(" ", 1, 0)])
+
+
+def build_tokenizer(
+    vocab_words: Iterable[str], spelling: Spelling = HOUSEHOLD, *, max_length: int = 4096
+) -> PreTrainedTokenizerFast:
     """Builds the tokenizer: one token a word, one a tag, one a role.
 
-    Text is lower-cased and loses punctuation and articles on the way in; nothing reads those tokens back, since
-    transcripts keep the text itself. Replies decode to words joined by single spaces.
+    Text is lower-cased and loses what the spelling drops on the way in; nothing reads those tokens back, since
+    transcripts keep the text itself. Replies decode to words joined by single spaces, but for what the spelling glues.
 
     Args:
         vocab_words: The words, in the order of their ids.
+        spelling: What the language's words are.
         max_length: Longest context in tokens that the tokenizer claims to serve.
 
     Raises:
@@ -79,9 +135,13 @@ def build_tokenizer(vocab_words: Iterable[str], *, max_length: int = 4096) -> Pr
         from transformers import PreTrainedTokenizerFast
     except ImportError as error:
         raise missing_extra("transformers", "train") from error
-    vocab = {token: index for index, token in enumerate([*SPECIAL, *vocab_words])}
+    vocab = {token: index for index, token in enumerate([*SPECIAL, *spelling.kept, *vocab_words])}
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_core(vocab), pad_token=PAD, unk_token=UNKNOWN, eos_token=END, model_max_length=max_length
+        tokenizer_object=_core(vocab, spelling),
+        pad_token=PAD,
+        unk_token=UNKNOWN,
+        eos_token=END,
+        model_max_length=max_length,
     )
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import gymnasium
 import pytest
@@ -9,8 +10,11 @@ pytest.importorskip("torch", reason="needs the train extra")
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
-from trainers.policy.demonstrations import CARELESS, DemonstrationConfig, demonstrations
+from skillc_gym.errors import ConfigError, UnknownNameError
+from trainers.policy.demonstrations import DemonstrationConfig, demonstrations
+from trainers.policy.worlds import world
 
+CARELESS = world("alfworld").careless
 GAMES = {
     "data": "generated",
     "split": "train",
@@ -51,3 +55,37 @@ def test_slips_are_impossible_commands_and_the_right_one_follows():
 
 def test_equal_seeds_give_equal_demonstrations():
     assert play(12) == play(12)
+
+
+SHOP = DemonstrationConfig(
+    env="webshop", env_kwargs={"data": "generated", "split": "test", "generator": {"size": 100}}, careless_with=0.0
+)
+
+
+def shop(**options: object) -> list:
+    config = replace(SHOP, **options)
+    return list(demonstrations(config, world("webshop").chat_format, count=24, seed=0))
+
+
+def test_a_careless_customer_buys_without_choosing_options():
+    careless = [demo for demo in shop(careless_without={"shopping": 1.0}) if not demo.condition]
+    said = [message["content"] for demo in careless for message in demo.messages if message["role"] == "assistant"]
+    assert len(careless) == 12
+    assert not any("choose" in reply for reply in said)
+    assert sum(demo.won for demo in careless) < 6
+
+
+def test_a_customer_who_reads_the_skill_buys_what_is_wanted():
+    careful = [demo for demo in shop() if demo.condition]
+    assert sum(demo.won for demo in careful) > 8
+    assert all("Skill: buy the product" in demo.messages[0]["content"] for demo in careful)
+
+
+def test_a_customer_does_not_slip():
+    with pytest.raises(ConfigError, match=r"slips must be 0 in webshop, got 0\.1"):
+        shop(slips=0.1)
+
+
+def test_nobody_demonstrates_in_an_unknown_world():
+    with pytest.raises(UnknownNameError, match="alfworld"):
+        shop(env="alfwrold")

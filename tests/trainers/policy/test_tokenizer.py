@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 pytest.importorskip("transformers", reason="needs the train extra")
 
 from trainers.policy.model import PolicySize, build_model
-from trainers.policy.tokenizer import UNKNOWN, build_tokenizer, vocabulary, words
+from trainers.policy.tokenizer import HOUSEHOLD, SHOP, UNKNOWN, build_tokenizer, vocabulary, words
 
 CHAT = [
     {"role": "system", "content": "You play."},
@@ -62,10 +62,31 @@ def test_vocabulary_is_ordered_by_count_then_name():
     assert vocabulary(["b a1 b", "c the a1 b"]) == ["b", "a1", "c"]
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"])))
-def test_a_text_of_known_words_has_no_unknown_token(text):
-    known = words(text)
-    tokenizer = build_tokenizer(vocabulary([text]))
+LABELS = ['24" x 36"', "8gb ram | 256gb ssd", "1 fl oz (pack of 1)", "b-blue", "7.5 wide", "< prev", "b0gbdg6upi", "5"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_labels_to_click_on_come_back_as_they_were(label, tmp_path):
+    from transformers import PreTrainedTokenizerFast
+
+    page = f"Back to Search [SEP] size [SEP] {label.upper()} [SEP] Price: $23.23 [SEP] Buy Now"
+    build_tokenizer(vocabulary([page, "choose"], SHOP), SHOP).save_pretrained(tmp_path)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    reply = f"<think> choose {label} </think> <action> click[{label}] </action>"
+    assert tokenizer.decode(tokenizer.encode(reply)) == reply
+
+
+def test_prices_lose_their_cents_and_sizes_keep_their_halves():
+    assert words("size: 7.5, and price lower than 40.00 dollars [SEP] $9.6 to $100.0 [SEP] $1234.56", SHOP) == [
+        *("size", "7.5", "and", "price", "lower", "than", "40.00", "dollars", "$9", "to", "$100", "$1234")
+    ]
+
+
+@pytest.mark.parametrize("spelling", [HOUSEHOLD, SHOP])
+@given(text=st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"])))
+def test_a_text_of_known_words_has_no_unknown_token(spelling, text):
+    known = words(text, spelling)
+    tokenizer = build_tokenizer(vocabulary([text], spelling), spelling)
     ids = tokenizer.encode(" ".join(known))
     assert tokenizer.unk_token_id not in ids
     assert len(ids) == len(known)
