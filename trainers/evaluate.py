@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, Protocol
 
 from skillc_gym.errors import ConfigError
-from trainers.paired_report import Change, PairedCounts, PairedOutcome, PairedReport, compare_reports, panel_hash
+from trainers.paired_report import Change, PairedCounts, PairedOutcome, PairedReport, compare_reports
 
 __all__ = [
     "Change",
     "PairedCounts",
     "PairedOutcome",
     "PairedReport",
-    "TaskSet",
     "compare_reports",
     "paired_evaluation",
-    "panel",
-    "panel_hash",
 ]
-
-
-class TaskSet(Protocol):
-    """What :func:`panel` reads of a game set."""
-
-    @property
-    def task_ids(self) -> Sequence[str]:
-        """All tasks."""
-
-    def task_type(self, task_id: str) -> str:
-        """A task's type."""
 
 
 class Rollouts(Protocol):
@@ -41,39 +26,6 @@ class Rollouts(Protocol):
         self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Any
     ) -> Sequence[Any]:
         """Plays one group per task; results have ``.episode`` and come by group, then member, injected ones first."""
-
-
-def panel(game_set: TaskSet, per_type: int, seed: int = 0) -> tuple[str, ...]:
-    """Picks a fixed panel with the same number of tasks of every type.
-
-    The tasks are ranked by a hash of seed and id, so another machine, or a set that grew, picks the same ones as far as
-    it can.
-
-    Args:
-        game_set: Where to pick from.
-        per_type: Tasks per type.
-        seed: Another seed, another panel.
-
-    Returns:
-        Task ids, sorted.
-
-    Raises:
-        ConfigError: A type has fewer than ``per_type`` tasks.
-    """
-    by_type: dict[str, list[str]] = {}
-    for task_id in game_set.task_ids:
-        by_type.setdefault(game_set.task_type(task_id), []).append(task_id)
-    if per_type < 1 or not by_type:
-        raise ConfigError(f"A panel needs tasks and per_type >= 1, got {len(by_type)} types and per_type={per_type}")
-    chosen: list[str] = []
-    for kind, ids in by_type.items():
-        if len(ids) < per_type:
-            raise ConfigError(
-                f"A balanced panel of {per_type} per type needs more tasks of {kind!r}: there are {len(ids)}. "
-                f"Ask for per_type <= {min(map(len, by_type.values()))}, or evaluate the whole split"
-            )
-        chosen += sorted(ids, key=lambda task: hashlib.sha256(f"{seed}:{task}".encode()).hexdigest())[:per_type]
-    return tuple(sorted(chosen))
 
 
 def paired_evaluation(rollouts: Rollouts, panel: Sequence[str], *, seed: int, sampling: Any) -> PairedReport:

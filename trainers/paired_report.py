@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -13,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
+from skillc_gym.panels import panel_hash
 from trainers.stats import Interval, paired_difference, wilson
 
-__all__ = ["Change", "PairedCounts", "PairedOutcome", "PairedReport", "compare_reports", "panel_hash"]
+__all__ = ["Change", "PairedCounts", "PairedOutcome", "PairedReport", "compare_reports"]
 
 
 @dataclass(frozen=True)
@@ -236,11 +236,6 @@ class Change:
     def change(self) -> float:
         """``after - before``."""
         return self.after - self.before
-
-
-def panel_hash(task_ids: Sequence[str]) -> str:
-    """sha256 of the ids in their order."""
-    return hashlib.sha256("\n".join(task_ids).encode()).hexdigest()
 
 
 def compare_reports(before: PairedReport, after: PairedReport, *, skill: bool) -> dict[str, Change]:

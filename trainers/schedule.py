@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from skillc_gym.errors import ConfigError
+from skillc_gym.panels import ranked, tasks_by_type
 
 __all__ = ["Draw", "TaskSplit", "draw_tasks", "panel_of", "split_tasks"]
 
@@ -42,7 +43,7 @@ def split_tasks(type_of: Mapping[str, str], per_type: int, seed: int) -> TaskSpl
     Raises:
         ConfigError: If a type has too few tasks for both sides.
     """
-    for kind, ids in _by_type(type_of).items():
+    for kind, ids in tasks_by_type(type_of).items():
         if len(ids) < 2:
             raise ConfigError(
                 f"Task type {kind!r} has {len(ids)} task; training and the held-back panel need at least one each. "
@@ -56,15 +57,9 @@ def split_tasks(type_of: Mapping[str, str], per_type: int, seed: int) -> TaskSpl
 def panel_of(type_of: Mapping[str, str], per_type: int, seed: int, *, share: float = 1.0) -> tuple[str, ...]:
     """Chooses so many tasks of each type by hash, at most the given share of a type's tasks; sorted."""
     chosen: list[str] = []
-    for ids in _by_type(type_of).values():
-        ranked = sorted(ids, key=lambda task: hashlib.sha256(f"{seed}:{task}".encode()).hexdigest())
-        chosen += ranked[: min(per_type, int(len(ids) * share))]
+    for ids in tasks_by_type(type_of).values():
+        chosen += ranked(ids, seed)[: min(per_type, int(len(ids) * share))]
     return tuple(sorted(chosen))
-
-
-def _by_type(type_of: Mapping[str, str]) -> dict[str, list[str]]:
-    kinds = sorted(set(type_of.values()))
-    return {kind: sorted(task for task in type_of if type_of[task] == kind) for kind in kinds}
 
 
 def draw_tasks(split: TaskSplit, count: int, draw: Draw, *, seed: int, step: int) -> list[str]:
@@ -80,7 +75,7 @@ def draw_tasks(split: TaskSplit, count: int, draw: Draw, *, seed: int, step: int
     rng = np.random.default_rng([seed, step])
     if draw == "uniform":
         return _some(split.training, count, rng)
-    pools = list(_by_type({task: split.type_of[task] for task in split.training}).values())
+    pools = list(tasks_by_type({task: split.type_of[task] for task in split.training}).values())
     wanted = [(step * count + i) % len(pools) for i in range(count)]
     return [task for i, pool in enumerate(pools) for task in _some(pool, wanted.count(i), rng)]
 

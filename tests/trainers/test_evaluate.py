@@ -10,19 +10,8 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluate import PairedReport, compare_reports, paired_evaluation, panel, panel_hash
-
-
-@dataclass(frozen=True)
-class Tasks:
-    sizes: dict[str, int]
-
-    @property
-    def task_ids(self) -> list[str]:
-        return [f"{kind}/{i:03d}" for kind, size in self.sizes.items() for i in range(size)]
-
-    def task_type(self, task_id: str) -> str:
-        return task_id.split("/", maxsplit=1)[0]
+from skillc_gym.panels import panel_hash
+from trainers.evaluate import PairedReport, compare_reports, paired_evaluation
 
 
 @dataclass(frozen=True)
@@ -125,27 +114,6 @@ def test_changes_pair_the_tasks() -> None:
     assert compare_reports(before, after, skill=True)["overall"].change == 0.0
     with pytest.raises(ConfigError, match="different panels"):
         compare_reports(before, play([], [], TASKS[:3]), skill=False)
-
-
-def test_panels_are_balanced_and_deterministic() -> None:
-    tasks = Tasks({"heat": 20, "cool": 9})
-    chosen = panel(tasks, 6, seed=1)
-    assert [sum(t.startswith(kind) for t in chosen) for kind in ("heat", "cool")] == [6, 6]
-    assert chosen == panel(tasks, 6, seed=1) == tuple(sorted(chosen))
-    assert chosen != panel(tasks, 6, seed=2)
-    assert set(panel(tasks, 3, seed=1)) <= set(chosen)
-
-
-def test_a_grown_set_keeps_most_of_its_panel() -> None:
-    before, after = (set(panel(Tasks({"heat": size}), 10)) for size in (40, 44))
-    assert len(before & after) >= 7
-
-
-def test_a_panel_larger_than_a_type_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"'cool': there are 9.*per_type <= 9"):
-        panel(Tasks({"heat": 20, "cool": 9}), 10)
-    with pytest.raises(ConfigError, match="per_type >= 1"):
-        panel(Tasks({"heat": 20}), 0)
 
 
 def test_the_hash_names_the_tasks_and_their_order() -> None:

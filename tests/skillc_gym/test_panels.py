@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import ConfigError
+from skillc_gym.panels import choose_panel, panel_hash
+
+
+def tasks(**sizes: int) -> dict[str, str]:
+    return {f"{kind}/{i:03d}": kind for kind, size in sizes.items() for i in range(size)}
+
+
+def test_a_panel_is_balanced_sorted_and_picked_by_the_seed():
+    chosen = choose_panel(tasks(heat=20, cool=9), 6, seed=1)
+    assert [sum(task.startswith(kind) for task in chosen) for kind in ("heat", "cool")] == [6, 6]
+    assert chosen == tuple(sorted(chosen))
+    assert chosen != choose_panel(tasks(heat=20, cool=9), 6, seed=2)
+
+
+def test_a_panel_is_the_same_everywhere():
+    chosen = choose_panel(tasks(heat=20, cool=9), 2)
+    assert chosen == ("cool/001", "cool/007", "heat/000", "heat/005")
+    assert panel_hash(chosen)[:12] == "559b59edf399"
+
+
+@given(st.integers(0, 100), st.integers(1, 9), st.randoms())
+def test_order_does_not_matter_and_smaller_panels_are_part_of_larger_ones(seed, per_type, random):
+    shuffled = list(tasks(heat=20, cool=9).items())
+    random.shuffle(shuffled)
+    larger = choose_panel(dict(shuffled), 9, seed)
+    assert set(choose_panel(tasks(heat=20, cool=9), per_type, seed)) <= set(larger)
+
+
+def test_a_grown_set_keeps_most_of_its_panel():
+    before, after = (set(choose_panel(tasks(heat=size), 10)) for size in (40, 44))
+    assert len(before & after) >= 7
+
+
+def test_a_panel_larger_than_a_type_is_refused():
+    with pytest.raises(ConfigError, match=r"'cool': there are 9.*per_type <= 9"):
+        choose_panel(tasks(heat=20, cool=9), 10)
+    with pytest.raises(ConfigError, match="per_type >= 1"):
+        choose_panel(tasks(heat=20), 0)
