@@ -9,7 +9,43 @@ import json
 from skillc_gym.alfworld.pddl import parse_expression
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["domain_actions"]
+__all__ = ["PREDICATES", "domain_actions"]
+
+PREDICATES: dict[str, int] = {
+    "atlocation": 2,
+    "cancontain": 2,
+    "checked": 1,
+    "cleanable": 1,
+    "coolable": 1,
+    "examined": 1,
+    "full": 1,
+    "heatable": 1,
+    "holds": 2,
+    "holdsany": 1,
+    "holdsanyreceptacleobject": 1,
+    "inreceptacle": 2,
+    "inreceptacleobject": 2,
+    "isclean": 1,
+    "iscool": 1,
+    "ishot": 1,
+    "ison": 1,
+    "isreceptacleobject": 1,
+    "isreceptacleobjectfull": 1,
+    "issliced": 1,
+    "istoggled": 1,
+    "moveable": 1,
+    "objectatlocation": 2,
+    "objecttype": 2,
+    "openable": 1,
+    "opened": 1,
+    "pickupable": 1,
+    "receptacleatlocation": 2,
+    "receptacletype": 2,
+    "sliceable": 1,
+    "toggleable": 1,
+    "wasinreceptacle": 2,
+}
+"""ALFWorld's predicates and how many things each joins."""
 
 _FINGERPRINTS: dict[str, str] = {
     "look": "c5001e4dd3ee0792",

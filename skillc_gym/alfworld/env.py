@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from skillc_gym.alfworld.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.alfworld.games import GameSet, open_games
 from skillc_gym.alfworld.world import World
 from skillc_gym.errors import ConfigError, unknown_name
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["ALFWorldEnv", "Engine", "Snapshot"]
 
 ENGINES = ("native", "textworld")
-MAX_OBSERVATION = 32_768
-MAX_ACTION = 4_096
 
 Info = dict[str, Any]
 
@@ -113,8 +112,8 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
         self.games = open_games(data, split=split, task_types=task_types, generator=generator)
-        self.observation_space = Unicode(MAX_OBSERVATION)
-        self.action_space = Unicode(MAX_ACTION)
+        self.observation_space = Unicode(MAX_ANSWER)
+        self.action_space = Unicode(MAX_COMMAND)
         self.render_mode = render_mode
         self._start_engine = _NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
         self._engine: Engine | None = None

@@ -16,7 +16,11 @@ from skillc_gym.alfworld.tasks import task_type_of
 from skillc_gym.alfworld.wording import Wording, goal_of, read_wording
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["Game"]
+__all__ = ["MAX_ANSWER", "MAX_COMMAND", "Game"]
+
+MAX_ANSWER = 32_768
+MAX_COMMAND = 4_096
+MAX_MESSAGE = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,7 @@ class Game:
         try:
             return _parse(task_id, raw)
         except InvalidGameError as error:
-            raise InvalidGameError(f"Game {task_id!r} cannot be read: {error}") from error
+            raise InvalidGameError(f"Game {task_id!r} cannot be read: {_shortened(str(error))}") from error
 
     @functools.cached_property
     def routes(self) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -152,7 +156,7 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
     wording, task = read_wording(text["grammar"])
     if missing := actions - wording.commands.keys():
         raise InvalidGameError(f"its grammar has no words for the actions {sorted(missing)}.")
-    return Game(
+    game = Game(
         task_id=task_id,
         task_type=task_type_of(task_id),
         task=task,
@@ -161,6 +165,27 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
         actions=actions,
         **Tables(parse_problem(text["pddl_problem"])).all(),
     )
+    _check_lengths(game)
+    return game
+
+
+def _check_lengths(game: Game) -> None:
+    """Checks bounds of what the game can say and of what can be said to it."""
+    words, names = game.wording, [*game.receptacles, *game.objects, *game.places]
+    sentences = [*words.says.values(), *words.rules.values()]
+    longest = max(len(one) for alternatives in sentences for one in alternatives)
+    lists = sum(len(name) + len(words.separators[1]) + 2 for name in names) + sum(map(len, words.separators))
+    if (length := len(game.task) + 3 * (longest + lists)) > MAX_ANSWER:
+        raise InvalidGameError(f"its answers may have up to {length:,} characters; at most {MAX_ANSWER:,} are told.")
+    templates = max(map(len, words.commands.values()))
+    if (length := templates + 2 * max(map(len, names), default=0)) > MAX_COMMAND:
+        raise InvalidGameError(f"its commands may have up to {length:,} characters; at most {MAX_COMMAND:,} are taken.")
+
+
+def _shortened(message: str) -> str:
+    """Cuts out the middle of a message that quotes too much of a file; advice stands at its end."""
+    half = MAX_MESSAGE // 2
+    return message if len(message) <= MAX_MESSAGE else f"{message[:half]} ... {message[-half:]}"
 
 
 def _text(raw: Mapping[str, Any], key: str) -> str:

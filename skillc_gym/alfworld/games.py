@@ -15,7 +15,7 @@ from typing import Any
 from skillc_gym.alfworld.game import Game
 from skillc_gym.alfworld.sources import FETCH, Source, decode, open_source
 from skillc_gym.alfworld.tasks import SPLITS, resolve_task_types, task_type_of
-from skillc_gym.errors import ConfigError, InvalidGameError, MissingDataError, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 
 __all__ = ["GENERATED", "FileGames", "Game", "GameSet", "data_path", "open_games"]
 
@@ -102,12 +102,7 @@ class FileGames(GameSet):
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
         self.require(task_id)
-        where = self._source.where(task_id)
-        try:
-            content = self._source.read(task_id)
-        except OSError as error:
-            raise InvalidGameError(f"{where} cannot be read: {error}.") from error
-        return decode(content, where)
+        return decode(self._source.read(task_id), self._source.where(task_id))
 
     @functools.cached_property
     def manifest_sha256(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from skillc_gym.alfworld.domain import PREDICATES
 from skillc_gym.alfworld.pddl import Expression, Problem
 from skillc_gym.alfworld.state import State
 from skillc_gym.errors import InvalidGameError
@@ -17,7 +18,9 @@ __all__ = ["Goal", "Indexing", "compile_goal"]
 Test = Callable[[State], bool]
 Binding = dict[str, str]
 
-MAX_TERMS = 200_000
+MAX_TERMS = 100_000
+MAX_VARIABLES = 20
+"""Of one quantifier; ALFWorld's goals have at most 4, and 6,500 terms."""
 
 _CHANGED_BY = {
     "atlocation": ("gotolocation",),
@@ -33,6 +36,8 @@ _CHANGED_BY = {
     "istoggled": ("toggleobject",),
     "ison": ("toggleobject",),
 }
+_SIZES = {"not": 1, "imply": 2, "exists": 2, "forall": 2, "=": 2}
+"""How many parts a form has, where the number is fixed."""
 _FLAGS = {
     "isclean": "clean",
     "ishot": "hot",
@@ -72,7 +77,10 @@ def compile_goal(problem: Problem, indexing: Indexing) -> Goal:
         InvalidGameError: If the goal uses a condition that the ALFWorld domain does not have, or is too large.
     """
     compiler = _Compiler(problem, indexing)
-    test = compiler.test(problem.goal, {})
+    try:
+        test = compiler.test(problem.goal, {})
+    except RecursionError as error:
+        raise InvalidGameError("The goal's conditions are nested too deep.") from error
     reached = test if callable(test) else _constant(test)
     return Goal(reached, frozenset(compiler.depends_on))
 
@@ -85,12 +93,14 @@ class _Compiler:
         self.depends_on: set[str] = set()
 
     def test(self, condition: Expression, binding: Binding) -> Test | bool:  # noqa: PLR0911 - one per form
-        self._terms += 1
-        if self._terms > MAX_TERMS:
-            raise InvalidGameError(f"The goal has more than {MAX_TERMS:,} ground conditions.")
+        self._spend()
+        if not isinstance(condition, list):
+            raise InvalidGameError(f"The goal has {condition!r} where a condition was expected.")
         if not condition:
             return True
         head, rest = condition[0], condition[1:]
+        if not isinstance(head, str) or len(rest) != _SIZES.get(head, len(rest)):
+            raise InvalidGameError(f"The goal's condition {condition!r:.200} is incomplete or has too many parts.")
         match head:
             case "and":
                 return _all([self.test(part, binding) for part in rest])
@@ -111,7 +121,17 @@ class _Compiler:
             case _:
                 return self._fact(head, tuple(_value(word, binding) for word in rest))
 
+    def _spend(self, terms: int = 1) -> None:
+        self._terms += terms
+        if self._terms > MAX_TERMS:
+            raise InvalidGameError(f"The goal has more than {MAX_TERMS:,} ground conditions.")
+
     def _fact(self, predicate: str, names: tuple[str, ...]) -> Test | bool:
+        if len(names) != PREDICATES.get(predicate):
+            raise InvalidGameError(
+                f"The goal's condition {(predicate, *names)!r:.200} is none of ALFWorld's. "
+                "Play this game with engine='textworld'."
+            )
         if predicate not in _CHANGED_BY:
             if predicate == "checked":
                 raise InvalidGameError("The goal asks for 'checked', which the native engine does not keep.")
@@ -122,20 +142,23 @@ class _Compiler:
     def _matches(self, variables: dict[str, str], body: Expression, binding: Binding) -> Iterator[Binding]:
         """Yields the bindings under which every unchanging fact of a conjunction holds."""
         open_variables = {name: kind for name, kind in variables.items() if name not in binding}
+        self._spend(len(_conjuncts(body)))
         facts = [part for part in _conjuncts(body) if self._narrows(part, open_variables)]
         if not facts:
             yield from self._assignments(open_variables, binding)
             return
         best = min(facts, key=lambda part: (sum(word in open_variables for word in part[1:]), self._count(part)))
         for names in self._problem.holding(best[0]):
+            self._spend()
             found = _unified(best[1:], names, binding)
             if found is not None and self._fits(found, open_variables):
                 yield from self._matches(open_variables, body, found)
 
     def _narrows(self, part: Expression, variables: Mapping[str, str]) -> bool:
-        head = part[0] if part else None
-        known = head in self._problem.facts and head not in _CHANGED_BY
-        return known and any(word in variables for word in part[1:] if isinstance(word, str))
+        if not part or not all(isinstance(word, str) for word in part):
+            return False
+        known = part[0] in self._problem.facts and part[0] not in _CHANGED_BY
+        return known and any(word in variables for word in part[1:])
 
     def _count(self, part: Expression) -> int:
         return len(self._problem.holding(part[0]))
@@ -155,21 +178,25 @@ class _Compiler:
         rest = {other: its for other, its in variables.items() if other != name}
         for candidate, its in self._problem.types.items():
             if kind in ("object", its):
-                self._terms += 1
-                if self._terms > MAX_TERMS:
-                    raise InvalidGameError(f"The goal has more than {MAX_TERMS:,} ground conditions.")
+                self._spend()
                 yield from self._assignments(rest, {**binding, name: candidate})
 
 
 def _merged(rest: Sequence[Expression]) -> tuple[dict[str, str], Expression]:
     """Joins directly nested ``exists`` into one, so that the inner one's facts narrow the outer variables too."""
     variables, body = _typed(rest[0]), rest[1]
-    while body and body[0] == "exists" and not (inner := _typed(body[1])).keys() & variables.keys():
+    while body[:1] == ["exists"] and len(body) == 3 and not (inner := _typed(body[1])).keys() & variables.keys():
         variables, body = {**variables, **inner}, body[2]
+    if len(variables) > MAX_VARIABLES:
+        raise InvalidGameError(f"The goal binds {len(variables)} variables at once; at most {MAX_VARIABLES} are read.")
     return variables, body
 
 
 def _typed(words: Expression) -> dict[str, str]:
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise InvalidGameError(f"The goal has {words!r:.200} where variables were expected.")
+    if len(words) > 2 * MAX_VARIABLES:
+        raise InvalidGameError(f"The goal binds more than {MAX_VARIABLES} variables at once.")
     variables: dict[str, str] = {}
     waiting: list[str] = []
     stream = iter(words)
@@ -183,7 +210,8 @@ def _typed(words: Expression) -> dict[str, str]:
 
 
 def _conjuncts(body: Expression) -> list[Expression]:
-    return body[1:] if body and body[0] == "and" else [body]
+    parts = body[1:] if body[:1] == ["and"] else [body]
+    return [part for part in parts if isinstance(part, list)]
 
 
 def _unified(words: Sequence[str], names: Sequence[str], binding: Binding) -> Binding | None:
@@ -198,7 +226,7 @@ def _unified(words: Sequence[str], names: Sequence[str], binding: Binding) -> Bi
 
 def _value(word: object, binding: Binding) -> str:
     if not isinstance(word, str) or (word.startswith("?") and word not in binding):
-        raise InvalidGameError(f"The goal names {word!r}, which is neither an object nor a bound variable.")
+        raise InvalidGameError(f"The goal names {word!r:.80}, which is neither an object nor a bound variable.")
     return binding.get(word, word)
 
 

@@ -15,14 +15,15 @@ from skillc_gym.errors import InvalidGameError
 
 __all__ = ["ActionText", "Alternative", "Grammar", "Part", "parse_grammar", "split_sentence"]
 
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 200_000
+"""ALFWorld's have 13,000."""
 
-_LEXEME = re.compile(
-    r'\s+|\#[^\n]*|(?P<block>"""(?:.|\n)*?""")|(?P<string>"[^"]*")|(?P<name>[\w/-]+)|(?P<mark>::|[{};])'
-)
+_LEXEME = re.compile(r'\s+|\#[^\n]*|(?P<block>"""[\s\S]*?""")|(?P<string>"[^"]*")|(?P<name>[\w/-]+)|(?P<mark>::|[{};])')
 _LITERAL = re.compile(r'"[^;|"<>\[\]#{}]*"|[^;|"<>\[\]#{}]+')
 _RULE = re.compile(r"#([\w()/!<>\-\s,.]+)#")
-_CHOICE = re.compile(r"\{\s*(?:#([\w()/!<>\-\s,.]+)#|([^|\[\]{}\n<>#]+))\s*(?:\|\s*([^;|{}\n\[\]#]+))?\}")
+_BRACES = re.compile(r"\{([^{}]*+)\}")
+_BODY = re.compile(r"[^|\[\]{}\n<>#]+")
+_QUERY = re.compile(r"[^;|{}\n\[\]#]+")
 _LEADING = re.compile(r"(?:[\t]+|\s+|//[^\n]*\n?)*")
 
 
@@ -110,18 +111,29 @@ def split_sentence(text: str) -> list[Part]:
 def _part_at(text: str, place: int) -> tuple[Part | None, int]:
     if match := _RULE.match(text, place):
         return Part("rule", match[1]), match.end()
-    if match := _CHOICE.match(text, place):
-        return _choice("value", match), match.end()
-    if text.startswith("[", place) and (match := _CHOICE.match(text, place + 1)) and text.startswith("]", match.end()):
-        return _choice("list", match), match.end() + 1
+    if match := _BRACES.match(text, place):
+        return _choice("value", match[1]), match.end()
+    if text.startswith("[{", place) and (match := _BRACES.match(text, place + 1)) and text.startswith("]", match.end()):
+        return _choice("list", match[1]), match.end() + 1
     if match := _LITERAL.match(text, place):
         return Part("text", match[0].strip('"') if match[0].startswith('"') else match[0]), match.end()
     return None, place
 
 
-def _choice(kind: str, match: re.Match[str]) -> Part:
-    body = f"#{match[1]}#" if match[1] else match[2].strip()
-    return Part(kind, body, " ".join((match[3] or "").split()))
+def _choice(kind: str, inside: str) -> Part | None:
+    """Reads ``expression`` or ``expression | query``; by hand, since a pattern would try each space in many ways."""
+    body, bar, given = inside.partition("|")
+    rule = _RULE.fullmatch(body.strip())
+    if not (rule or _is_made_of(_BODY, body.strip(), body.strip("\n"))):
+        return None
+    if bar and not (_is_made_of(_QUERY, given.lstrip(), given) and not given.endswith("\n")):
+        return None
+    return Part(kind, f"#{rule[1]}#" if rule else body.strip(), " ".join(given.split()))
+
+
+def _is_made_of(pattern: re.Pattern[str], text: str, otherwise: str) -> bool:
+    """Whether a text matches, or, where it is empty, whether there was something else than line breaks."""
+    return pattern.fullmatch(text) is not None if text else bool(otherwise)
 
 
 def _end(match: re.Match[str] | None) -> int:
@@ -175,4 +187,6 @@ def _add_rules(grammar: Grammar, block: str) -> None:
 
 
 def _alternative(rule: dict[str, Any]) -> Alternative:
-    return Alternative(" ".join(str(rule.get("condition", "")).split()), str(rule["rhs"]))
+    sentence = str(rule["rhs"])
+    sentence.encode("utf-8")  # half a surrogate pair cannot be
+    return Alternative(" ".join(str(rule.get("condition", "")).split()), sentence)

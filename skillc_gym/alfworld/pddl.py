@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,11 @@ Expression = list[Any]
 Fact = tuple[str, ...]
 """Predicate and arguments: ``("inreceptacle", "mug_bar_1", "desk_bar_1")``."""
 
-MAX_CHARACTERS = 4_000_000
+MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 60
+MAX_OBJECTS = 5_000
+MAX_NAME = 120
+"""Bounds that no game of ALFWorld comes near: its largest has 101,000 characters, 361 names, the longest of 87."""
 
 _COMMENT = re.compile(r";[^\n]*")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -84,7 +88,16 @@ def parse_problem(text: str) -> Problem:
     if len(sections[":goal"]) != 1 or not isinstance(sections[":goal"][0], list):
         raise InvalidGameError("PDDL problem's goal is not one condition.")
     types = _objects(sections[":objects"])
+    _check_names(types)
     return Problem(types, _facts(sections[":init"], types), sections[":goal"][0])
+
+
+def _check_names(names: Collection[str]) -> None:
+    if len(names) > MAX_OBJECTS:
+        raise InvalidGameError(f"PDDL problem declares {len(names):,} objects; at most {MAX_OBJECTS:,} are read.")
+    longest = max(names, key=len, default="")
+    if len(longest) > MAX_NAME:
+        raise InvalidGameError(f"PDDL problem has the name {longest[:40]!r}... of {len(longest):,} characters.")
 
 
 def _objects(words: Expression) -> dict[str, str]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
+import os
 import re
-import tarfile
-import zipfile
+import stat
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from skillc_gym.alfworld.archives import archive_files
 from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import InvalidGameError, MissingDataError, unknown_name
 
@@ -28,8 +28,11 @@ FETCH = (
     "Get the games with `pip install alfworld && alfworld-download`, point ALFWORLD_DATA (or data=) at the folder or "
     "archive that holds json_2.1.1, or play generated ones with data='generated'."
 )
-MAX_GAME_BYTES = 8_000_000
-_CORRUPT = (tarfile.TarError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeDecodeError)
+MAX_GAME_BYTES = 2_000_000
+"""How large a game file may be; ALFWorld's largest has 135,000 bytes."""
+MAX_FOLDERS = 100_000
+MAX_KEPT_BYTES = 256_000_000
+MAX_SHARED_BYTES = 4_000_000
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)')
 
 
@@ -56,14 +59,14 @@ class FolderSource(Source):
 
     def __init__(self, root: Path, split: str) -> None:
         self._root = _layout_root(root, split)
-        files = (self._root / split).glob(f"*/*/{GAME_FILE}")
+        files = _game_files(self._root / split)
         found = (("/".join((split, *path.parts[-3:-1])), path) for path in files)
         self._paths = {name: path for name, path in sorted(found) if _is_playable(name) and _solvable_file(path)}
         self.task_ids = tuple(self._paths)
 
     def read(self, task_id: str) -> bytes:
         """Returns the content of a game file of this split."""
-        return self._paths[task_id].read_bytes()
+        return _read_plain(self._paths[task_id])
 
     def where(self, task_id: str) -> str:
         """Says where a game lies, for messages."""
@@ -81,18 +84,23 @@ class ArchiveSource(Source):
         self._archive = archive
         self._packed: dict[str, tuple[bytes, ...]] = {}
         self._digests: dict[str, str] = {}
-        shared: dict[bytes, bytes] = {}
+        pack, kept = _Packer(), 0
         try:
-            for name, content in _members(archive, split):
-                if _is_playable(name) and _is_solvable(content):
-                    self._packed[name] = _pack(content, shared)
-                    self._digests[name] = hashlib.sha256(content).hexdigest()
-        except _CORRUPT as error:
-            raise InvalidGameError(
-                f"The archive {archive} cannot be read ({type(error).__name__}: {error}); it may be cut off or be no "
-                f"archive at all. {FETCH}"
-            ) from error
+            for path, content in archive_files(archive, lambda path: _is_wanted(path, split), max_bytes=MAX_GAME_BYTES):
+                if _is_solvable(content):
+                    kept += self._keep(_task_id(path), content, pack)
+                if kept > MAX_KEPT_BYTES:
+                    raise InvalidGameError(f"The archive {archive} holds games of more than {MAX_KEPT_BYTES:,} bytes.")
+        except InvalidGameError as error:
+            raise InvalidGameError(f"{error} {FETCH}") from error
         self.task_ids = tuple(sorted(self._packed))
+
+    def _keep(self, task_id: str, content: bytes, pack: _Packer) -> int:
+        if task_id in self._packed:
+            raise InvalidGameError(f"The archive {self._archive} holds {task_id} twice.")
+        self._digests[task_id] = hashlib.sha256(content).hexdigest()
+        self._packed[task_id] = pack(content)
+        return len(self._packed[task_id][-1])
 
     def read(self, task_id: str) -> bytes:
         """Returns the content of a game file of this split."""
@@ -138,11 +146,52 @@ def _is_playable(task_id: str) -> bool:
     return "movable" not in task_id and "Sliced" not in task_id and folder.split("-", 1)[0] in SHORT_NAMES
 
 
+def _game_files(folder: Path) -> Iterator[Path]:
+    """Finds the game files two folders down, among a bounded number of folders."""
+    budget = iter(range(MAX_FOLDERS))
+    for task in _folders(folder, budget):
+        for trial in _folders(task, budget):
+            if os.path.lexists(trial / GAME_FILE):
+                yield trial / GAME_FILE
+
+
+def _folders(folder: Path, budget: Iterator[int]) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if next(budget, None) is None:
+                raise InvalidGameError(f"{folder} and the folders beside it hold more than {MAX_FOLDERS:,} entries.")
+            if entry.is_dir():
+                yield Path(entry.path)
+
+
+def _read_plain(path: Path) -> bytes:
+    try:
+        size = _plain_size(path)
+        if size > MAX_GAME_BYTES:
+            raise InvalidGameError(f"{path} has {size:,} bytes; a game has at most {MAX_GAME_BYTES:,}.")
+        with path.open("rb") as file:
+            return file.read(MAX_GAME_BYTES)
+    except OSError as error:
+        raise InvalidGameError(f"{path} cannot be read: {error}.") from error
+
+
+def _plain_size(path: Path) -> int:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidGameError(f"{path} is not a plain file.")
+    return found.st_size
+
+
 def _solvable_file(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-min(4096, path.stat().st_size), 2)
-        tail = file.read()
-    return _is_solvable(tail if _SOLVABLE.search(tail) else path.read_bytes())
+    """Whether a file says that it can be won; one that cannot be read is left to be found out when it is loaded."""
+    try:
+        size = _plain_size(path)
+        with path.open("rb") as file:
+            file.seek(-min(4096, size), os.SEEK_END)
+            tail = file.read(4096)
+        return _is_solvable(tail if _SOLVABLE.search(tail) or size > MAX_GAME_BYTES else path.read_bytes())
+    except (InvalidGameError, OSError):
+        return True
 
 
 def _is_solvable(content: bytes) -> bool:
@@ -151,64 +200,70 @@ def _is_solvable(content: bytes) -> bool:
     return not found or found[-1] == b"true"
 
 
-def _members(archive: Path, split: str) -> Iterator[tuple[str, bytes]]:
-    if zipfile.is_zipfile(archive):
-        yield from _zip_members(archive, split)
-        return
-    with tarfile.open(archive, "r|*") as tar:
-        for member in tar:
-            task_id = _task_id(member.name, split) if member.isfile() else None
-            if task_id is not None:
-                _check_size(archive, member.name, member.size)
-                file = tar.extractfile(member)
-                yield task_id, file.read() if file else b""
+def _is_wanted(path: str, split: str) -> bool:
+    """Whether a file of an archive is a playable game of a split."""
+    parts = PurePosixPath(path).parts
+    return len(parts) >= 4 and parts[-1] == GAME_FILE and parts[-4] == split and _is_playable(_task_id(path))
 
 
-def _zip_members(archive: Path, split: str) -> Iterator[tuple[str, bytes]]:
-    with zipfile.ZipFile(archive) as zipped:
-        for info in zipped.infolist():
-            task_id = _task_id(info.filename, split)
-            if task_id is not None:
-                _check_size(archive, info.filename, info.file_size)
-                yield task_id, zipped.read(info)
-
-
-def _task_id(name: str, split: str) -> str | None:
-    parts = PurePosixPath(name).parts
-    inside = len(parts) >= 4 and parts[-1] == GAME_FILE and parts[-4] == split
-    return "/".join(parts[-4:-1]) if inside else None
-
-
-def _check_size(archive: Path, name: str, size: int) -> None:
-    if size > MAX_GAME_BYTES:
-        raise InvalidGameError(f"{archive} holds {name} of {size:,} bytes; a game has at most {MAX_GAME_BYTES:,}.")
+def _task_id(path: str) -> str:
+    return "/".join(PurePosixPath(path).parts[-4:-1])
 
 
 _CUTS = (b'"grammar": "', b"Your task is to: ", b'"', b'"pddl_problem": "')
 """Where a file is cut, in this order: before each cut stands what many games share."""
 
 
-def _pack(content: bytes, shared: dict[bytes, bytes]) -> tuple[bytes, ...]:
-    """Splits off what games share (one object for all of them) and compresses the rest."""
-    plain, rest = [], content
-    for cut in _CUTS:
-        before, found, after = rest.partition(cut)
-        if found:
-            plain.append(shared.setdefault(before + found, before + found))
-            rest = after
-    return (*plain, zlib.compress(rest, 1))
+class _Packer:
+    """Packs game files: what many share is kept once and plain, the rest compressed."""
+
+    def __init__(self) -> None:
+        self._shared: dict[bytes, bytes] = {}
+        self._left = MAX_SHARED_BYTES
+
+    def __call__(self, content: bytes) -> tuple[bytes, ...]:
+        """Splits off what games share (one object for all of them) and compresses the rest."""
+        plain, rest = [], content
+        for cut in _CUTS:
+            before, found, after = rest.partition(cut)
+            if found and self._shares(before + found):
+                plain.append(self._shared[before + found])
+                rest = after
+        return (*plain, zlib.compress(rest, 1))
+
+    def _shares(self, piece: bytes) -> bool:
+        if piece not in self._shared and len(piece) <= self._left:
+            self._shared[piece] = piece
+            self._left -= len(piece)
+        return piece in self._shared
 
 
 def decode(content: bytes, where: str) -> dict[str, object]:
     """Reads a game file's JSON.
 
     Raises:
-        InvalidGameError: If it is not a JSON object; names the file.
+        InvalidGameError: If it is not a JSON object of text in UTF-8, or has a key twice; names the file.
     """
     try:
-        raw = json.loads(content)
+        raw = json.loads(content.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+        json.dumps(raw, ensure_ascii=False).encode(
+            "utf-8"
+        )  # half a surrogate pair can be written in JSON, but not said
     except (ValueError, RecursionError) as error:
-        raise InvalidGameError(f"{where} is not a game file: its JSON cannot be read ({error}).") from error
+        raise InvalidGameError(f"{where} is not a game file: its JSON cannot be read ({error!s:.200}).") from error
     if not isinstance(raw, dict):
         raise InvalidGameError(f"{where} is not a game file: it holds a JSON {type(raw).__name__}, not an object.")
     return raw
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name!r:.80} is there twice")
+        found[name] = value
+    return found
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is not a number of JSON")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from skillc_gym.alfworld.domain import PREDICATES
 from skillc_gym.alfworld.goals import Indexing, compile_goal
 from skillc_gym.alfworld.pddl import Problem
 from skillc_gym.alfworld.state import State
@@ -16,6 +17,8 @@ __all__ = ["Tables"]
 Joined = tuple[tuple[int, ...], ...]
 """Per thing of one kind, things of another kind, ascending."""
 
+MAX_THINGS = 1_000
+"""ALFWorld's largest game has 171."""
 _KNIVES = ("knifetype", "butterknifetype")
 _SINKS = ("sinktype", "sinkbasintype")
 
@@ -25,11 +28,15 @@ class Tables:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        _check_facts(problem)
         known = {name for facts in problem.facts.values() for names in facts for name in names}
         self.names = _display_names(known)
         self.places = self._numbered("location", known)
         self.receptacles = self._numbered("receptacle", known)
         self.objects = self._numbered("object", known)
+        things = len(self.places) + len(self.receptacles) + len(self.objects)
+        if things > MAX_THINGS:
+            raise InvalidGameError(f"it has {things:,} places, receptacles and objects; at most {MAX_THINGS:,} fit.")
 
     def all(self) -> dict[str, Any]:
         """Returns the tables of a `Game`, by the names of its attributes."""
@@ -101,9 +108,12 @@ class Tables:
         }
 
     def _holders(self) -> dict[int, tuple[str, ...]]:
-        inner = sorted(self.problem.holding("inreceptacleobject"))
+        inner: dict[str, list[str]] = {}
+        for name, outer in sorted(self.problem.holding("inreceptacleobject")):
+            if name != outer:
+                inner.setdefault(outer, []).append(self.names[name])
         return {
-            self.objects[holder]: tuple(self.names[name] for name, outer in inner if outer == holder and name != holder)
+            self.objects[holder]: tuple(inner.get(holder, ()))
             for (holder,) in self.problem.holding("isreceptacleobject")
             if holder in self.objects
         }
@@ -132,6 +142,13 @@ class Tables:
         if len(held) > 1 or bool(held) != ((agent,) in self.problem.holding("holdsany")):
             raise InvalidGameError("its agent starts with hands that are neither empty nor holding one object.")
         return self.objects[held[0]] if held else -1
+
+
+def _check_facts(problem: Problem) -> None:
+    for predicate, size in PREDICATES.items():
+        for names in problem.holding(predicate):
+            if len(names) != size:
+                raise InvalidGameError(f"its fact {(predicate, *names)} joins {len(names)} things instead of {size}.")
 
 
 def _display_names(ids: Iterable[str]) -> dict[str, str]:

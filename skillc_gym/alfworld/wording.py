@@ -114,7 +114,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 _OVERVIEWS = {"overview(o)": "a {o}", "overview(r)": "a {r}"}
 _VALUE = re.compile(r"(\w+)(?:\.name)?(?: or \1\.id)?")
-_TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]|\\.)*)(")')
+_TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]++|\\.)*+)(")')
 _PREFIX = "Your task is to:"
 
 
