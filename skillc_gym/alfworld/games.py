@@ -21,7 +21,10 @@ __all__ = ["GENERATED", "FileGames", "Game", "GameSet", "data_path", "open_games
 
 DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
-GENERATOR_OPTIONS = ("seed", "games_per_type", "size", "scenes")
+GENERATOR_OPTIONS = (
+    *("seed", "games_per_type", "size", "scenes", "mix", "difficulty"),
+    *("receptacles", "objects", "closed", "hidden", "spares", "rooms"),
+)
 LOADED_GAMES = 256
 """How many parsed games a set keeps; the least recently used one goes first."""
 

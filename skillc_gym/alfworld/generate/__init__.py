@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from skillc_gym.alfworld.generate.games import GeneratedGame, GeneratedGames, generate_game
+from skillc_gym.alfworld.generate.knobs import KNOBS, Knobs
+from skillc_gym.alfworld.generate.recipe import difficulty_of
 from skillc_gym.alfworld.generate.sizes import SIZES
 
-__all__ = ["SIZES", "GeneratedGame", "GeneratedGames", "generate_game"]
+__all__ = ["KNOBS", "SIZES", "GeneratedGame", "GeneratedGames", "Knobs", "difficulty_of", "generate_game"]

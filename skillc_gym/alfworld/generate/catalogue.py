@@ -187,9 +187,11 @@ _CONTAINS = {
     "Lettuce Mug Pan Plate Pot Potato SoapBar Spatula Spoon Tomato",
     "Sofa": "Book Box CellPhone CreditCard KeyChain Laptop Newspaper Pillow RemoteControl",
     "StoveBurner": "Kettle Pan Pot",
+    "TVStand": "TissueBox",
     "Toaster": "",
     "Toilet": "Candle Cloth DishSponge HandTowel SoapBar SoapBottle SprayBottle TissueBox ToiletPaper",
     "ToiletPaperHanger": "ToiletPaper",
+    "TowelHolder": "Towel",
 }
 CONTAINS: dict[str, frozenset[str]] = {receptacle: _set(names) for receptacle, names in _CONTAINS.items()}
 """Receptacle -> the objects that may be put into or onto it."""

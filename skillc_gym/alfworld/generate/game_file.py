@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS, OPENABLE
+from skillc_gym.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS
 from skillc_gym.alfworld.generate.domain import domain_text
 from skillc_gym.alfworld.generate.grammar import grammar_text
 from skillc_gym.alfworld.generate.house import House, Task
+from skillc_gym.alfworld.generate.real_rooms import FIXED
 from skillc_gym.alfworld.tasks import SHORT_NAMES
 
 __all__ = ["game_file", "sentences", "task_folder"]
@@ -136,13 +137,14 @@ def _facts(house: House, named: _Named) -> list[str]:
     for receptacle, name in zip(house.receptacles, named.receptacles, strict=True):
         facts.append(f"receptacleType {name} {receptacle.kind}Type")
         facts.append(f"receptacleAtLocation {name} {named.locations[receptacle.location]}")
-        facts += [f"openable {name}"] * (receptacle.kind in OPENABLE)
+        facts += [f"openable {name}"] * receptacle.opens
     for thing, name in zip(house.things, named.things, strict=True):
         place = house.receptacles[thing.place]
         facts.append(f"objectType {name} {thing.kind}Type")
         facts.append(f"inReceptacle {name} {named.receptacles[thing.place]}")
         facts.append(f"objectAtLocation {name} {named.locations[place.location]}")
-        facts.append(f"{'toggleable' if thing.kind in LAMPS else 'pickupable'} {name}")
+        if thing.kind not in FIXED:
+            facts.append(f"{'toggleable' if thing.kind in LAMPS else 'pickupable'} {name}")
         facts += [f"{ability} {name}" for ability, kinds in ABLE.items() if thing.kind in kinds]
     things = {thing.kind for thing in house.things}
     for kind in {receptacle.kind for receptacle in house.receptacles}:
@@ -208,7 +210,7 @@ class _Walk:
     def into(self, index: int) -> str:
         """Goes to a receptacle and opens it where that is needed; returns its name."""
         place = self.to(index)
-        if self._house.receptacles[index].kind in OPENABLE and index not in self._opened:
+        if self._house.receptacles[index].opens and index not in self._opened:
             self._opened.add(index)
             self.commands.append(f"open {place}")
         return place

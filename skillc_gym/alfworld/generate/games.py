@@ -5,28 +5,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from skillc_gym.alfworld.games import GameSet
-from skillc_gym.alfworld.generate.game_file import game_file, sentences, task_folder
-from skillc_gym.alfworld.generate.house import SCENES, House, sample_house
-from skillc_gym.alfworld.generate.sizes import size_named
-from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.alfworld.generate.game_file import game_file, sentences
+from skillc_gym.alfworld.generate.house import SCENES
+from skillc_gym.alfworld.generate.knobs import check_number, read_knobs
+from skillc_gym.alfworld.generate.mix import numbers
+from skillc_gym.alfworld.generate.recipe import Recipe
+from skillc_gym.alfworld.tasks import SHORT_NAMES, resolve_task_types
 
 __all__ = ["GeneratedGame", "GeneratedGames", "generate_game"]
-
-_SHARES = {
-    "train": range(70),
-    "valid_seen": range(70, 80),
-    "valid_unseen": range(80, 90),
-    "valid_train": range(90, 100),
-}
-"""Split -> which hundredths of all possible houses belong to it; so no seed can put one house into two splits."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +34,15 @@ class GeneratedGame:
 
 
 def generate_game(
-    task_type: str, *, seed: int, size: str = "small", split: str = "train", index: int = 0, scenes: int = SCENES
+    task_type: str,
+    *,
+    seed: int,
+    size: str = "small",
+    split: str = "train",
+    index: int = 0,
+    scenes: int = SCENES,
+    difficulty: float | None = None,
+    **knobs: Any,
 ) -> GeneratedGame:
     """Generates one game; the same arguments give the same game on every machine.
 
@@ -55,40 +54,23 @@ def generate_game(
         index: Number of the game in its family.
         scenes: How many scenes (layouts) of a kind of room the other splits are set in; valid_unseen has always the
             same five.
+        difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); None leaves them to the size.
+        **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`. They go before ``difficulty``.
 
     Raises:
-        UnknownNameError: If the task type, the size or the split does not exist.
-        ConfigError: If the seed or the index is no number from 0 on, or ``scenes`` none from 1 on.
+        UnknownNameError: If the task type, the size, the split, a knob or a room does not exist.
+        ConfigError: If the seed or the index is no number from 0 on, ``scenes`` none from 1 on, a knob is out of range,
+            or the rooms will not do for the task type.
     """
     kind = SHORT_NAMES[resolve_task_types(task_type)[0]]
-    size_named(size)
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
-    _check_number("seed", seed, 0)
-    _check_number("index", index, 0)
-    _check_number("scenes", scenes, 1)
-    rng = np.random.default_rng([seed, SPLITS.index(split), list(SHORT_NAMES.values()).index(kind), index])
-    while True:
-        house = sample_house(kind, size=size, unseen=split == "valid_unseen", rng=rng, scenes=scenes)
-        if _hundredth(house) in _SHARES[split]:
-            break
+    return _made(Recipe(kind, seed, index, split, size, scenes, difficulty, read_knobs(**knobs)))
+
+
+def _made(recipe: Recipe) -> GeneratedGame:
+    house, rng = recipe.house()
     wordings = sentences(house.task)
-    raw = game_file(house, wordings[int(rng.integers(len(wordings)))], rng)
-    return GeneratedGame(f"{split}/{task_folder(house)}/trial_G{seed:08d}_{index:06d}", raw)
-
-
-def _check_number(option: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"The generator's {option} is a whole number of at least {least}; got {value!r}.")
-
-
-def _hundredth(house: House) -> int:
-    """A number from 0 to 99 that depends on nothing but what the house is, the order of its things left out."""
-    receptacles = [(receptacle.kind, receptacle.location) for receptacle in house.receptacles]
-    things = sorted((thing.kind, thing.place) for thing in house.things)
-    task = house.task
-    content = json.dumps([house.scene, receptacles, things, task.kind, task.thing, task.place])
-    return int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "big") % 100
+    sentence = wordings[int(rng.integers(len(wordings)))]
+    return GeneratedGame(recipe.task_id(house), game_file(house, sentence, rng))
 
 
 class GeneratedGames(GameSet):
@@ -98,13 +80,18 @@ class GeneratedGames(GameSet):
         split: "train", "valid_seen", "valid_unseen" or "valid_train".
         task_types: Full or short names; None for all six.
         seed: Seed of the family.
-        games_per_type: How many games of each type.
+        games_per_type: How many games of each type; with ``mix``, on average over the types.
         size: "small", "medium", "large" or "real".
         scenes: How many scenes (layouts) of a kind of room the splits other than valid_unseen are set in.
+        mix: Weights of the task types, by full or short name, or "real" for those of ALFWorld's training split; None
+            for equally many of each.
+        difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); a list gives so many games for each of its
+            numbers, and the names of the games say which (`difficulty_of`).
+        **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`.
 
     Raises:
-        UnknownNameError: If the split, a task type or the size does not exist.
-        ConfigError: If ``games_per_type`` or ``scenes`` is no number from 1 on, or the seed none from 0 on.
+        UnknownNameError: If the split, a task type, the size, a knob or a room does not exist.
+        ConfigError: If an option is out of range.
     """
 
     def __init__(
@@ -116,17 +103,23 @@ class GeneratedGames(GameSet):
         games_per_type: int = 50,
         size: str = "small",
         scenes: int = SCENES,
+        mix: Mapping[str, float] | str | None = None,
+        difficulty: float | Sequence[float] | None = None,
+        **knobs: Any,
     ) -> None:
         super().__init__()
-        _check_number("games_per_type", games_per_type, 1)
+        check_number("games_per_type", games_per_type, 1)
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
-        recipes = {
-            generate_game(name, seed=seed, size=size, split=split, index=index, scenes=scenes).task_id: (name, index)
-            for name in names
-            for index in range(games_per_type)
-        }
-        self._recipes = dict(sorted(recipes.items()))
-        self._seed, self._size, self._split, self._scenes = seed, size, split, scenes
+        levels: Sequence[float | None] = difficulty if isinstance(difficulty, list | tuple) else (difficulty,)
+        turned = read_knobs(**knobs)
+        recipes = (
+            Recipe(name, seed, index, split, size, scenes, level, turned)
+            for name, count in numbers(names, games_per_type * len(names), mix).items()
+            for level in levels
+            for index in range(count)
+        )
+        named = {recipe.task_id(recipe.house()[0]): recipe for recipe in recipes}
+        self._recipes = dict(sorted(named.items()))
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -135,11 +128,7 @@ class GeneratedGames(GameSet):
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
-        self.require(task_id)
-        name, index = self._recipes[task_id]
-        return generate_game(
-            name, seed=self._seed, size=self._size, split=self._split, index=index, scenes=self._scenes
-        ).raw
+        return _made(self._recipes[self.require(task_id)]).raw
 
     @functools.cached_property
     def manifest_sha256(self) -> str:

@@ -9,9 +9,14 @@ from typing import TypeVar
 import numpy as np
 
 from skillc_gym.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS, ROOMS
-from skillc_gym.alfworld.generate.sizes import SIZES, Size, size_named
+from skillc_gym.alfworld.generate.filling import real_stock, real_things, things_of
+from skillc_gym.alfworld.generate.knobs import PLAIN, Knobs
+from skillc_gym.alfworld.generate.layout import Receptacle, layout
+from skillc_gym.alfworld.generate.placing import Placer, Thing
+from skillc_gym.alfworld.generate.real_rooms import FIXED, ROOM_WEIGHTS
+from skillc_gym.errors import ConfigError
 
-__all__ = ["ROOMS_OF", "SCENES", "House", "Receptacle", "Task", "Thing", "layout", "sample_house", "scene_number"]
+__all__ = ["ROOMS_OF", "SCENES", "House", "Task", "rooms_of", "sample_house", "scene_number"]
 
 Choice = TypeVar("Choice")
 
@@ -28,31 +33,8 @@ SCENES = 25
 """How many scenes of a kind of room training and seen validation have by default, as ALFWorld has."""
 _UNSEEN = range(25, 30)
 
-_CORE = {
-    "kitchen": ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet"),
-    "living room": ("Sofa", "SideTable", "CoffeeTable", "Drawer"),
-    "bedroom": ("Bed", "Desk", "Drawer", "SideTable"),
-    "bathroom": ("SinkBasin", "Toilet", "CounterTop", "Cabinet"),
-}
 _TOOL_PLACES = {"heat": "Microwave", "cool": "Fridge", "clean": "SinkBasin"}
 _ABILITY = {"heat": "heatable", "cool": "coolable", "clean": "cleanable"}
-_SHARED_LOCATION = 0.15
-
-
-@dataclass(frozen=True)
-class Receptacle:
-    """A receptacle and the number of the location from which it is reached."""
-
-    kind: str
-    location: int
-
-
-@dataclass(frozen=True)
-class Thing:
-    """An object and the index of the receptacle it lies in."""
-
-    kind: str
-    place: int
 
 
 @dataclass(frozen=True)
@@ -91,14 +73,22 @@ def scene_number(room: str, index: int) -> int:
     return first + index if index < 30 else 1000 * first + index
 
 
-def _scene_index(scenes: int, unseen: bool, rng: np.random.Generator) -> int:
-    if unseen:
-        return _pick(_UNSEEN, rng)
-    index = int(rng.integers(scenes))
-    return index if index < _UNSEEN.start else index + len(_UNSEEN)
+def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
+    """The rooms in which games of a task type are set.
+
+    Raises:
+        ConfigError: If none of the rooms that the knobs allow will do.
+    """
+    rooms = tuple(room for room in ROOMS_OF[kind] if knobs.rooms is None or room in knobs.rooms)
+    if not rooms:
+        asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOMS_OF[kind])
+        raise ConfigError(f"Tasks of type {kind!r} need a {possible}; rooms= allows only {asked}.")
+    return rooms
 
 
-def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int = SCENES) -> House:
+def sample_house(
+    kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int = SCENES, knobs: Knobs = PLAIN
+) -> House:
     """Samples a house for a task type.
 
     Args:
@@ -107,83 +97,67 @@ def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator
         unseen: Take one of the scenes that training does not see.
         rng: Source of everything but the layout, which belongs to the scene.
         scenes: How many scenes of a kind of room training may see; the unseen ones are always the same five.
+        knobs: What to choose otherwise than the size does.
     """
+    rooms = rooms_of(kind, knobs)
     while True:
-        room = _pick(ROOMS_OF[kind], rng)
+        room = _weighted(rooms, ROOM_WEIGHTS[kind], rng) if size == "real" else _pick(rooms, rng)
         scene = scene_number(room, _scene_index(scenes, unseen, rng))
-        receptacles = layout(room, scene, size)
-        task = _task(kind, room, [receptacle.kind for receptacle in receptacles], rng)
-        if task is not None:
-            return House(room, scene, receptacles, _things(task, room, receptacles, size_named(size), rng), task)
+        receptacles = layout(room, scene, size, knobs)
+        placer = Placer(receptacles, size == "real", rng)
+        stock = real_stock(room, scene) if size == "real" else ROOMS[room].objects
+        task = _task(kind, stock, receptacles, placer, rng)
+        if task is None:
+            continue
+        if size == "real":
+            things = real_things(task, room, scene, placer, knobs)
+        else:
+            things = things_of(task, room, size, placer, knobs)
+        return House(room, scene, receptacles, things, task)
 
 
-def layout(room: str, scene: int, size: str) -> tuple[Receptacle, ...]:
-    """The receptacles of a scene: the same for every game that is set there."""
-    rng = np.random.default_rng([scene, list(SIZES).index(size)])
-    low, high = size_named(size).receptacles
-    count = int(rng.integers(low, high + 1))
-    kinds = [*_CORE[room], *_furniture(room, rng)][: max(count, len(_CORE[room]))]
-    locations: list[int] = []
-    for index, kind in enumerate(kinds):
-        shares = index > 0 and kind in kinds[:index] and rng.random() < _SHARED_LOCATION
-        locations.append(locations[kinds.index(kind)] if shares else len(set(locations)))
-    return tuple(map(Receptacle, kinds, locations))
+def _scene_index(scenes: int, unseen: bool, rng: np.random.Generator) -> int:
+    if unseen:
+        return _pick(_UNSEEN, rng)
+    index = int(rng.integers(scenes))
+    return index if index < _UNSEEN.start else index + len(_UNSEEN)
 
 
-def _furniture(room: str, rng: np.random.Generator) -> list[str]:
-    """What a room has beside its core, in random order; numbers vary by half around the typical one."""
-    bag: list[str] = []
-    for kind, (share, typical) in ROOMS[room].receptacles.items():
-        if rng.random() < share:
-            number = int(rng.integers(typical - typical // 2, typical + typical // 2 + 1))
-            bag += [kind] * (number - (kind in _CORE[room]))
-    return [bag[index] for index in rng.permutation(len(bag))]
+# The task --------------------------------------------------------------------------------------------------------
 
 
-def _task(kind: str, room: str, kinds: Sequence[str], rng: np.random.Generator) -> Task | None:
-    pairs = [pair for pair in _candidates(kind, room, sorted(set(kinds))) if _hides(pair, kinds)]
+def _task(
+    kind: str, stock: Sequence[str], receptacles: Sequence[Receptacle], placer: Placer, rng: np.random.Generator
+) -> Task | None:
+    present = sorted({receptacle.kind for receptacle in receptacles})
+    if _TOOL_PLACES.get(kind, present[0]) not in present:
+        return None
+    pairs = [(thing, place) for thing, place in _candidates(kind, stock, present) if _hides(thing, place, placer)]
     if not pairs:
         return None
     thing, place = pairs[int(rng.integers(len(pairs)))]
     return Task(kind, thing, place)
 
 
-def _candidates(kind: str, room: str, kinds: Sequence[str]) -> list[tuple[str, str]]:
-    things = [thing for thing in ROOMS[room].objects if kind not in _ABILITY or thing in ABLE[_ABILITY[kind]]]
+def _candidates(kind: str, stock: Sequence[str], present: Sequence[str]) -> list[tuple[str, str]]:
+    takeable = [thing for thing in stock if thing not in FIXED]
+    things = [thing for thing in takeable if kind not in _ABILITY or thing in ABLE[_ABILITY[kind]]]
     if kind == "look":
-        lamps = [lamp for lamp, stands in LAMPS.items() if set(stands) & set(kinds)]
+        lamps = [lamp for lamp, stands in LAMPS.items() if set(stands) & set(present)]
         return [(thing, lamp) for thing in things for lamp in lamps]
-    places = [place for place in kinds if place != _TOOL_PLACES.get(kind)]
+    places = [place for place in present if place != _TOOL_PLACES.get(kind)]
     return [(thing, place) for thing in things for place in places if thing in CONTAINS[place]]
 
 
-def _hides(pair: tuple[str, str], kinds: Sequence[str]) -> bool:
+def _hides(thing: str, place: str, placer: Placer) -> bool:
     """Whether the object can lie in two receptacles that are not its target, so that it has to be searched for."""
-    thing, place = pair
-    return sum(kind != place and thing in CONTAINS[kind] for kind in kinds) >= 2
-
-
-def _things(
-    task: Task, room: str, receptacles: Sequence[Receptacle], size: Size, rng: np.random.Generator
-) -> tuple[Thing, ...]:
-    things = [_placed(task.thing, receptacles, rng, avoid=task.place) for _ in range(task.wanted)]
-    if task.kind == "look":
-        stands = [index for index, receptacle in enumerate(receptacles) if receptacle.kind in LAMPS[task.place]]
-        things.append(Thing(task.place, _pick(stands, rng)))
-    others = [kind for kind in ROOMS[room].objects if kind != task.thing and _fits(kind, receptacles)]
-    carried = int(rng.integers(size.objects[0], size.objects[1] + 1)) - task.wanted
-    things += [_placed(_pick(others, rng), receptacles, rng) for _ in range(carried)]
-    return tuple(things)
-
-
-def _fits(kind: str, receptacles: Sequence[Receptacle]) -> bool:
-    return any(kind in CONTAINS[receptacle.kind] for receptacle in receptacles)
-
-
-def _placed(kind: str, receptacles: Sequence[Receptacle], rng: np.random.Generator, avoid: str = "") -> Thing:
-    allowed = [i for i, place in enumerate(receptacles) if kind in CONTAINS[place.kind] and place.kind != avoid]
-    return Thing(kind, _pick(allowed, rng))
+    return len(placer.spots(thing, avoid=place)) >= 2
 
 
 def _pick(choices: Sequence[Choice], rng: np.random.Generator) -> Choice:
     return choices[int(rng.integers(len(choices)))]
+
+
+def _weighted(choices: Sequence[str], weights: dict[str, int], rng: np.random.Generator) -> str:
+    shares = np.cumsum([weights[choice] for choice in choices])
+    return choices[int(np.searchsorted(shares, rng.integers(shares[-1]), side="right"))]

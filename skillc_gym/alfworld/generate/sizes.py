@@ -22,11 +22,12 @@ class Size:
     objects: tuple[int, int]
 
 
+# "real" draws each kind of receptacle and object as the real scenes have it; its bounds are never reached.
 SIZES: dict[str, Size] = {
     "small": Size(receptacles=(6, 9), objects=(4, 8)),
     "medium": Size(receptacles=(12, 16), objects=(12, 18)),
     "large": Size(receptacles=(20, 28), objects=(24, 36)),
-    "real": Size(receptacles=(10, 40), objects=(20, 50)),
+    "real": Size(receptacles=(7, 80), objects=(8, 75)),
 }
 
 

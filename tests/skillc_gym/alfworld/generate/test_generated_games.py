@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from skillc_gym.alfworld.game import Game
 from skillc_gym.alfworld.games import open_games
 from skillc_gym.alfworld.generate import SIZES, GeneratedGames, generate_game
-from skillc_gym.alfworld.generate import games as generated
+from skillc_gym.alfworld.generate import recipe as generated
 from skillc_gym.alfworld.generate.house import sample_house
 from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS, TASK_TYPES
 from skillc_gym.alfworld.world import World
@@ -74,6 +74,20 @@ def test_other_processes_generate_the_same(hash_seed: str):
     env = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == manifests(games_per_type=2, size="real")
+
+
+@pytest.mark.parametrize(
+    ("size", "scenes", "split", "expected"),
+    [
+        ("small", 25, "train", "509531df65a94cf8e5899435d86e9c7dcefe46cc3ea5c899527c57489894f7b4"),
+        ("small", 4, "valid_seen", "098e2c58fda6349d460ce469cc53ce9b5b2deda30745c620706f151056f198c1"),
+        ("medium", 25, "valid_unseen", "e0cbceb71f9079ad6dbc1ff2e62417a2dd2b3aac2b73643705466c24d447c38f"),
+        ("large", 25, "train", "0d94c15ff81558c960477cbccc0e0dd1f82cc532c5181beb984734b926fc3c02"),
+    ],
+)
+def test_games_that_policies_were_trained_on_stay_as_they_are(size: str, scenes: int, split: str, expected: str):
+    games = GeneratedGames(split, games_per_type=6, size=size, scenes=scenes, seed=1)
+    assert games.manifest_sha256 == expected
 
 
 def test_the_order_of_asking_does_not_matter():
