@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Set on the command line only: shells know a variable of this name.
+ENV := alfworld
 SEED ?= 0
 DATA ?=
 STEPS ?=
-OUT ?= runs/demo
+OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
 PYTEST_ARGS ?=
 # Where there is no GPU: "cpu" insists on the CPU build of torch, "default" takes what the index offers.
 TORCH ?= cpu
@@ -21,6 +23,7 @@ export HF_HUB_OFFLINE ?= 1
 
 help:
 	@echo "make demo    train the tiny policy with SkillC, evaluate it before and after, draw the pictures (about ten minutes)"
+	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
 	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
 
@@ -50,7 +53,7 @@ $(VENV)/.test: $(VENV)/.train
 	@touch $@
 
 demo: $(VENV)/.train
-	$(BIN)/python -m scripts.demo --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))
+	$(BIN)/python -m scripts.demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
