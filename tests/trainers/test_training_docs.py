@@ -19,6 +19,6 @@ def test_the_training_page_trains(tmp_path, monkeypatch, capsys):
     (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (tmp_path / "trainers").symlink_to(ROOT / "trainers")
     monkeypatch.chdir(tmp_path)
-    exec(compile(block.replace("steps=40", SMALL), "training.md", "exec"), {"__name__": "training"})
-    assert "runs/mine 1 True" in capsys.readouterr().out
+    exec(compile(block.replace("steps=40", SMALL).replace("50", "4"), "training.md", "exec"), {"__name__": "training"})
+    assert "runs/mine/policy 1 True" in capsys.readouterr().out
     assert (tmp_path / "runs" / "mine" / "policy" / "model.safetensors").exists()
