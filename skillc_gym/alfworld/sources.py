@@ -31,7 +31,8 @@ FETCH = (
 MAX_GAME_BYTES = 2_000_000
 """How large a game file may be; ALFWorld's largest has 135,000 bytes."""
 MAX_FOLDERS = 100_000
-MAX_KEPT_BYTES = 256_000_000
+MAX_KEPT_BYTES = 100_000_000
+"""Of one split, packed; ALFWorld's largest takes 24,000,000."""
 MAX_SHARED_BYTES = 4_000_000
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)')
 
