@@ -3,6 +3,7 @@
 from skillc_gym.wrappers.action_format import ActionFormat, ParsedReply, format_reply, parse_reply
 from skillc_gym.wrappers.discrete import DiscreteCommands
 from skillc_gym.wrappers.history import TextHistory
+from skillc_gym.wrappers.procedural import ProceduralCurriculum
 from skillc_gym.wrappers.prompt import ChatPrompt
 from skillc_gym.wrappers.shaping import PlanShaping
 from skillc_gym.wrappers.skill_curriculum import SkillCurriculum
@@ -17,6 +18,7 @@ __all__ = [
     "DiscreteCommands",
     "ParsedReply",
     "PlanShaping",
+    "ProceduralCurriculum",
     "SkillCurriculum",
     "SkillInjection",
     "TextHistory",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -50,9 +51,33 @@ def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
     assert open_games(tmp_path, split="valid_seen").task_ids == made.task_ids
 
 
+def test_difficulty_mix_and_knobs_are_kept(tmp_path: Path, capsys):
+    words = ["--out", str(tmp_path), "--splits", "train", "--games-per-type", "2", "--prove"]
+    knobs = ["--difficulty", "0", "1", "--receptacles", "6", "8", "--objects", "9", "--mix", "heat=1", "pick2=1"]
+    assert main([*words, *knobs]) == 0
+    assert json.loads(capsys.readouterr().out) == {"train": {"games": 24, "won_by_planner": 24}}
+    made = GeneratedGames(
+        "train", games_per_type=2, difficulty=[0, 1], receptacles=[6, 8], objects=9, mix={"heat": 1, "pick2": 1}
+    )
+    assert open_games(tmp_path, split="train").task_ids == made.task_ids
+
+
+@pytest.mark.slow
+@pytest.mark.upstream
+@pytest.mark.skipif(importlib.util.find_spec("fast_downward") is None, reason="upstream is not installed")
+def test_a_sample_is_won_in_upstream(tmp_path: Path, capsys):
+    words = ["--splits", "valid_seen", "--games-per-type", "1", "--size", "real", "--mix", "real"]
+    assert main(["--out", str(tmp_path), *words, "--prove-upstream", "2"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"valid_seen": {"games": 6, "won_in_upstream": 2}}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--difficulty", "3"], "difficulty is a number between 0 and 1"),
+        (["--receptacles", "9", "4"], "[lowest, highest]"),
+        (["--mix", "pick=many", "heat=1"], "--mix takes 'real' or weights"),
+        (["--rooms", "attic"], "kind of room 'attic'"),
         (["--size", "huge"], "size of a house 'huge'; expected one of: small"),
         (["--splits", "valid_sen"], "Did you mean 'valid_seen'"),
         (["--task-types", "warm"], "task type 'warm'"),
