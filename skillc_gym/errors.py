@@ -11,6 +11,7 @@ __all__ = [
     "CatalogError",
     "CheckpointError",
     "ConfigError",
+    "EngineError",
     "InvalidGameError",
     "MissingDataError",
     "MissingExtraError",
@@ -37,6 +38,10 @@ class InvalidGameError(SkillCError, ValueError):
 
 class CatalogError(SkillCError, ValueError):
     """Product files or a built catalogue that cannot be read."""
+
+
+class EngineError(SkillCError, RuntimeError):
+    """The engine behind an environment failed or ended; ``reset`` starts it again."""
 
 
 class UnknownNameError(SkillCError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -184,7 +185,8 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
             return None
         if self._view is not None:
             return self._view.to_html() if self.render_mode == "html" else self._view.to_ansi()
-        return self._observation if self._action is None else f"> {self._action}\n{self._observation}"
+        text = self._observation if self._action is None else f"> {self._action}\n{self._observation}"
+        return f"<pre>{html.escape(text)}</pre>" if self.render_mode == "html" else text
 
     def snapshot(self) -> Snapshot:
         """Returns the moment, to come back to with `restore`, in this environment or another one on the same games."""

@@ -1,30 +1,36 @@
 """Upstream's own engine behind the same environment, in a process of its own.
 
 Upstream leaks memory with every game, overwrites ``sys.argv``, swaps ``sys.stdout`` and is not safe across threads. It
-therefore runs in a worker process that is replaced after a number of games.
+therefore runs in a worker process that is replaced after a number of games, when it has grown, and when it has died.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import select
+import shutil
 import subprocess
 import sys
 import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc_gym.alfworld.env import Engine
 from skillc_gym.alfworld.games import GameSet
 from skillc_gym.alfworld.wording import goal_of
-from skillc_gym.errors import InvalidGameError, missing_extra
+from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
 
 __all__ = ["UpstreamProcess", "UpstreamStarter", "UpstreamWorld", "require_upstream"]
 
 WORKER = Path(__file__).with_name("upstream_worker.py")
 GAMES_PER_PROCESS = 20
+"""Upstream grows by some 6 MB with each game, from 80 MB on; resets and steps leave it as it is."""
+MEGABYTES_PER_PROCESS = 500
+SECONDS_PER_ANSWER = 600
 
 
 def require_upstream() -> None:
@@ -38,114 +44,175 @@ def require_upstream() -> None:
             raise missing_extra(package, "alfworld")
 
 
+class _Worker(NamedTuple):
+    process: subprocess.Popen[bytes]
+    folder: Path
+    owner: int
+    """The process that started it: a fork of that one must leave it alone."""
+
+
 class UpstreamProcess:
     """A worker process that plays one game at a time with upstream's engine.
 
     Args:
         cached: Let upstream remember what it parses: the same answers, many times faster.
         games_per_process: After so many games the process is replaced by a fresh one.
+        megabytes_per_process: And before the next game once it has grown so large.
+        seconds_per_answer: A process that takes longer is ended.
     """
 
-    def __init__(self, *, cached: bool = False, games_per_process: int = GAMES_PER_PROCESS) -> None:
+    def __init__(
+        self,
+        *,
+        cached: bool = False,
+        games_per_process: int = GAMES_PER_PROCESS,
+        megabytes_per_process: float = MEGABYTES_PER_PROCESS,
+        seconds_per_answer: float = SECONDS_PER_ANSWER,
+    ) -> None:
         require_upstream()
         self._cached = cached
-        self._limit = games_per_process
-        self._games = 0
-        self._folder = tempfile.TemporaryDirectory(prefix="skillc-upstream-")
-        self._said = (Path(self._folder.name) / "said.txt").open("w+b")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._limits = games_per_process, megabytes_per_process
+        self._seconds = seconds_per_answer
+        self._worker: _Worker | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._games, self._megabytes = 0, 0.0
+        self._loaded: Mapping[str, Any] | None = None
 
     @property
     def pid(self) -> int | None:
         """The worker's process id, None while there is none."""
-        return None if self._process is None else self._process.pid
+        return None if self._worker is None else self._worker.process.pid
+
+    @property
+    def loaded(self) -> Mapping[str, Any] | None:
+        """What `load` was given last; None if it failed, once that process has ended, and in a fork of this one."""
+        return self._loaded if self._worker is not None and self._worker.owner == os.getpid() else None
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the process has grown beyond its limit."""
+        return self._megabytes >= self._limits[1]
 
     def load(self, raw: Mapping[str, Any]) -> None:
         """Loads a game from the content of its file.
 
         Raises:
-            InvalidGameError: If upstream cannot load it, or dies of it.
+            InvalidGameError: If upstream cannot load it.
+            EngineError: If upstream's process ends of it, or takes too long.
         """
-        if self._process is None or self._games >= self._limit:
-            self._restart()
-        self._games += 1
-        path = Path(self._folder.name) / f"{self._games}.tw-pddl"
+        worker = self._worker
+        if worker is None or worker.owner != os.getpid() or self._games >= self._limits[0] or self.too_large:
+            worker = self._restart()
+        self._games, self._loaded = self._games + 1, None
+        path = worker.folder / f"{self._games}.tw-pddl"
         path.write_text(json.dumps(raw), encoding="utf-8")
         try:
-            self.ask(op="load", path=str(path), cached=self._cached)
+            answer = self._exchange(worker, {"op": "load", "path": str(path), "cached": self._cached})
         finally:
-            path.unlink()
+            path.unlink(missing_ok=True)
+        if "error" in answer:
+            raise InvalidGameError(f"Upstream cannot load the game: {answer['error']}")
+        self._loaded, self._megabytes = raw, answer["megabytes"]
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Sends a request and returns its answer.
 
         Raises:
-            InvalidGameError: If upstream reports an error or its process ends.
+            EngineError: If upstream reports an error, its process ends, or takes too long.
         """
-        if self._process is None or self._process.stdin is None or self._process.stdout is None:
-            raise InvalidGameError("Upstream's process is not running: load a game first.")
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = b""
-        if not line:
-            code, said = self._process.wait(), self._last_words()
-            self.close()
-            raise InvalidGameError(f"Upstream's process ended with code {code} during {request['op']!r}: {said}")
-        answer: dict[str, Any] = json.loads(line)
+        if self._worker is None or self._worker.owner != os.getpid():
+            raise EngineError("Upstream's process is not running: reset() starts it.")
+        answer = self._exchange(self._worker, request)
         if "error" in answer:
-            raise InvalidGameError(f"Upstream failed during {request['op']!r}: {answer['error']}")
+            raise EngineError(f"Upstream failed during {request['op']!r}: {answer['error']}")
+        self._megabytes = answer.get("megabytes", self._megabytes)
         return answer
 
     def close(self) -> None:
         """Ends the process; closing twice is fine."""
         if self._finalizer is not None:
             self._finalizer()
-        self._process, self._finalizer, self._games = None, None, 0
+        self._worker, self._finalizer, self._loaded = None, None, None
+        self._games, self._megabytes = 0, 0.0
 
-    def _last_words(self) -> str:
-        self._said.seek(0)
-        return self._said.read()[-500:].decode(errors="replace").strip() or "it said nothing."
+    def _exchange(self, worker: _Worker, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            line = self._answer(worker.process, json.dumps(request).encode() + b"\n")
+        except BaseException:  # an answer that nobody waited for would be taken for the next one's
+            self.close()
+            raise
+        if not line:
+            code, said = worker.process.wait(), _last_words(worker.folder)
+            self.close()
+            raise EngineError(
+                f"Upstream's process ended with code {code} during {request['op']!r}: {said} reset() starts another."
+            )
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
-    def _restart(self) -> None:
+    def _answer(self, process: subprocess.Popen[bytes], request: bytes) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(request)
+            process.stdin.flush()
+        except BrokenPipeError:
+            return b""
+        if not select.select([process.stdout], [], [], self._seconds)[0]:
+            process.kill()
+            raise EngineError(f"Upstream gave no answer in {self._seconds:g} seconds; its process was ended.")
+        return process.stdout.readline()
+
+    def _restart(self) -> _Worker:
         self.close()
-        self._said.truncate(0)
-        self._process = subprocess.Popen(
-            # -P: the script's folder has a module named textworld, which must not be found instead of upstream.
-            [sys.executable, "-P", str(WORKER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-        )
-        self._finalizer = weakref.finalize(self, _end, self._process)
+        folder = Path(tempfile.mkdtemp(prefix="skillc-upstream-"))
+        with (folder / "said.txt").open("wb") as said:
+            process = subprocess.Popen(
+                # -P: the script's folder has a module named textworld, which must not be found instead of upstream.
+                [sys.executable, "-P", str(WORKER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,  # an interrupt at the terminal is for the program, not for upstream
+            )
+        self._worker = _Worker(process, folder, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._worker)
+        return self._worker
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _last_words(folder: Path) -> str:
+    said = (folder / "said.txt").read_bytes()[-500:]
+    return said.decode(errors="replace").strip() or "it said nothing."
+
+
+def _end(worker: _Worker) -> None:
+    process = worker.process
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             try:
                 pipe.close()
             except BrokenPipeError:
                 continue
+    if worker.owner != os.getpid():
+        return
     try:
         process.wait(timeout=5)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    shutil.rmtree(worker.folder, ignore_errors=True)
 
 
 class UpstreamWorld:
     """A game that upstream plays; the counterpart of `skillc_gym.alfworld.world.World`.
 
-    Its state is the list of commands so far: restoring one that does not continue the present plays them again.
+    Its state is the list of commands so far: restoring one that is not the present one plays them again.
     """
 
     def __init__(self, process: UpstreamProcess, raw: Mapping[str, Any]) -> None:
         process.load(raw)
         self._process = process
+        self._raw = raw
         self._answer: dict[str, Any] = {"won": False, "admissible": []}
         self._history: list[str] = []
 
@@ -160,13 +227,20 @@ class UpstreamWorld:
         return list(self._answer["admissible"])
 
     def reset(self) -> str:
-        """Starts the game again and returns the first feedback."""
+        """Starts the game again and returns the first feedback.
+
+        The process may have ended, grown too large, or turned to another game: then the game is loaded again first.
+        """
+        if self._process.loaded is not self._raw or self._process.too_large:
+            self._process.load(self._raw)
         self._history = []
         self._answer = self._process.ask(op="reset")
         return str(self._answer["feedback"])
 
     def step(self, command: str) -> tuple[str, bool]:
         """Returns the feedback, and whether the command was admissible."""
+        if self._process.loaded is not self._raw:
+            raise EngineError("Upstream's process does not hold this game any more: reset() loads it again.")
         valid = command.strip() in self._answer["admissible"]
         self._answer = self._process.ask(op="step", command=command)
         if valid:
@@ -178,19 +252,30 @@ class UpstreamWorld:
         return tuple(self._history)
 
     def restore(self, state: tuple[str, ...]) -> None:
-        """Plays again from the start, unless the state is the present one."""
-        if tuple(self._history) != state:
+        """Plays again from the start, unless the state is the present one.
+
+        Raises:
+            ConfigError: If the state is one of another engine.
+        """
+        if not isinstance(state, tuple) or not all(isinstance(command, str) for command in state):
+            raise ConfigError("The state was made by another engine; engine='textworld' keeps the commands so far.")
+        if tuple(self._history) != state or self._process.loaded is not self._raw:
             self.reset()
             for command in state:
                 self.step(command)
 
 
 class UpstreamStarter:
-    """Starts tasks on upstream's engine, for `skillc_gym.alfworld.env.ALFWorldEnv`."""
+    """Starts tasks on upstream's engine, for `skillc_gym.alfworld.env.ALFWorldEnv`.
 
-    def __init__(self, games: GameSet) -> None:
+    Args:
+        games: The games of a split.
+        process: What plays them; a process of this starter's own by default.
+    """
+
+    def __init__(self, games: GameSet, process: UpstreamProcess | None = None) -> None:
         self._games = games
-        self._process = UpstreamProcess()
+        self._process = process or UpstreamProcess()
         self._task_id: str | None = None
 
     def __call__(self, task_id: str, engine: Engine | None) -> tuple[Engine, str, str]:

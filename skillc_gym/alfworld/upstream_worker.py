@@ -11,6 +11,7 @@ import copy
 import functools
 import json
 import os
+import resource
 import sys
 from typing import Any
 
@@ -39,12 +40,13 @@ class Player:
         """Carries out a request: ``load``, ``reset`` or ``step``."""
         if request["op"] == "load":
             self._load(request["path"], cached=request.get("cached", False))
-            return {"ok": True}
+            return {"ok": True, "megabytes": _megabytes()}
         state = self._env.reset() if request["op"] == "reset" else self._env.step(request["command"])[0]
         return {
             "feedback": state.feedback,
             "admissible": list(state.admissible_commands),
             "won": bool(state.won),
+            "megabytes": _megabytes(),
         }
 
     def _load(self, path: str, *, cached: bool) -> None:
@@ -57,6 +59,15 @@ class Player:
             self._env.close()
         infos = textworld.EnvInfos(won=True, admissible_commands=True)
         self._env = textworld.start(path, infos, wrappers=[AlfredDemangler()])
+
+
+def _megabytes() -> float:
+    """How large this process is; 0 where there is no /proc (its greatest size would include that of its parent)."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - pathlib is one import more
+            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    except OSError:
+        return 0.0
 
 
 @functools.cache

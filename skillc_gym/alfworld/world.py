@@ -15,7 +15,7 @@ from skillc_gym.alfworld.telling import (
     look,
 )
 from skillc_gym.alfworld.views import Deed, View, view_of
-from skillc_gym.errors import InvalidGameError
+from skillc_gym.errors import ConfigError, InvalidGameError
 
 __all__ = ["NOTHING_HAPPENS", "World"]
 
@@ -90,7 +90,14 @@ class World:
         return self.state
 
     def restore(self, state: State) -> None:
-        """Goes to a state that this game's `snapshot` returned."""
+        """Goes to a state that this game's `snapshot` returned.
+
+        Raises:
+            ConfigError: If the state is one of another engine.
+            InvalidGameError: If it is one of another game.
+        """
+        if not isinstance(state, State):
+            raise ConfigError("The state was made by another engine; engine='native' keeps a State.")
         if len(state.inside) != len(self.game.receptacles) or len(state.lying) != len(self.game.places):
             raise InvalidGameError(f"The state does not belong to the game {self.game.task_id!r}.")
         self._enter(state)

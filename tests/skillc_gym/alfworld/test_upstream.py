@@ -19,7 +19,7 @@ from skillc_gym.alfworld.grammar import split_sentence
 from skillc_gym.alfworld.parity import compare, older_wording, random_walk, scripts_for, sum_up
 from skillc_gym.alfworld.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.alfworld.world import World
-from skillc_gym.errors import InvalidGameError, MissingExtraError
+from skillc_gym.errors import EngineError, InvalidGameError, MissingExtraError
 
 pytestmark = pytest.mark.upstream
 
@@ -78,11 +78,14 @@ def test_a_difference_would_be_found(template, upstream):
     other = {**template, "grammar": template["grammar"].replace("You arrive at", "You get to")}
 
     class Swapped(UpstreamProcess):
+        too_large = False
+
         def __init__(self):  # the process of the fixture, with another game in it
             pass
 
         def load(self, raw):
             upstream.load(other)
+            type(self).loaded = raw
 
         def ask(self, **request):
             return upstream.ask(**request)
@@ -129,7 +132,7 @@ def test_the_process_is_replaced_after_some_games(template, upstream):
 
 
 def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template, upstream):
-    with pytest.raises(InvalidGameError, match="Upstream failed during 'load'"):
+    with pytest.raises(InvalidGameError, match="Upstream cannot load the game"):
         upstream.load({**template, "pddl_problem": "(nonsense"})
     upstream.load(template)
     assert upstream.ask(op="reset")["admissible"]
@@ -138,7 +141,7 @@ def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template
 def test_the_end_of_the_process_is_an_error_and_the_next_game_starts_another(template, upstream):
     upstream.load(template)
     os.kill(upstream.pid, signal.SIGKILL)
-    with pytest.raises(InvalidGameError, match="ended with code -9 during 'reset'"):
+    with pytest.raises(EngineError, match="ended with code -9 during 'reset'"):
         upstream.ask(op="reset")
     upstream.load(template)
     assert upstream.ask(op="reset")["admissible"]
