@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import NamedTuple
 
 from skillc_gym.alfworld.world import World
 
 __all__ = ["HouseView", "Row"]
-
-_UNKNOWN = "?"
-_STYLE = """
-.hv { font:14px/1.5 system-ui,sans-serif; display:grid; gap:1.2rem;
-  grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));
-  color:#1d2330; background:#f2f4f7; padding:1rem; }
-.hv section { background:#fff; border:1px solid #e4e7ec; border-radius:12px; padding:.8rem 1rem; }
-.hv h2 { font-size:1rem; margin:0 0 .5rem; } .hv table { border-collapse:collapse; width:100%; }
-.hv td { padding:.15rem .6rem .15rem 0; vertical-align:top; border-top:1px solid #f2f4f7; }
-.hv .here { background:#ecfdf3; font-weight:600; } .hv .unknown { color:#98a2b3; }
-.hv .act { font:600 .9em ui-monospace,monospace; margin:.6rem 0 .1rem; } .hv .said { white-space:pre-wrap; }
-"""
 
 
 class Row(NamedTuple):
@@ -30,13 +17,13 @@ class Row(NamedTuple):
         name: The receptacle.
         here: Whether the agent is at it.
         state: "open" or "closed"; "" for one that cannot be opened or was not visited.
-        contents: Names of the objects in or on it, "?" if the agent has not looked, "" if it is empty.
+        things: The objects in or on it; None if the agent has not looked.
     """
 
     name: str
     here: bool
     state: str
-    contents: str
+    things: tuple[str, ...] | None
 
 
 class HouseView:
@@ -79,8 +66,8 @@ class HouseView:
         for index in sorted(range(len(game.receptacles)), key=lambda i: _by_number(game.receptacles[i])):
             known = index in self._visited and game.openable >> index & 1
             condition = ("closed", "open")[state.opened >> index & 1] if known else ""
-            contents = ", ".join(game.objects[thing] for thing in state.inside[index])
-            yield Row(game.receptacles[index], index in here, condition, contents if index in self._seen else _UNKNOWN)
+            things = tuple(game.objects[thing] for thing in state.inside[index]) if index in self._seen else None
+            yield Row(game.receptacles[index], index in here, condition, things)
 
     @property
     def hand(self) -> str:
@@ -97,7 +84,7 @@ class HouseView:
         rows = list(self.rows())
         width = max((len(row.name) for row in rows), default=0)
         drawn = [
-            f"{'@' if row.here else ' '} {row.name:<{width}}  {row.state:<6}  {row.contents or '(empty)'}".rstrip()
+            f"{'@' if row.here else ' '} {row.name:<{width}}  {row.state:<6}  {_listed(row.things)}".rstrip()
             for row in rows
         ]
         command, answer = self.transcript[-1]
@@ -106,23 +93,13 @@ class HouseView:
 
     def to_html(self) -> str:
         """The house and the transcript beside it, as one self-contained page."""
-        rows = "".join(
-            f"<tr{' class=here' if row.here else ''}><td>{escape(row.name)}</td><td>{row.state}</td>"
-            f"<td{' class=unknown' if row.contents == _UNKNOWN else ''}>{escape(row.contents) or 'empty'}</td></tr>"
-            for row in self.rows()
-        )
-        turns = "".join(
-            (f'<div class="act">&gt; {escape(command)}</div>' if command else "")
-            + f'<div class="said">{escape(answer)}</div>'
-            for command, answer in self.transcript
-        )
-        page = (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>ALFWorld</title>'
-            f'<style>{_STYLE}</style></head><body class="hv"><section><h2>{escape(self.world.game.goal)}</h2>'
-            f"<p>Hand: <b>{escape(self.hand)}</b></p><table>{rows}</table></section>"
-            f"<section><h2>Transcript</h2>{turns}</section></body></html>"
-        )
-        return page.encode("utf-8", "replace").decode("utf-8")
+        from skillc_gym.alfworld.house_page import to_page
+
+        return to_page(self)
+
+
+def _listed(things: tuple[str, ...] | None) -> str:
+    return "?" if things is None else ", ".join(things) or "(empty)"
 
 
 def _by_number(name: str) -> tuple[str, int, str]:

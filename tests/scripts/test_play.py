@@ -9,7 +9,7 @@ import gymnasium
 import pytest
 
 import skillc_gym  # noqa: F401 - registers the environments
-from scripts.play import Game, main, play
+from scripts.play import Game, in_columns, main, play
 from skillc_gym.alfworld.planner import shortest_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,13 +56,35 @@ def test_undo_goes_back_to_the_start_and_no_further(game):
     assert game.said[-1] == "Nothing to take back."
 
 
+def test_what_was_seen_before_is_known_after_an_undo(game):
+    place = next(name for name in game.info["admissible_commands"] if name.startswith("go to ")).removeprefix("go to ")
+    type_in(game, [f"go to {place}", "look", ":house", ":undo", ":house"])
+    assert game.said[-1] == game.said[-3]
+    assert f"@ {place}" in game.said[-1]
+
+
+def test_the_skill_is_shown_and_hidden(game):
+    type_in(game, [":skill", ":new", ":skill", ":new"])
+    shown, before_task, _, hidden, new = game.said[1:]
+    assert shown.startswith("General skill")
+    assert before_task.startswith("General skill")
+    assert hidden == "The skill is hidden now."
+    assert new.startswith("[valid_unseen/")
+
+
+def test_commands_stand_in_columns_read_downwards():
+    columns = in_columns(["go", "look", "open", "take", "use"], width=14).splitlines()
+    assert columns == ["go     take", "look   use", "open"]
+    assert in_columns(["one long name"], width=5) == "one long name"
+
+
 def test_the_players_words_show_what_they_say(game):
     type_in(game, [":commands", ":house", ":skill", ":plan", ":nonsense", ":new", ":quit", "look"])
-    commands, house, skill, plan, help_text, new = game.said[1:]
+    commands, house, skill, plan, help_text, _, new = game.said[1:]
     assert "inventory" in commands
     assert "hand: empty" in house
     assert "Skill:" in skill
-    assert plan.splitlines()[0] in commands
+    assert plan.splitlines()[0].removeprefix(" 1. ") in commands
     assert ":undo" in help_text
     assert new.startswith("[valid_unseen/")
 

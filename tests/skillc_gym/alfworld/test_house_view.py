@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import gymnasium
 import pytest
 
 import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.alfworld.explorer import parse_goal
+from skillc_gym.alfworld.house_page import _wish
 from skillc_gym.alfworld.planner import shortest_plan
 
 GAMES = {"data": "generated", "task_types": "heat", "generator": {"seed": 3, "games_per_type": 2, "size": "medium"}}
@@ -74,3 +78,24 @@ def test_html_escapes_what_was_said_and_keeps_the_transcript():
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert page.count('class="act"') == 2
+
+
+def test_the_page_marks_the_agent_what_is_wanted_and_the_win():
+    env = gymnasium.make("skillc/ALFWorld-v0", render_mode="html", **GAMES)
+    _, info = env.reset(seed=0)
+    wish = parse_goal(info["goal"])
+    assert f'<div class="kind goal"><span>{wish.place}</span>' in env.render()
+    assert " unseen" in env.render()
+    plan = shortest_plan(env)
+    env.step(plan[0])
+    assert re.search(r'<div class="tile [^"]*here', env.render())
+    env.step("dance")
+    assert '<div class="said nothing">Nothing happens.</div>' in env.render()
+    for command in plan[1:]:
+        env.step(command)
+    assert re.search(rf'<b class="goal">{wish.thing} \d+</b>', env.render())
+    assert "won." in env.render()
+
+
+def test_a_sentence_of_another_kind_marks_nothing():
+    assert _wish("make me a coffee") == ("", ())
