@@ -6,13 +6,14 @@ import copy
 import html
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from skillc_gym.alfworld.engine import Engine, NativeStarter, Starter
 from skillc_gym.alfworld.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.alfworld.games import GameSet, open_games
 from skillc_gym.alfworld.world import World
@@ -22,41 +23,18 @@ from skillc_gym.spaces import Unicode
 if TYPE_CHECKING:
     from skillc_gym.alfworld.house_view import HouseView
 
-__all__ = ["ALFWorldEnv", "Engine", "Snapshot"]
+__all__ = ["ALFWorldEnv", "Snapshot"]
 
 ENGINES = ("native", "textworld")
 
 Info = dict[str, Any]
 
 
-class Engine(Protocol):
-    """What plays a game: the native state machine or upstream's engine."""
-
-    @property
-    def won(self) -> bool:
-        """Whether the goal holds now."""
-
-    @property
-    def admissible(self) -> list[str]:
-        """The admissible commands, sorted; a new list each time."""
-
-    def reset(self) -> str:
-        """Starts the game again and returns the first feedback."""
-
-    def step(self, command: str) -> tuple[str, bool]:
-        """Returns the feedback, and whether the command was admissible."""
-
-    def snapshot(self) -> Any:
-        """Returns the state, as a value that can be pickled."""
-
-    def restore(self, state: Any) -> None:
-        """Goes to a state."""
-
-
 class Snapshot(NamedTuple):
     """An environment's moment: the task, its state and the last exchange. Small, immutable and picklable.
 
-    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it.
+    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it. ``naming`` says how
+    things are numbered, under domain randomisation.
     """
 
     task_id: str
@@ -64,6 +42,7 @@ class Snapshot(NamedTuple):
     action: str | None
     observation: str
     action_valid: bool
+    naming: int | None = None
 
 
 class ALFWorldEnv(gymnasium.Env[str, str]):
@@ -83,6 +62,8 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         task_types: Full or short names of the task types to play; None for all six.
         engine: "native", or "textworld" for upstream itself in a process of its own (needs the extra ``alfworld``).
         generator: Options of the generator, with data="generated" only.
+        domain_randomization: Number the things of the house in another order in each episode, as upstream does in
+            training if asked; the order follows from the environment's seed.
         render_mode: "ansi" or "html" to draw the house as the agent knows it, with the last exchange or the whole
             transcript; None otherwise.
 
@@ -106,6 +87,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         task_types: Iterable[str] | str | None = None,
         engine: str = "native",
         generator: Mapping[str, Any] | None = None,
+        domain_randomization: bool = False,
         render_mode: str | None = None,
     ) -> None:
         if engine not in ENGINES:
@@ -116,9 +98,11 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         self.observation_space = Unicode(MAX_ANSWER)
         self.action_space = Unicode(MAX_COMMAND)
         self.render_mode = render_mode
-        self._start_engine = _NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
+        self.domain_randomization = domain_randomization
+        self._start_engine = NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
         self._engine: Engine | None = None
         self._task_id = self._task_type = self._goal = ""
+        self._naming: int | None = None
         self._action: str | None = None
         self._observation = ""
         self._action_valid = True
@@ -128,7 +112,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         """Returns another environment on the same games, which shares what can be shared; it is not reset yet."""
         twin = copy.copy(self)
         twin._engine, twin._np_random, twin._np_random_seed, twin._view = None, None, None, None
-        if not isinstance(self._start_engine, _NativeStarter):
+        if not isinstance(self._start_engine, NativeStarter):
             twin._start_engine = _upstream_starter(self.games)
         return twin
 
@@ -145,7 +129,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         """Starts a task.
 
         Args:
-            seed: Seeds the choice of tasks.
+            seed: Seeds the choice of tasks, and of the numbers of things under domain randomisation.
             options: ``{"task_id": ...}`` names the task; without it, the environment's generator chooses one.
 
         Raises:
@@ -157,7 +141,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         if task_id is None:
             ids = self.games.task_ids
             task_id = ids[int(self.np_random.integers(len(ids)))]
-        self._begin(task_id)
+        self._begin(task_id, int(self.np_random.integers(1 << 32)) if self.domain_randomization else None)
         self._action, self._action_valid = None, True
         self._look_anew()
         return self._observation, self._info()
@@ -191,7 +175,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
     def snapshot(self) -> Snapshot:
         """Returns the moment, to come back to with `restore`, in this environment or another one on the same games."""
         state = self._playing().snapshot()
-        return Snapshot(self._task_id, state, self._action, self._observation, self._action_valid)
+        return Snapshot(self._task_id, state, self._action, self._observation, self._action_valid, self._naming)
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
         """Goes back to a snapshot.
@@ -199,10 +183,10 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         Returns:
             The observation and the info of that moment.
         """
-        if snapshot.task_id != self._task_id or self._engine is None:
-            self._begin(snapshot.task_id)
+        if self._engine is None or (snapshot.task_id, snapshot.naming) != (self._task_id, self._naming):
+            self._begin(snapshot.task_id, snapshot.naming)
         self._playing().restore(snapshot.state)
-        _, _, self._action, self._observation, self._action_valid = snapshot
+        _, _, self._action, self._observation, self._action_valid, _ = snapshot
         self._look_anew()
         return self._observation, self._info()
 
@@ -222,9 +206,10 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         self._engine = None
         self._start_engine.close()
 
-    def _begin(self, task_id: str) -> None:
-        self._engine, self._observation, self._goal = self._start_engine(self.games.require(task_id), self._engine)
-        self._task_id, self._task_type = task_id, self.games.task_type(task_id)
+    def _begin(self, task_id: str, naming: int | None) -> None:
+        started = self._start_engine(self.games.require(task_id), naming, self._engine)
+        self._engine, self._observation, self._goal = started
+        self._task_id, self._task_type, self._naming = task_id, self.games.task_type(task_id), naming
 
     def _look_anew(self) -> None:
         """Starts the drawing; what was seen before a snapshot is not part of it."""
@@ -258,28 +243,7 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         }
 
 
-class _Starter(Protocol):
-    def __call__(self, task_id: str, engine: Engine | None) -> tuple[Engine, str, str]:
-        """Returns an engine at the start of a task, its first feedback and the goal."""
-
-    def close(self) -> None:
-        """Frees what the starter holds."""
-
-
-class _NativeStarter:
-    def __init__(self, games: GameSet) -> None:
-        self._games = games
-
-    def __call__(self, task_id: str, engine: Engine | None) -> tuple[Engine, str, str]:
-        game = self._games.load(task_id)
-        world = engine if isinstance(engine, World) and engine.game is game else World(game)
-        return world, world.reset(), game.goal
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-def _upstream_starter(games: GameSet) -> _Starter:
+def _upstream_starter(games: GameSet) -> Starter:
     from skillc_gym.alfworld.textworld import UpstreamStarter
 
     return UpstreamStarter(games)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillc_gym.alfworld.domain import domain_actions
 from skillc_gym.alfworld.goals import Goal
+from skillc_gym.alfworld.names import numbered_anew, renamed
 from skillc_gym.alfworld.pddl import parse_problem
 from skillc_gym.alfworld.state import State
 from skillc_gym.alfworld.tables import Tables
@@ -36,6 +37,7 @@ class Game:
         walkthrough: Commands that win from the start, as the file gives them.
         wording: The game's words.
         actions: Actions that the game has.
+        names: All names, in the order of the ids, with those that no player sees.
         places: Name of each place.
         receptacles: Name of each receptacle.
         objects: Name of each object.
@@ -61,6 +63,7 @@ class Game:
     walkthrough: tuple[str, ...]
     wording: Wording
     actions: frozenset[str]
+    names: tuple[str, ...]
     places: tuple[str, ...]
     receptacles: tuple[str, ...]
     objects: tuple[str, ...]
@@ -99,6 +102,25 @@ class Game:
             return _parse(task_id, raw)
         except InvalidGameError as error:
             raise InvalidGameError(f"Game {task_id!r} cannot be read: {_shortened(str(error))}") from error
+
+    def renamed(self, seed: int) -> Game:
+        """Returns the same game with its things numbered in another order: upstream's ``domain_randomization``.
+
+        Args:
+            seed: Which order.
+        """
+        names = numbered_anew(self.names, seed)
+        return replace(
+            self,
+            names=tuple(names[name] for name in self.names),
+            places=tuple(names[name] for name in self.places),
+            receptacles=tuple(names[name] for name in self.receptacles),
+            objects=tuple(names[name] for name in self.objects),
+            holders={thing: tuple(names[name] for name in inner) for thing, inner in self.holders.items()},
+            walkthrough=tuple(renamed(command, names) for command in self.walkthrough),
+            views={},
+            ways={},
+        )
 
     @functools.cached_property
     def routes(self) -> dict[str, tuple[tuple[int, int], ...]]:

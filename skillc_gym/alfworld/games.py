@@ -36,7 +36,7 @@ class GameSet(ABC):
     """
 
     def __init__(self) -> None:
-        self._loaded: OrderedDict[str, Game] = OrderedDict()
+        self._loaded: OrderedDict[tuple[str, int | None], Game] = OrderedDict()
 
     @property
     @abstractmethod
@@ -56,19 +56,27 @@ class GameSet(ABC):
         """Returns a task's full type."""
         return task_type_of(task_id)
 
-    def load(self, task_id: str) -> Game:
+    def load(self, task_id: str, naming: int | None = None) -> Game:
         """Returns a parsed game, from memory if it was loaded lately.
+
+        Args:
+            task_id: One of `task_ids`.
+            naming: Numbers the game's things in another order; see `Game.renamed`.
 
         Raises:
             UnknownNameError: If the set has no such task.
             InvalidGameError: If its file is not an ALFWorld game.
         """
-        game = self._loaded.get(task_id)
+        key = task_id, naming
+        game = self._loaded.get(key)
         if game is not None:
-            self._loaded.move_to_end(task_id)
+            self._loaded.move_to_end(key)
             return game
-        self.require(task_id)
-        game = self._loaded[task_id] = Game.parse(task_id, self.raw(task_id))
+        if naming is None:
+            game = Game.parse(self.require(task_id), self.raw(task_id))
+        else:
+            game = self.load(task_id).renamed(naming)
+        self._loaded[key] = game
         if len(self._loaded) > LOADED_GAMES:
             self._loaded.popitem(last=False)
         return game

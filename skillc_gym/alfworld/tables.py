@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from skillc_gym.alfworld.domain import PREDICATES
 from skillc_gym.alfworld.goals import Indexing, compile_goal
+from skillc_gym.alfworld.names import display_names
 from skillc_gym.alfworld.pddl import Problem
 from skillc_gym.alfworld.state import State
 from skillc_gym.errors import InvalidGameError
@@ -30,7 +30,7 @@ class Tables:
         self.problem = problem
         _check_facts(problem)
         known = {name for facts in problem.facts.values() for names in facts for name in names}
-        self.names = _display_names(known)
+        self.names = display_names(known)
         self.places = self._numbered("location", known)
         self.receptacles = self._numbered("receptacle", known)
         self.objects = self._numbered("object", known)
@@ -42,6 +42,7 @@ class Tables:
         """Returns the tables of a `Game`, by the names of its attributes."""
         places_of = self._pairs("receptacleatlocation", self.receptacles, self.places)
         return {
+            "names": tuple(self.names.values()),
             "places": self._named(self.places),
             "receptacles": self._named(self.receptacles),
             "objects": self._named(self.objects),
@@ -149,31 +150,6 @@ def _check_facts(problem: Problem) -> None:
         for names in problem.holding(predicate):
             if len(names) != size:
                 raise InvalidGameError(f"its fact {(predicate, *names)} joins {len(names)} things instead of {size}.")
-
-
-def _display_names(ids: Iterable[str]) -> dict[str, str]:
-    """Names things as players see them: counted per word, numbered from the highest down in the order of their ids."""
-    ordered = sorted(ids)
-    left = Counter(word for word in map(_word, ordered) if word)
-    names = {}
-    for name in ordered:
-        if word := _word(name):
-            names[name] = f"{word} {left[word]}"
-            left[word] -= 1
-        else:
-            names[name] = f"{_readable(name)} "
-    return names
-
-
-def _word(name: str) -> str:
-    word, bar, _ = name.partition("_bar_")
-    return _readable(word + "basin" * ("basin" in name)) if bar else ""
-
-
-def _readable(name: str) -> str:
-    for written, meant in (("_minus_", "-"), ("_plus_", "+"), ("_dot_", "."), ("_comma_", ",")):
-        name = name.replace(written, meant)
-    return name
 
 
 def _inverted(pairs: Joined, size: int) -> Joined:

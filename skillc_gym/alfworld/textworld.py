@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from skillc_gym.alfworld.env import Engine
+from skillc_gym.alfworld.engine import Engine
 from skillc_gym.alfworld.games import GameSet
 from skillc_gym.alfworld.wording import goal_of
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
@@ -76,7 +76,7 @@ class UpstreamProcess:
         self._worker: _Worker | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._games, self._megabytes = 0, 0.0
-        self._loaded: Mapping[str, Any] | None = None
+        self._loaded: tuple[Mapping[str, Any], int | None] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -84,17 +84,22 @@ class UpstreamProcess:
         return None if self._worker is None else self._worker.process.pid
 
     @property
-    def loaded(self) -> Mapping[str, Any] | None:
-        """What `load` was given last; None if it failed, once that process has ended, and in a fork of this one."""
-        return self._loaded if self._worker is not None and self._worker.owner == os.getpid() else None
-
-    @property
     def too_large(self) -> bool:
         """Whether the process has grown beyond its limit."""
         return self._megabytes >= self._limits[1]
 
-    def load(self, raw: Mapping[str, Any]) -> None:
+    def holds(self, raw: Mapping[str, Any], naming: int | None) -> bool:
+        """Whether this very game is loaded, in a process that runs and belongs to this one (which may be a fork)."""
+        if self._worker is None or self._worker.owner != os.getpid() or self._loaded is None:
+            return False
+        return self._loaded[0] is raw and self._loaded[1] == naming
+
+    def load(self, raw: Mapping[str, Any], naming: int | None = None) -> None:
         """Loads a game from the content of its file.
+
+        Args:
+            raw: The content.
+            naming: Seed of upstream's domain randomisation; None for the names as they are.
 
         Raises:
             InvalidGameError: If upstream cannot load it.
@@ -104,15 +109,16 @@ class UpstreamProcess:
         if worker is None or worker.owner != os.getpid() or self._games >= self._limits[0] or self.too_large:
             worker = self._restart()
         self._games, self._loaded = self._games + 1, None
+        request = {"op": "load", "cached": self._cached, "naming": naming}
         path = worker.folder / f"{self._games}.tw-pddl"
         path.write_text(json.dumps(raw), encoding="utf-8")
         try:
-            answer = self._exchange(worker, {"op": "load", "path": str(path), "cached": self._cached})
+            answer = self._exchange(worker, {**request, "path": str(path)})
         finally:
             path.unlink(missing_ok=True)
         if "error" in answer:
             raise InvalidGameError(f"Upstream cannot load the game: {answer['error']}")
-        self._loaded, self._megabytes = raw, answer["megabytes"]
+        self._loaded, self._megabytes = (raw, naming), answer["megabytes"]
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Sends a request and returns its answer.
@@ -209,8 +215,9 @@ class UpstreamWorld:
     Its state is the list of commands so far: restoring one that is not the present one plays them again.
     """
 
-    def __init__(self, process: UpstreamProcess, raw: Mapping[str, Any]) -> None:
-        process.load(raw)
+    def __init__(self, process: UpstreamProcess, raw: Mapping[str, Any], naming: int | None = None) -> None:
+        process.load(raw, naming)
+        self.naming = naming
         self._process = process
         self._raw = raw
         self._answer: dict[str, Any] = {"won": False, "admissible": []}
@@ -231,15 +238,15 @@ class UpstreamWorld:
 
         The process may have ended, grown too large, or turned to another game: then the game is loaded again first.
         """
-        if self._process.loaded is not self._raw or self._process.too_large:
-            self._process.load(self._raw)
+        if not self._process.holds(self._raw, self.naming) or self._process.too_large:
+            self._process.load(self._raw, self.naming)
         self._history = []
         self._answer = self._process.ask(op="reset")
         return str(self._answer["feedback"])
 
     def step(self, command: str) -> tuple[str, bool]:
         """Returns the feedback, and whether the command was admissible."""
-        if self._process.loaded is not self._raw:
+        if not self._process.holds(self._raw, self.naming):
             raise EngineError("Upstream's process does not hold this game any more: reset() loads it again.")
         valid = command.strip() in self._answer["admissible"]
         self._answer = self._process.ask(op="step", command=command)
@@ -259,7 +266,7 @@ class UpstreamWorld:
         """
         if not isinstance(state, tuple) or not all(isinstance(command, str) for command in state):
             raise ConfigError("The state was made by another engine; engine='textworld' keeps the commands so far.")
-        if tuple(self._history) != state or self._process.loaded is not self._raw:
+        if tuple(self._history) != state or not self._process.holds(self._raw, self.naming):
             self.reset()
             for command in state:
                 self.step(command)
@@ -278,10 +285,10 @@ class UpstreamStarter:
         self._process = process or UpstreamProcess()
         self._task_id: str | None = None
 
-    def __call__(self, task_id: str, engine: Engine | None) -> tuple[Engine, str, str]:
+    def __call__(self, task_id: str, naming: int | None, engine: Engine | None) -> tuple[Engine, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""
-        if not isinstance(engine, UpstreamWorld) or self._task_id != task_id:
-            engine = UpstreamWorld(self._process, self._games.raw(task_id))
+        if not isinstance(engine, UpstreamWorld) or (self._task_id, engine.naming) != (task_id, naming):
+            engine = UpstreamWorld(self._process, self._games.raw(task_id), naming)
         self._task_id = task_id
         feedback = engine.reset()
         return engine, feedback, goal_of(feedback.rsplit("\n\n", 1)[-1])

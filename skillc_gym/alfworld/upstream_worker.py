@@ -11,6 +11,7 @@ import copy
 import functools
 import json
 import os
+import random
 import resource
 import sys
 from typing import Any
@@ -39,7 +40,7 @@ class Player:
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Carries out a request: ``load``, ``reset`` or ``step``."""
         if request["op"] == "load":
-            self._load(request["path"], cached=request.get("cached", False))
+            self._load(request["path"], cached=request.get("cached", False), naming=request.get("naming"))
             return {"ok": True, "megabytes": _megabytes()}
         state = self._env.reset() if request["op"] == "reset" else self._env.step(request["command"])[0]
         return {
@@ -49,7 +50,7 @@ class Player:
             "megabytes": _megabytes(),
         }
 
-    def _load(self, path: str, *, cached: bool) -> None:
+    def _load(self, path: str, *, cached: bool, naming: int | None) -> None:
         import textworld
         from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
 
@@ -58,7 +59,8 @@ class Player:
         if self._env is not None:
             self._env.close()
         infos = textworld.EnvInfos(won=True, admissible_commands=True)
-        self._env = textworld.start(path, infos, wrappers=[AlfredDemangler()])
+        random.seed(naming)  # what upstream shuffles with, once per load
+        self._env = textworld.start(path, infos, wrappers=[AlfredDemangler(shuffle=naming is not None)])
 
 
 def _megabytes() -> float:

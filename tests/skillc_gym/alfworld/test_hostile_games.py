@@ -201,7 +201,7 @@ def test_goals_of_another_form_are_refused(template, text):
 
 
 @given(st.dictionaries(st.sampled_from(["pddl_domain", "grammar", "pddl_problem", "walkthrough", "solvable"]), JSON))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_wrong_types_are_refused_or_do_no_harm(template, changes):
     try:
         game = Game.parse(TASK_ID, decode(json.dumps({**template, **changes}).encode(), "a file"))
@@ -211,7 +211,7 @@ def test_wrong_types_are_refused_or_do_no_harm(template, changes):
 
 
 @given(JSON)
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_wrong_types_among_the_rules_are_refused_or_do_no_harm(template, value):
     rules = json.dumps({"intro": value})
     raw = {**template, "grammar": template["grammar"] + f'\ngrammar :: """{rules}""";'}
@@ -226,6 +226,7 @@ def test_spaces_are_not_tried_in_every_way():
     assert split_sentence("x {" + " " * 100_000 + "|" + " " * 100_000 + ";}") == [Part("text", "x ")]
 
 
+@settings(deadline=None)
 @given(st.text(" \n\t{}[]|#;ab\"/'", max_size=60))
 def test_sentences_of_any_form_are_split(text):
     assert all(part.kind in ("text", "rule", "value", "list") for part in split_sentence(text))

@@ -1,0 +1,70 @@
+"""What things are called: by word and number, in the order of their ids or in another one."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+__all__ = ["display_names", "numbered_anew", "renamed"]
+
+_NAMED = re.compile(r"[^\W\d]\w* \d+")
+
+
+def display_names(ids: Iterable[str]) -> dict[str, str]:
+    """Names things as players see them: counted per word, numbered from the highest down in the order of their ids.
+
+    What is no thing of the house (agents, types) is called by its id and a blank, as upstream does.
+
+    Returns:
+        Id -> name, in the order of the ids.
+    """
+    ordered = sorted(ids)
+    names = [_word(name) + " 0" if _word(name) else sys.intern(_readable(name) + " ") for name in ordered]
+    return dict(zip(ordered, _numbered(names), strict=True))
+
+
+def numbered_anew(names: Sequence[str], seed: int) -> dict[str, str]:
+    """Numbers things as upstream does under ``domain_randomization``: from the highest down in a shuffled order.
+
+    For each word every assignment of its numbers is equally likely. The shuffle is Python's own, so that upstream
+    numbers alike after ``random.seed(seed)``.
+
+    Args:
+        names: All names of a game, in the order of the ids.
+        seed: Which shuffle.
+
+    Returns:
+        Old name -> new name.
+    """
+    shuffled = list(names)
+    random.Random(seed).shuffle(shuffled)
+    return dict(zip(shuffled, _numbered(shuffled), strict=True))
+
+
+def renamed(text: str, names: dict[str, str]) -> str:
+    """Replaces the names in a command."""
+    return _NAMED.sub(lambda found: names.get(found[0], found[0]), text)
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    words = [name.rpartition(" ")[0] if name[-1] != " " else "" for name in names]
+    left = Counter(words)
+    numbered = []
+    for word, name in zip(words, names, strict=True):
+        numbered.append(f"{word} {left[word]}" if word else name)
+        left[word] -= 1
+    return numbered
+
+
+def _word(name: str) -> str:
+    word, bar, _ = name.partition("_bar_")
+    return _readable(word + "basin" * ("basin" in name)) if bar else ""
+
+
+def _readable(name: str) -> str:
+    for written, meant in (("_minus_", "-"), ("_plus_", "+"), ("_dot_", "."), ("_comma_", ",")):
+        name = name.replace(written, meant)
+    return name
