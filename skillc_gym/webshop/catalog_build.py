@@ -19,7 +19,7 @@ from skillc_gym.webshop.product import Product
 
 __all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_record"]
 
-KIND, FORMAT = "skillc-webshop-catalog", 3
+KIND, FORMAT = "skillc-webshop-catalog", 4
 _TOLD = 10_000
 _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
 
@@ -116,7 +116,8 @@ class CatalogBuilder:
         self._ends.append(self._ends[-1] + len(record))
         self._asins[product.asin] = None
         self._counts["without_instruction"] += product.instruction is None
-        self._index.add(product.contents, "\0".join((product.category, product.product_category, product.query)))
+        alike = (product.category, product.product_category, product.query, *product.attributes)
+        self._index.add(product.contents, "\0".join(alike))
 
     def _write_asins(self) -> NDArray[np.int32]:
         asins = np.array([asin.encode("utf-8", "surrogatepass") for asin in self._asins])

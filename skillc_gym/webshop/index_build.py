@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.webshop import bm25
 from skillc_gym.webshop.analyzer import analyze
+from skillc_gym.webshop.windows import write_windows
 
 __all__ = ["DENSE_SHARE", "IndexBuilder", "term_hash"]
 
@@ -174,6 +175,7 @@ class IndexBuilder:
         """Writes each term's highest code, and columns of codes for the terms that many documents hold."""
         highest = np.maximum.reduceat(codes, starts[:-1]) if len(codes) else codes[:0]
         self._save("highest", highest)
+        write_windows(self._folder, starts, docs, codes, documents)
         sizes = np.diff(starts)
         dense = np.flatnonzero(sizes * DENSE_SHARE > documents) if documents > DENSE_SHARE * 1024 else sizes[:0]
         self._save("dense_terms", dense.astype(np.int64))

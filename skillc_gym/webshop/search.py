@@ -1,13 +1,17 @@
 """Searching a catalogue's index: the ranking and the scores of Lucene's BM25, over memory-mapped arrays.
 
-Small indexes are scored whole. In large ones the rarest words are scored first, over all their documents; once the
-commoner ones could no longer lift another document into the first k, they are looked up for the documents still in
-the running only. Both ways give the same result: skipping is decided by upper bounds.
+Small indexes are scored whole. In large ones the most promising window of documents is scored first, which tells how
+high the k-th score is at least. Windows that cannot reach that are never looked into; in the others the words that can
+give most are scored first, over all their documents, and once the others could no longer lift another document that
+high, they are looked up for the documents still in the running only. Both ways give the same result: skipping is
+decided by upper bounds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -18,6 +22,7 @@ from numpy.typing import NDArray
 from skillc_gym.webshop import bm25
 from skillc_gym.webshop.analyzer import analyze
 from skillc_gym.webshop.index_build import term_hash
+from skillc_gym.webshop.windows import Windows, runs
 
 __all__ = ["MAX_TERMS", "SearchIndex"]
 
@@ -25,26 +30,39 @@ MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
 _SMALL = 1 << 15
 """Up to so many documents a sum over all of them costs less than keeping track of those touched."""
-_WORTH_A_PROBE, _GROWN, _PROBED = 20_000, 3, 2
-"""Before a term of so many postings, if 3 times more documents were touched than last time, the best 2 k are scored
-to the end: that may spare the term."""
 _SCATTERED = 6
 """A term of up to so many postings a document in the running is added up whole rather than looked up."""
 _SLACK = 1e-4
 """Upper bounds are widened by this share, far more than rounding could take off them."""
+_PLACES, _WEIGHED_BYTES = 1 << 13, 1 << 20
+"""How many terms' places, and how much of terms' scores, is remembered."""
 
 Docs = NDArray[Any]
 Scores = NDArray[Any]
+Runs = Sequence[tuple[int, int]]
+"""Stretches of windows, as (first, behind the last)."""
 
 
 class _Term(NamedTuple):
-    """A query term: its place in the index, its postings, its weight, the score of every code and the highest one."""
+    """A query term, as many times as it stands there.
+
+    Attributes:
+        place: Its place in the index.
+        start: Where its postings begin.
+        end: Where they end.
+        scores: The score of every code.
+        bound: The highest score.
+        begins: Where its postings of each window begin, and the last end; only in large indexes.
+        bounds: The highest score in each window; only in large indexes.
+    """
 
     place: int
     start: int
     end: int
     scores: NDArray[np.float32]
     bound: float
+    begins: NDArray[np.int64]
+    bounds: NDArray[np.float64]
 
 
 class SearchIndex:
@@ -65,6 +83,9 @@ class SearchIndex:
         self._products, self._ties = _map(folder, "products"), _map(folder, "ties")
         self._rows = {int(term): row for row, term in enumerate(_map(folder, "dense_terms"))}
         self._columns = _map(folder, "columns")
+        self._windows = Windows(folder, size, self._docs) if size > _SMALL else None
+        self._found = lru_cache(_PLACES)(self._place)
+        self._weighed = lru_cache(_WEIGHED_BYTES // self._saturations.nbytes)(self._term)
         # One array of sums serves all searches: it is all zeros between them, and one thread's at a time.
         self._sums, self._sums_lock = np.zeros(size if size > _SMALL else 0), Lock()
 
@@ -89,9 +110,9 @@ class SearchIndex:
         counts = Counter(analyze(query))
         found = []
         for term, count in list(counts.items())[:MAX_TERMS]:
-            place = self._place(term)
+            place = self._found(term)
             if place is not None:
-                found.append(self._term(place, count))
+                found.append(self._weighed(place, count))
         return sorted(found, key=lambda term: -term.bound)
 
     def _place(self, term: str) -> int | None:
@@ -107,11 +128,25 @@ class SearchIndex:
         start, end = int(self._starts[place]), int(self._starts[place + 1])
         weight = np.float32(count) * bm25.idf(self._documents, end - start)
         scores: NDArray[np.float32] = np.subtract(weight, weight / self._saturations, dtype=np.float32)
-        return _Term(place, start, end, scores, float(scores[self._highest[place]]))
+        bound = float(scores[self._highest[place]])
+        none = np.zeros(0, np.int64), np.zeros(0)
+        spread = self._windows.spread(place, start, end, scores, bound) if self._windows else none
+        return _Term(place, start, end, scores, bound, *spread)
 
-    def _postings(self, term: _Term) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        span = slice(term.start, term.end)
-        return self._docs[span], term.scores[self._codes[span]]
+    def _postings(self, term: _Term, stretches: Runs | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Returns the term's documents and scores; of some stretches of windows only, if they are given."""
+        spans = [(term.start, term.end)]
+        if stretches is not None:
+            begins = term.begins
+            spans = [(int(begins[first]), int(begins[behind])) for first, behind in stretches]
+            spans = [span for span in spans if span[0] < span[1]] or [(0, 0)]
+        if len(spans) == 1:
+            ((start, end),) = spans
+            docs, codes = self._docs[start:end], self._codes[start:end]
+        else:
+            docs = np.concatenate([self._docs[start:end] for start, end in spans])
+            codes = np.concatenate([self._codes[start:end] for start, end in spans])
+        return docs, term.scores.take(codes)
 
     def _score_small(self, terms: list[_Term]) -> tuple[Docs, Scores]:
         docs, scores = zip(*map(self._postings, terms), strict=True)
@@ -120,60 +155,67 @@ class SearchIndex:
         return found, sums[found]
 
     def _score_pruned(self, terms: list[_Term], k: int) -> tuple[Docs, Scores]:
-        rest = np.cumsum([term.bound for term in reversed(terms)])[::-1] * (1 + _SLACK)
-        sums, touched, floor, seen, probed = self._sums, list[Docs](), 0.0, 0, 0
-        for number, term in enumerate(terms):
-            if term.end - term.start > _WORTH_A_PROBE and seen >= max(2 * k, _GROWN * probed):
-                floor, probed = max(floor, self._floor(np.concatenate(touched), terms[number:], k)), seen
-            if floor > rest[number]:
-                left = number
-                break
-            docs, scores = self._postings(term)
-            before = sums[docs]
-            sums[docs] = before + scores
-            touched.append(docs[before == 0])
-            seen += len(touched[-1])
-        else:
-            left = len(terms)
-        found = np.concatenate(touched)
-        if left < len(terms) and seen > probed:
-            floor = max(floor, self._floor(found, terms[left:], k))
-        docs, scores = self._complete(found, terms[left:], rest[left:], floor)
-        sums[found] = 0.0
-        return docs, scores
+        bounds = np.array([term.bounds for term in terms]) * (1 + _SLACK)
+        reach = bounds.sum(axis=0)
+        if not reach.any():
+            return np.zeros(0, np.int64), np.zeros(0)
+        floor = self._floor(terms, int(reach.argmax()), k)
+        open_windows = (reach >= floor) & (reach > 0)
+        stretches = runs(open_windows)
+        rest = bounds[::-1, open_windows].cumsum(axis=0).max(axis=1)[::-1].tolist()
+        left = next((number for number, bound in enumerate(rest) if bound < floor), len(terms))
+        touched: list[Docs] = []
+        try:
+            for term in terms[:left]:
+                self._add(*self._postings(term, stretches), touched)
+            return self._complete(np.concatenate(touched), terms[left:], rest[left:], floor, stretches)
+        finally:
+            for docs in touched:
+                self._sums[docs] = 0.0
 
-    def _floor(self, docs: Docs, terms: list[_Term], k: int) -> float:
-        """Returns a score that k documents reach: those that look best so far are scored to the end."""
-        scores = self._sums[docs]
-        if len(docs) > _PROBED * k:
-            best = np.argpartition(scores, len(docs) - _PROBED * k)[-_PROBED * k :]
-            docs, scores = docs[best], scores[best]
-        for term in terms:
-            scores += self._lookup(term, docs)
-        return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK)
+    def _floor(self, terms: list[_Term], window: int, k: int) -> float:
+        """Returns a score that k documents reach: one window is scored whole."""
+        docs, scores = zip(*(self._postings(term, [(window, window + 1)]) for term in terms), strict=True)
+        places = np.concatenate(docs)
+        places -= int(places.min())
+        sums = np.bincount(places, np.concatenate(scores))
+        if len(sums) < k:
+            return 0.0
+        return max(float(np.partition(sums, len(sums) - k)[-k]) * (1 - _SLACK), 0.0)
 
-    def _complete(self, docs: Docs, terms: list[_Term], rest: NDArray[np.float64], floor: float) -> tuple[Docs, Scores]:
+    def _add(self, docs: Docs, scores: Scores, touched: list[Docs]) -> None:
+        """Adds a term's scores to the sums, and notes the documents that had none."""
+        before = self._sums.take(docs)
+        touched.append(docs.compress(before == 0))
+        before += scores
+        self._sums[docs] = before
+
+    def _complete(
+        self, docs: Docs, terms: list[_Term], rest: list[float], floor: float, stretches: Runs
+    ) -> tuple[Docs, Scores]:
         """Adds the scores of the remaining terms, leaving out documents as soon as they cannot reach the floor."""
         sums = self._sums
-        scores = sums[docs]
+        scores = sums.take(docs)
         for term, bound in zip(terms, rest, strict=True):
-            alive = np.flatnonzero(scores + bound >= floor)
+            alive = np.flatnonzero(scores >= floor - bound)
             if len(alive) < len(docs):
-                docs, scores = docs[alive], scores[alive]
+                docs, scores = docs.take(alive), scores.take(alive)
             if term.place in self._rows or term.end - term.start > _SCATTERED * len(docs):
                 scores += self._lookup(term, docs)
                 continue
             sums[docs] = scores
-            holding, gained = self._postings(term)
-            sums[holding] += gained * (sums[holding] > 0)
-            scores = sums[docs]
+            holding, gained = self._postings(term, stretches)
+            before = sums.take(holding)
+            before += gained * (before > 0)
+            sums[holding] = before
+            scores = sums.take(docs)
         return docs, scores
 
     def _lookup(self, term: _Term, docs: Docs) -> Scores:
         """Returns the term's score in each of some documents, 0 where it is not."""
         row = self._rows.get(term.place)
         if row is not None:
-            scores: Scores = term.scores[self._columns[row][docs]]
+            scores: Scores = term.scores.take(self._columns[row].take(docs))
             return scores
         span = self._docs[term.start : term.end]
         places = np.minimum(span.searchsorted(docs), len(span) - 1)
@@ -185,7 +227,7 @@ class SearchIndex:
         if len(values) > k:
             least = np.partition(values, len(values) - k)[-k]
             kept = np.flatnonzero(values >= least)
-            docs, values = docs[kept], values[kept]
+            docs, values = docs.take(kept), values.take(kept)
         order = np.lexsort((self._ties[docs], -values))[:k]
         return list(zip(self._products[docs[order]].tolist(), values[order].tolist(), strict=True))
 

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recordings import read_lines
 
-from skillc_gym.webshop import bm25, search
+from skillc_gym.webshop import bm25, search, windows
 from skillc_gym.webshop.analyzer import analyze
 from skillc_gym.webshop.catalog import open_catalog
 from skillc_gym.webshop.index_build import IndexBuilder
@@ -51,7 +51,6 @@ def plain_scores(texts, query):
 def always_skipping(monkeypatch):
     """Lets small indexes be searched as large ones are."""
     monkeypatch.setattr(search, "_SMALL", -1)
-    monkeypatch.setattr(search, "_WORTH_A_PROBE", 0)
 
 
 @pytest.mark.parametrize("skipping", [False, True])
@@ -93,6 +92,53 @@ def test_the_formula(tmp_path_factory, texts, query):
     found = index.top(query, len(texts))
     assert dict(found) == pytest.approx(wanted, rel=1e-5)
     assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+
+
+@pytest.fixture
+def narrow_windows(monkeypatch):
+    """Windows of eight documents, with tables for all but the rarest terms."""
+    monkeypatch.setattr(search, "_SMALL", -1)
+    monkeypatch.setattr(windows, "BITS", 3)
+    monkeypatch.setattr(windows, "_TABLED", 2)
+
+
+@pytest.mark.usefixtures("narrow_windows")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    texts=st.lists(words, min_size=1, max_size=80),
+    query=words,
+    k=st.integers(1, 12),
+)
+def test_windows_change_nothing(tmp_path_factory, texts, query, k):
+    index = build(tmp_path_factory.mktemp("index"), texts)
+    terms = index._terms(query)
+    if terms:
+        assert index.top(query, k) == index._ranked(*index._score_small(terms), k)
+    assert not index._sums.any()
+
+
+@pytest.mark.usefixtures("narrow_windows")
+def test_an_interrupted_search_leaves_no_trace(tmp_path, monkeypatch):
+    texts = [f"red w{place % 7} shoe" for place in range(60)]
+    index = build(tmp_path, texts)
+    wanted = index.top("red shoe w3", 5)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_complete", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            index.top("red shoe w3", 5)
+    assert index.top("red shoe w3", 5) == wanted
+
+
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [([], []), ([1], [(0, 1)]), ([0, 0], []), ([1, 1, 0, 1], [(0, 2), (3, 4)]), ([0, 1, 1], [(1, 3)])],
+)
+def test_runs_of_windows(chosen, wanted):
+    assert windows.runs(np.array(chosen, bool)) == wanted
 
 
 @pytest.fixture(scope="module")
