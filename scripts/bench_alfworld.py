@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib.metadata
 import multiprocessing
 import random
@@ -28,6 +29,8 @@ __all__ = ["measure"]
 
 EPISODE = 50
 ENVIRONMENTS, GAMES, VECTOR = 1024, 128, 10_000
+MEASURED = 2000
+"""Environments over which the memory of one is averaged."""
 UPSTREAM_GAMES, UPSTREAM_STEPS = 3, 15
 
 Choice = dict[str, Any]
@@ -56,6 +59,8 @@ def measure(options: argparse.Namespace) -> Bench:
         Figure(
             f"{ENVIRONMENTS:,} environments over {GAMES} games, MB", _memory(choice, ENVIRONMENTS, GAMES), None, 400
         ),
+        Figure(f"an environment beyond its task, KB ({MEASURED:,} of one task)", _each(choice, 1), None, 30),
+        Figure(f"the same over {GAMES} tasks, what the tasks remember included", _each(choice, GAMES), None, 30),
         Figure("a process with one game, MB", _memory(choice, 1, 1), upstream.get("memory")),
         Figure("opening the games, s", opening),
     ]
@@ -177,11 +182,39 @@ def _play_many(choice: Choice, environments: int, games: int) -> float:
     rng = random.Random(0)
     envs = [ALFWorldEnv(**choice) for _ in range(environments)]
     for index, env in enumerate(envs):
-        _, info = env.reset(options={"task_id": env.task_ids[index % min(games, len(env.task_ids))]})
-        for _ in range(EPISODE):
-            commands = info["admissible_commands"]
-            info = env.step(commands[int(rng.random() * len(commands))])[4]
+        _play_episode(env, env.task_ids[index % min(games, len(env.task_ids))], rng)
     return resident_megabytes("self")
+
+
+def _each(choice: Choice, games: int) -> float:
+    """Returns `kilobytes_each` as measured in a fresh process."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(kilobytes_each, (choice, MEASURED, games))
+
+
+def kilobytes_each(choice: Choice, environments: int, games: int) -> float:
+    """Returns what an environment adds to this process once its task is there: resident kilobytes, on average.
+
+    Each has played for as long as an episode lasts, and so has one before them on every task.
+    """
+    rng = random.Random(0)
+    task_ids = ALFWorldEnv(**choice).task_ids[:games]
+    for task_id in task_ids:
+        _play_episode(ALFWorldEnv(**choice), task_id, rng)
+    gc.collect()
+    before = resident_megabytes("self")
+    envs = [ALFWorldEnv(**choice) for _ in range(environments)]
+    for index, env in enumerate(envs):
+        _play_episode(env, task_ids[index % len(task_ids)], rng)
+    gc.collect()
+    return 1e3 * (resident_megabytes("self") - before) / environments
+
+
+def _play_episode(env: ALFWorldEnv, task_id: str, rng: random.Random) -> None:
+    _, info = env.reset(seed=0, options={"task_id": task_id})
+    for _ in range(EPISODE):
+        commands = info["admissible_commands"]
+        info = env.step(commands[int(rng.random() * len(commands))])[4]
 
 
 def resident_megabytes(process: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -70,13 +71,14 @@ class GameSet(ABC):
         key = task_id, naming
         game = self._loaded.get(key)
         if game is not None:
-            self._loaded.move_to_end(key)
+            with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
+                self._loaded.move_to_end(key)
             return game
         if naming is None:
             game = Game.parse(self.require(task_id), self.raw(task_id))
         else:
             game = self.load(task_id).renamed(naming)
-        self._loaded[key] = game
+        game = self._loaded.setdefault(key, game)
         if len(self._loaded) > LOADED_GAMES:
             self._loaded.popitem(last=False)
         return game
