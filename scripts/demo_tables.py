@@ -52,7 +52,7 @@ def _table(records: Sequence[Mapping[str, Any]], split: str) -> list[str]:
     rows = [HEAD, ["---"] * len(HEAD), *(_row(record, split) for record in records)]
     return [
         "",
-        f"`{split}`: {found['games']} games, panel `{found['panel_sha256'][:12]}`.",
+        f"`{split}`: {found['games']} {_tasks(records[0])}, panel `{found['panel_sha256'][:12]}`.",
         "",
         *("| " + " | ".join(row) + " |" for row in rows),
     ]
@@ -63,10 +63,10 @@ def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Ma
     first = records[0]
     return "\n".join(
         [
-            f"# The demonstration on {'generated' if first['data'] == 'generated' else 'real'} games",
+            f"# The demonstration on {first['data']} {_tasks(first)}",
             "",
-            "Success in per cent with 95 % intervals on held-out games, each played with and without skills, before "
-            f"and after {first['steps']} updates. The change is paired by game.",
+            f"Success in per cent with 95 % intervals on held-out {_tasks(first)}, each played with and without "
+            f"skills, before and after {first['steps']} updates. The change is paired.",
             *(line for split in first["splits"] for line in _table(records, split)),
             *_mean_over_seeds(records),
             *_gaps(records),
@@ -80,6 +80,11 @@ def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Ma
             "",
         ]
     )
+
+
+def _tasks(record: Mapping[str, Any]) -> str:
+    """What the environment's tasks are called."""
+    return {"alfworld": "games", "webshop": "goals"}[record["env"]]
 
 
 def _mean_over_seeds(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -128,13 +133,13 @@ def _settings(record: Mapping[str, Any]) -> list[str]:
         f"- {config['tasks_per_step']} tasks of {config['group_size']} episodes per update, at most "
         f"{config['max_episode_steps']} steps each; learning rate {config['learning_rate']}, beta {config['beta']}; "
         f"changes to the first method's options: {options}.",
-        f"- Evaluation at temperature {config['eval_temperature']}, each game once per condition.",
+        f"- Evaluation at temperature {config['eval_temperature']}, each of the {_tasks(record)} once per condition.",
     ]
     if policy:
         lines.append(
             f"- Start: a policy of {policy['parameters']:,} parameters (weights {policy['weights_sha256'][:12]}), "
-            "cloned from a scripted demonstrator on the training split. The panel's games are held back from "
-            "reinforcement learning, not from cloning; held-out splits are held back from both."
+            f"cloned from a scripted demonstrator on the training split. The panel's {_tasks(record)} are held back "
+            "from reinforcement learning, not from cloning; held-out splits are held back from both."
         )
     retired = [f"{short_type(r['type'])} after update {r['step']} ({r['reason']})" for r in record["retired"]]
     if retired:
@@ -151,7 +156,8 @@ def _curves(records: Sequence[Mapping[str, Any]]) -> list[str]:
     table = [["update", *names], ["---"] * (1 + len(names)), *rows]
     return [
         "",
-        f"Success without / with skills on the panel of {size} training games that steers the curriculum, per cent:",
+        f"Success without / with skills on the panel of {size} training {_tasks(records[0])} that steers the "
+        "curriculum, per cent:",
         "",
         *("| " + " | ".join(row) + " |" for row in table),
     ]
