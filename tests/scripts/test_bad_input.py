@@ -67,6 +67,8 @@ POLICY = [
     ("--batches 0", ["batches must be at least 1"]),
     ("--batch-episodes 0", ["batch_episodes must be at least 1"]),
     ("--seed -1", ["Seeds must be at least 0"]),
+    ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
+    ("--env webshop --slips 0.1", ["slips must be 0 in webshop"]),
     ("--out {bad}/archive.zip/x", ["archive.zip", "choose another"]),
 ]
 DEMO = [
@@ -75,6 +77,8 @@ DEMO = [
     ("--preset skilc", ["'skilc'", "Did you mean 'skillc'"]),
     ("--policy nowhere", ["nowhere", "make_policy"]),
     ("--steps 0", ["steps must be at least 1"]),
+    ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
+    ("--env webshop --held-out-splits valid_unseen", ["'valid_unseen'", "test"]),
     ("--held-out -1", ["held_out_per_type", "0 for all", "-1"]),
     ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),

@@ -153,6 +153,18 @@ def test_what_is_left_open_is_the_environments(tmp_path: Path):
     assert replace(shop, held_out_splits=("valid",)).splits == ("valid",)
 
 
+@pytest.mark.slow
+def test_the_shop_is_demonstrated_with_the_shipped_policy(tmp_path: Path):
+    few = {"tasks_per_step": 2, "group_size": 2, "panel_per_type": 2, "validate_every": 1, "save_every": 1}
+    config = DemoConfig(out=tmp_path, env="webshop", steps=1, held_out_per_type=12, options=few)
+    summary = run_demo(config)
+    assert (summary["env"], summary["split"], summary["games"]) == ("webshop", "test", 12)
+    assert summary["sr_with_before"] > 0.5 > summary["sr_without_before"]
+    assert "held-out tasks" in describe(summary)
+    records = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [record["active"] for record in records if record["event"] == "validation"] == [["shopping"]] * 2
+
+
 def test_an_environment_without_demonstration_is_named(tmp_path: Path):
     with pytest.raises(UnknownNameError, match="webshop"):
         DemoConfig(out=tmp_path, env="webshp").training()
