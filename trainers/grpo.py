@@ -25,6 +25,7 @@ from trainers.distributed import SharedRollouts, gather_objects
 from trainers.engines.types import Sampling
 from trainers.evaluate import paired_evaluation
 from trainers.grpo_arguments import grpo_arguments
+from trainers.logprobs import own_logprobs
 from trainers.method import MethodState
 from trainers.metrics import EpisodeSummary, summarise, train_record
 from trainers.objective import Objective, objective
@@ -199,18 +200,17 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         with self.accelerator.unwrap_model(self.model).disable_adapter():
             return self._logprobs(self.model, tensors)[0]
 
-    def _logprobs(self, model: Any, tensors: Tensors, *, entropy: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-        ids = tensors["input_ids"]
-        logprobs, entropies, _ = self._get_per_token_logps_and_entropies(
-            model, ids, torch.ones_like(ids), tensors["mask"].shape[1], compute_entropy=entropy
-        )
-        return logprobs, entropies
+    def _logprobs(self, model: Any, tensors: Tensors) -> tuple[torch.Tensor, torch.Tensor | None]:
+        head = self.accelerator.unwrap_model(model).get_output_embeddings()
+        with self.accelerator.autocast():
+            return own_logprobs(model, head, tensors["input_ids"], tensors["mask"], temperature=self.config.temperature)
 
     def _compute_loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
         """The micro-batch's part of the objective; the parts of all micro-batches and processes add up."""
-        logprobs, entropies = self._logprobs(model, inputs, entropy=True)
+        logprobs, entropies = self._logprobs(model, inputs)
         result = self._objective(logprobs, inputs, inputs["advantages"], self.config.beta)
         weighted = inputs["mask"] * (inputs["row_weights"] > 0)[:, None]
+        assert entropies is not None
         entropy = (entropies.detach() * weighted).sum()
         self._sums.append(torch.stack([result.loss.detach(), result.kl_sum, result.clipped, entropy, result.tokens]))
         self.progress.phase("update", len(self._sums), self.config.micro_batches * self.config.minibatches)
