@@ -36,10 +36,9 @@ def own_logprobs(
     """
     own = torch.zeros_like(input_ids, dtype=torch.bool)
     own[:, -mask.shape[1] :] = mask > 0
-    if input_ids.device.type == "cpu":
-        logprobs, entropies = _picked(model, head, input_ids, own, temperature)
-    else:
-        logprobs, entropies = _fused(model, input_ids, own)
+    on_cpu = input_ids.device.type == "cpu"
+    found = _picked(model, head, input_ids, own, temperature) if on_cpu else _fused(model, input_ids, own)
+    logprobs, entropies = found
     return logprobs[:, -mask.shape[1] :], None if entropies is None else entropies[:, -mask.shape[1] :]
 
 
@@ -52,7 +51,7 @@ def _fused(model: Any, input_ids: torch.Tensor, own: torch.Tensor) -> tuple[torc
 
 def _picked(
     model: Any, head: torch.nn.Module, input_ids: torch.Tensor, own: torch.Tensor, temperature: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor | None]:
     # The token in column t is predicted from the hidden state in column t - 1.
     with _only_at(head, own.roll(-1, dims=1)):
         logits = model(input_ids=input_ids, use_cache=False).logits.float() / temperature
