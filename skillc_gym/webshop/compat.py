@@ -53,7 +53,7 @@ FIXES: dict[str, Fix] = {
         "Marks in text_rich; no other text and no score.",
     ),
     "bracketed_values": Fix(
-        "An option whose value contains [ or ] cannot be clicked.",
+        "An option whose value contains [, ] or a line break cannot be clicked.",
         "It can.",
         "Purchases with such options become possible.",
     ),

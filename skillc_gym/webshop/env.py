@@ -265,8 +265,9 @@ class WebShopEnv(gymnasium.Env[str, str]):
         return nodes.rich(found, self._store.clicked(self._page, self.url))
 
     def _html(self, goal: Goal) -> str:
-        products = self._store.products(self._page)
-        return page_html(self._page, self._store.nodes(self._page), goal.instruction, products, self._page.options)
+        page, store = self._page, self._store
+        listings = store.listings(page) if page.kind == "results" else ()
+        return page_html(page, store.nodes(page), goal.instruction, product=store.product(page), listings=listings)
 
     def _playing(self) -> Goal:
         if self._goal is None:

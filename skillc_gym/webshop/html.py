@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillc_gym.webshop.nodes import Node
 
 if TYPE_CHECKING:
     from skillc_gym.webshop.pages import Page
-    from skillc_gym.webshop.product import Product
+    from skillc_gym.webshop.product import Listing, Product
 
 __all__ = ["page_html"]
 
@@ -20,23 +20,37 @@ _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem 
 fieldset{border:0;padding:0;margin:.6rem 0}img{max-width:12rem}"""
 
 
+class _View(NamedTuple):
+    """What a page shows beside its texts."""
+
+    product: Product | None
+    listings: Sequence[Listing | Product]
+    checked: frozenset[tuple[str, str]]
+
+
 def page_html(
-    page: Page, found: Iterable[Node], instruction: str, products: Iterable[Product], checked: Iterable[tuple[str, str]]
+    page: Page,
+    found: Iterable[Node],
+    instruction: str,
+    *,
+    product: Product | None = None,
+    listings: Sequence[Listing | Product] = (),
 ) -> str:
-    """Writes a page.
+    """Writes a page. Its texts, in order, are those of the mode "text".
 
     Args:
-        page: Where the customer is.
+        page: Where the customer is, and what was chosen.
         found: The page's texts after the instruction.
         instruction: The customer's goal.
-        products: The products shown, best first: one on a product's page.
-        checked: The chosen options as (group, value).
+        product: The product looked at.
+        listings: The products on a page of results, best first.
     """
-    listed = list(products)
     parts = ["<h1>WebShop</h1>"] if page.kind == "index" else []
     if page.kind != "done":
-        parts.append(f'<div id="instruction-text"><h4>Instruction: {escape(instruction, quote=False)}</h4></div>')
-    parts += _SHAPES[page.kind](list(found), listed, frozenset(checked))
+        label = "Instruction: " if page.kind == "index" else "Instruction:"
+        said = f"{label}<br>{escape(instruction, quote=False)}"
+        parts.append(f'<div id="instruction-text"><h4>{said}</h4></div>')
+    parts += _SHAPES[page.kind](list(found), _View(product, listings, frozenset(page.options)))
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>WebShop</title>'
@@ -44,28 +58,30 @@ def page_html(
     )
 
 
-def _index(found: list[Node], products: list[Product], checked: frozenset[tuple[str, str]]) -> list[str]:
+def _index(found: list[Node], view: _View) -> list[str]:
     box = '<input type="text" id="search_input" name="search_query" placeholder="Search...">'
-    return [f'<form method="post" action="">{box} {_button("Search")}</form>']
+    return [f'<form method="post" action="">{box}{_button("Search")}</form>']
 
 
-def _results(found: list[Node], products: list[Product], checked: frozenset[tuple[str, str]]) -> list[str]:
+def _results(found: list[Node], view: _View) -> list[str]:
     parts = _buttons(found)
     parts.insert(1, f"<h3>{_text(next(node for node in found if node.kind == 'text'))}</h3>")
-    for product in products:
-        link = f'<a class="product-link" href="#">{escape(product.asin)}</a>'
-        facts = f'<h4 class="product-title">{escape(product.title)}</h4>'
-        price = f'<h5 class="product-price">{escape(product.price_tag)}</h5>'
+    for listing in view.listings:
+        link = f'<a class="product-link" href="#">{escape(listing.asin)}</a>'
+        facts = f'<h4 class="product-title">{escape(listing.title)}</h4>'
+        price = f'<h5 class="product-price">{escape(listing.price_tag)}</h5>'
         parts.append(f'<div class="product">{link}{facts}{price}</div>')
     return parts
 
 
-def _item(found: list[Node], products: list[Product], checked: frozenset[tuple[str, str]]) -> list[str]:
-    product, buttons = products[0], _buttons(found)
+def _item(found: list[Node], view: _View) -> list[str]:
+    product, buttons = view.product, _buttons(found)
+    if product is None:
+        return buttons
     parts = [*buttons[:2], f'<img id="product-image" src="{escape(product.main_image)}" alt="">']
     for number, (group, values) in enumerate(product.options.items()):
         choices = "".join(
-            _choice(group, value, f"option-{number}-{place}", (group, value) in checked)
+            _choice(group, value, f"option-{number}-{place}", (group, value) in view.checked)
             for place, value in enumerate(values)
         )
         parts.append(f"<fieldset><h4>{escape(group)}</h4>{choices}</fieldset>")
@@ -73,16 +89,17 @@ def _item(found: list[Node], products: list[Product], checked: frozenset[tuple[s
     return [*parts, "<h4>Rating: N.A.</h4>", *buttons[2:]]
 
 
-def _sub(found: list[Node], products: list[Product], checked: frozenset[tuple[str, str]]) -> list[str]:
+def _sub(found: list[Node], view: _View) -> list[str]:
     return [*_buttons(found), *(f'<p class="product-info">{_text(node)}</p>' for node in found if node.kind == "text")]
 
 
-def _done(found: list[Node], products: list[Product], checked: frozenset[tuple[str, str]]) -> list[str]:
-    texts = [_text(node) for node in found]
+def _done(found: list[Node], view: _View) -> list[str]:
     place = next(number for number, node in enumerate(found) if node.text.startswith("Your score"))
-    reward = f'<div id="reward"><h3>Reward</h3>{texts[place]} <pre>{texts[place + 1]}</pre></div>'
-    shown = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in zip(texts[5:9:2], texts[6:9:2], strict=True))
-    return [f'<h1 id="thankyou">{texts[0]}</h1>', f"<dl>{shown}</dl>", reward]
+    spans = [f"<span>{_text(node)}</span>" for node in found]
+    code, hidden, details = ("".join(spans[start:end]) for start, end in ((1, 4), (4, place), (place + 2, None)))
+    score = f'<h3 id="reward">{_text(found[place])}<pre>{_text(found[place + 1])}</pre></h3>'
+    parts = [f'<h1 id="thankyou">{_text(found[0])}</h1>', f"<p>{code}</p>", f"<div hidden>{hidden}</div>"]
+    return [*parts, score, f"<div hidden>{details}</div>"]
 
 
 _SHAPES = {"index": _index, "results": _results, "item": _item, "sub": _sub, "done": _done}

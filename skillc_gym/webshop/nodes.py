@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from skillc_gym.webshop.pages import Page
-    from skillc_gym.webshop.product import Product
+    from skillc_gym.webshop.product import Listing, Product
 
 __all__ = ["SEPARATOR", "Node", "done_nodes", "item_nodes", "results_nodes", "rich", "sub_nodes", "text"]
 
 SEPARATOR = " [SEP] "
 PAGE_SIZE = 10
-_SPACE = re.compile("[ \t\n\r\f\v]+", re.ASCII)
+_SPACE = re.compile("[ \t\n\r\f]+")
 
 
 class Node(NamedTuple):
@@ -33,18 +33,18 @@ _TABS = tuple(Node("button", label) for label in ("Description", "Features", "Re
 _ATTRIBUTES = Node("button", "Attributes")
 
 
-def results_nodes(number: int, total: int, products: Iterable[Product]) -> list[Node]:
+def results_nodes(number: int, total: int, listings: Iterable[Listing | Product]) -> list[Node]:
     """Returns the texts of a page of results, after the instruction.
 
     Args:
         number: The number of the page.
         total: How many products were found.
-        products: The products on this page.
+        listings: What is shown of the products on this page.
     """
     nodes = [BACK, Node("text", f"Page {number} (Total results: {total})")]
     nodes += [PREV, NEXT] if number > 1 else [NEXT]
-    for product in products:
-        nodes += [Node("link", product.asin), Node("text", product.title), Node("text", product.price_tag)]
+    for listing in listings:
+        nodes += [Node("link", listing.asin), Node("text", listing.title), Node("text", listing.price_tag)]
     return shown(nodes)
 
 

@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Product"]
+__all__ = ["Listing", "Product"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a list of results shows of a product.
+
+    Attributes:
+        index: Its place in the catalogue.
+        asin: Its id.
+        title: Its name.
+        price_tag: The price as pages show it.
+    """
+
+    index: int
+    asin: str
+    title: str
+    price_tag: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from skillc_gym.webshop.pages import HOME, SUB_PAGES, Page, parse_action, parse_
 from skillc_gym.webshop.search import MAX_TERMS
 
 if TYPE_CHECKING:
-    from skillc_gym.webshop.product import Product
+    from skillc_gym.webshop.product import Listing, Product
 
 __all__ = ["Body", "ShopCatalog", "Store"]
 
@@ -37,6 +37,12 @@ class ShopCatalog(Protocol):
 
     def product(self, index: int, /) -> Product:
         """Returns a product."""
+
+    def listing(self, index: int, /) -> Listing | Product:
+        """Returns what a list of results shows of a product."""
+
+    def index_of(self, asin: str, /) -> int | None:
+        """Returns the index of the product of that id, None if there is none."""
 
     def search(self, query: str, /) -> Sequence[int]:
         """Returns the indices of the products found, best first, 50 at most."""
@@ -115,7 +121,7 @@ class Store:
         """Returns the texts of the page, without the instruction; not remembered."""
         match page.kind:
             case "results":
-                return nodes.results_nodes(page.number, len(page.hits), self.products(page))
+                return nodes.results_nodes(page.number, len(page.hits), self.listings(page))
             case "item":
                 return nodes.item_nodes(self.catalog.product(page.product), attributes=self.attributes)
             case "sub":
@@ -125,10 +131,14 @@ class Store:
             case _:
                 return nodes.done_nodes(page, self.asin(page))
 
-    def products(self, page: Page) -> list[Product]:
-        """Returns the products a page shows."""
-        shown = _on_page(page.hits, page.number) if page.kind == "results" else (page.product,)
-        return [self.catalog.product(index) for index in shown if index >= 0]
+    def listings(self, page: Page) -> list[Listing | Product]:
+        """Returns what a page of results shows of its products."""
+        start = (page.number - 1) * nodes.PAGE_SIZE
+        return [self.catalog.listing(index) for index in page.hits[start : start + nodes.PAGE_SIZE] if start >= 0]
+
+    def product(self, page: Page) -> Product | None:
+        """Returns the product looked at, None where there is none."""
+        return self.catalog.product(page.product) if page.product >= 0 else None
 
     def asin(self, page: Page) -> str:
         """Returns the asin of the product looked at, "" for none."""
@@ -146,16 +156,14 @@ class Store:
             url: Its address, by which upstream judges options.
         """
         if page.kind == "results":
-            seen = {
-                self.catalog.product(index).asin for index in _on_page(page.hits, page.number) if index in page.visited
-            }
+            seen = {listing.asin for listing in self.listings(page) if listing.index in page.visited}
             return lambda node: node.text in seen
         if self.fixes.real_selections:
             return lambda node: (node.group, node.text) in page.options
         return lambda node: f'"{node.text}"' in url
 
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
-        cut = len(words) > 2 * MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
+        cut = len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
         if cut and not self.fixes.long_queries:
             return None
         hits = self._find(words, generator)
@@ -217,9 +225,8 @@ class Store:
 
     def _open(self, page: Page, label: str, target: tuple[int | str, ...]) -> Page | None:
         if page.kind == "results":
-            product = int(target[-1])
-            raises = self.catalog.product(product).asin != label.upper() and not self.fixes.any_case_asins
-            return None if raises else page.item(product)
+            product = int(target[-1]) if self.fixes.any_case_asins else self.catalog.index_of(label.upper())
+            return None if product is None else page.item(product)
         groups = [str(group) for group in target]
         if not self.fixes.every_group:
             return page.chosen(groups[-1], label)
@@ -233,9 +240,9 @@ class Store:
         return next((kind for address, kind in _ADDRESSES if address in url), "index")
 
     def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
-        products = self.products(Page("results", number=number, hits=hits))
-        targets = {product.asin.lower(): (product.index,) for product in products}
-        return _body(nodes.results_nodes(number, len(hits), products), targets)
+        listings = self.listings(Page("results", number=number, hits=hits))
+        targets = {listing.asin.lower(): (listing.index,) for listing in listings}
+        return _body(nodes.results_nodes(number, len(hits), listings), targets)
 
     def _item_body(self, index: int) -> Body:
         groups: dict[str, tuple[str, ...]] = {}
@@ -248,15 +255,10 @@ class Store:
         return _body(self.nodes(Page("sub", product=index, sub=sub)))
 
 
-def _on_page(hits: tuple[int, ...], number: int) -> tuple[int, ...]:
-    start = (number - 1) * nodes.PAGE_SIZE
-    return hits[start : start + nodes.PAGE_SIZE] if start >= 0 else ()
-
-
 def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None = None) -> Body:
-    labels = [node.text for kind in ("button", "link", "option") for node in found if node.kind == kind]
-    clickables = tuple(dict.fromkeys(label.lower() for label in labels))
-    actions = tuple(f"click[{label}]" for label in clickables if label != _SEARCH)
+    buttons = [node.text.lower() for node in found if node.kind == "button"]
+    clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
+    actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
     return Body(nodes.text(found), clickables, actions, targets or {})
 
 

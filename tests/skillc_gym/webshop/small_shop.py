@@ -34,6 +34,8 @@ class SmallShop:
     def product(self, index):
         return self.products[index]
 
+    listing = product
+
     def asin(self, index):
         return self.products[index].asin
 

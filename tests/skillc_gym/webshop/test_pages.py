@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_shop import SmallShop, make
+from small_shop import SmallShop
 
 from skillc_gym.webshop import nodes
 from skillc_gym.webshop.compat import FIXED, FIXES, UPSTREAM, fixes
@@ -53,7 +53,7 @@ def test_a_click_on_brackets(action, expected):
 
 @pytest.mark.parametrize(
     ("written", "shown"),
-    [("", []), ("\n ", []), ("\t ", [" "]), (" x ", [" x "]), ("\u00a0", ["\u00a0"])],
+    [("", []), ("\n ", []), ("\t ", [" "]), (" x ", [" x "]), ("\u00a0", ["\u00a0"]), ("\v", ["\v"])],
 )
 def test_blank_texts_vanish_or_shrink(written, shown):
     assert [node.text for node in nodes.shown([Node("text", written)])] == shown
@@ -89,6 +89,34 @@ def test_the_options_of_a_purchase_are_safe_for_html():
 )
 def test_addresses(page, path):
     assert url_of(page, "7", "B0") == f"http://127.0.0.1:3000/{path}"
+
+
+def test_an_empty_value_is_listed_and_cannot_be_clicked():
+    shop = SmallShop(makers=(), extra=[{"options": {"color": ("", "red"), "size": ("", "red")}}])
+    for compat in ("upstream", "fixed"):
+        store = Store(shop, fixes(compat))
+        body = store.body(Page("item", product=0))
+        assert body.clickables[-2:] == ("", "red")
+        assert "click[]" not in body.actions
+        assert store.act(Page("item", product=0), "click[]", np.random.default_rng(0)) is None
+
+
+def test_ids_that_differ_in_case_only():
+    shop = SmallShop(makers=(), extra=[{"asin": "B0TWIN"}, {"asin": "b0twin"}])
+    page = Page("results", hits=(0, 1), number=1)
+    opened = {
+        compat: Store(shop, fixes(compat)).act(page, "click[b0twin]", np.random.default_rng(0)).product
+        for compat in ("upstream", "fixed")
+    }
+    assert opened == {"upstream": 0, "fixed": 1}
+
+
+@pytest.mark.parametrize(("terms", "cut"), [(1024, False), (1025, True)])
+def test_too_many_terms_are_told_however_short_they_are(terms, cut):
+    words = "".join(chr(0x4E00 + number) for number in range(terms))
+    page = Store(SmallShop(), FIXED).act(HOME, f"search[{words}]", np.random.default_rng(0))
+    assert page.cut is cut
+    assert (Store(SmallShop(), UPSTREAM).act(HOME, f"search[{words}]", np.random.default_rng(0)) is None) is cut
 
 
 class Walk:
@@ -262,17 +290,17 @@ class Seen(HTMLParser):
 def test_pages_as_html_hold_the_names_that_agents_look_for(title):
     walk = Walk("fixed", title)
     walk.do("click[red]", "click[small]")
-    product = walk.store.products(walk.page)[0]
-    seen = Seen(page_html(walk.page, walk.store.nodes(walk.page), "a <b>", [product], walk.page.options))
+    product = walk.store.product(walk.page)
+    seen = Seen(page_html(walk.page, walk.store.nodes(walk.page), "a <b>", product=product))
     radios = [found for tag, found in seen.tags if tag == "input"]
     assert [radio["value"] for radio in radios] == [value for values in product.options.values() for value in values]
     assert {(radio["name"], radio["value"]) for radio in radios if "checked" in radio} == set(walk.page.options)
-    assert "Instruction: a <b>" in seen.texts
+    assert "a <b>" in seen.texts
     assert [found["class"] for tag, found in seen.tags if tag == "button"] == ["btn"] * 6
 
 
 def test_the_reward_stands_where_scripts_look():
     page = Page("done", product=0, reward=0.5)
-    text = page_html(page, nodes.done_nodes(page, "B0"), "", [make(0)], ())
-    assert '<div id="reward">' in text
+    text = page_html(page, nodes.done_nodes(page, "B0"), "")
+    assert '<h3 id="reward">' in text
     assert "<pre>0.5</pre>" in text
