@@ -12,8 +12,6 @@ import hashlib
 import json
 import mmap
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,15 +19,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from skillc_gym.errors import CatalogError, MissingDataError
-from skillc_gym.webshop.catalog_build import FORMAT, KIND, CatalogBuilder, read_record
-from skillc_gym.webshop.product import Product
+from skillc_gym.errors import CatalogError, MissingDataError, SkillCError
+from skillc_gym.webshop.catalog_build import FORMAT, KIND, CatalogBuilder, read_listing, read_record
+from skillc_gym.webshop.goal_sets import keep_goals
+from skillc_gym.webshop.product import Listing, Product
 from skillc_gym.webshop.search import SearchIndex
 from skillc_gym.webshop.sources import FETCH, JsonSource
+from skillc_gym.webshop.workplace import work_folder
 
-__all__ = ["Catalog", "LoadReport", "Note", "Product", "build_catalog", "cache_folder", "open_catalog"]
+__all__ = ["Catalog", "Listing", "LoadReport", "Note", "Product", "build_catalog", "cache_folder", "open_catalog"]
 
-_REMEMBERED, _REMEMBERED_SEARCHES, _LONGEST_REMEMBERED = 1024, 256, 512
+_REMEMBERED = 1024
 
 
 class Note(NamedTuple):
@@ -100,9 +100,8 @@ class Catalog:
             self._records = _open_bytes(self.folder / "products.bin", int(self._ends[-1]))
             self._index = SearchIndex(self.folder, int(manifest["index"]["documents"]), self._size)
         except (OSError, ValueError, IndexError) as error:
-            raise CatalogError(f"The catalogue {self.folder} is damaged ({error}); build it again.") from error
+            raise self._damaged(error) from error
         self.product: Callable[[int], Product] = lru_cache(_REMEMBERED)(self._product)
-        self._searched = lru_cache(_REMEMBERED_SEARCHES)(self._search)
         self._human: dict[str, list[dict[str, Any]]] | None = None
 
     def __len__(self) -> int:
@@ -136,16 +135,29 @@ class Catalog:
     def human_instructions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Returns upstream's human instructions per asin; rows have instruction, its attributes and its options."""
         if self._human is None:
-            self._human = json.loads((self.folder / "human.json").read_text("ascii"))
+            try:
+                self._human = json.loads((self.folder / "human.json").read_text("ascii"))
+            except (OSError, ValueError) as error:
+                raise self._damaged(error) from error
         return self._human
 
+    def listing(self, index: int) -> Listing:
+        """Returns what a list of results shows of a product."""
+        return read_listing(self._record(index), index)
+
     def _product(self, index: int) -> Product:
+        try:
+            return read_record(self._record(index), index)
+        except ValueError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> CatalogError:
+        return CatalogError(f"The catalogue {self.folder} is damaged ({error}); build it again.")
+
+    def _record(self, index: int) -> bytes:
         if not 0 <= index < self._size:
             raise IndexError(f"product {index} of {self._size}")
-        return read_record(self._records[self._ends[index] : self._ends[index + 1]], index)
-
-    def _search(self, query: str, k: int) -> tuple[int, ...]:
-        return tuple(index for index, _ in self._index.top(query, k))
+        return self._records[self._ends[index] : self._ends[index + 1]]
 
 
 class _Buildable(Protocol):
@@ -193,18 +205,26 @@ def build_catalog(source: _Buildable, folder: Path, progress: Callable[[int], No
         progress: Called with the number of rows every ten thousand of them.
 
     Raises:
-        CatalogError: If a file cannot be read to its end, no row makes a product, or the place is taken.
+        CatalogError: If a file cannot be read to its end, no row makes a product, the place is taken, or cannot be
+            written to.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
     try:
-        builder = CatalogBuilder(work, progress)
-        source.build(builder)
-        builder.finish(source.identity())
-        work.chmod(0o755)
-        _move(work, folder, source.identity())
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        with work_folder(folder) as work:
+            if _is_built(folder, source.identity()):  # by another process, while this one waited
+                return
+            builder = CatalogBuilder(work, progress)
+            source.build(builder)
+            builder.finish(source.identity())
+            keep_goals(Catalog(work))
+            work.chmod(0o755)
+            _move(work, folder, source.identity())
+    except SkillCError:
+        raise
+    except OSError as error:
+        raise CatalogError(
+            f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
+            "--out of scripts/make_catalog.py, or SKILLC_CACHE for catalogues that are built when they are opened."
+        ) from error
 
 
 def cache_folder() -> Path:
@@ -233,8 +253,12 @@ def _move(work: Path, folder: Path, identity: Mapping[str, Any]) -> None:
         work.rename(folder)
     except OSError as error:
         # Another process may have built the same meanwhile; its result is as good.
-        if not (folder / "manifest.json").is_file() or _manifest(folder)["source"] != identity:
+        if not _is_built(folder, identity):
             raise CatalogError(f"{folder} cannot be made: {error}; it may hold something else.") from error
+
+
+def _is_built(folder: Path, identity: Mapping[str, Any]) -> bool:
+    return (folder / "manifest.json").is_file() and _manifest(folder)["source"] == identity
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

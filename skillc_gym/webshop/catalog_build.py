@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from skillc_gym.errors import CatalogError
 from skillc_gym.webshop.index_build import IndexBuilder
 from skillc_gym.webshop.loader import BadRowError, clean, read_asin
-from skillc_gym.webshop.product import Product
+from skillc_gym.webshop.product import Listing, Product
 
-__all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_record"]
+__all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_listing", "read_record"]
 
 KIND, FORMAT = "skillc-webshop-catalog", 4
 _TOLD = 10_000
+_TEXT = json.JSONDecoder().raw_decode
 _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
 
 
@@ -72,6 +73,7 @@ class CatalogBuilder:
         if asin not in self._asins:
             self._counts["human_elsewhere"] += 1
             return
+        self._human.pop(asin, None)  # of entries with the same key, the last counts
         for row in rows if isinstance(rows, list) else [rows]:
             if isinstance(row, Mapping) and all(isinstance(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
                 self._human.setdefault(asin, []).append({field: row[field] for field in _HUMAN_FIELDS})
@@ -140,8 +142,8 @@ def add_all(builder: CatalogBuilder, rows: Iterable[Any], attributes_of: Callabl
 
 def _record(product: Product) -> bytes:
     fields = (
-        product.asin, product.title, product.description, product.bullets, product.category, product.query,
-        product.product_category, product.price_tag, product.pricing, product.options, product.attributes,
+        product.asin, product.title, product.price_tag, product.description, product.bullets, product.category,
+        product.query, product.product_category, product.pricing, product.options, product.attributes,
         product.main_image, product.instruction, product.instruction_attributes,
     )  # fmt: skip
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
@@ -152,12 +154,12 @@ def read_record(record: bytes, index: int) -> Product:
     (
         asin,
         title,
+        tag,
         description,
         bullets,
         category,
         query,
         path,
-        tag,
         pricing,
         options,
         attributes,
@@ -170,6 +172,15 @@ def read_record(record: bytes, index: int) -> Product:
         index, asin, title, description, tuple(bullets), category, query, path, tag, tuple(pricing), groups,
         tuple(attributes), image, text, tuple(asked),
     )  # fmt: skip
+
+
+def read_listing(record: bytes, index: int) -> Listing:
+    """Reads no more of a record than a list of results shows: its first three texts."""
+    text = record.decode("ascii")
+    asin, end = _TEXT(text, 1)
+    title, end = _TEXT(text, end + 1)
+    tag, _ = _TEXT(text, end + 1)
+    return Listing(index, asin, title, tag)
 
 
 def _dump(path: Path, content: object) -> None:

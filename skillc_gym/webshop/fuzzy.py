@@ -48,10 +48,10 @@ def normalize_color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 def token_set_ratio(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> int:
-    """Scores how much two texts share, by words: 0 to 100; 100 when one's words contain the other's.
+    r"""Scores how much two texts share, by words: 0 to 100; 100 when one's words contain the other's.
 
     Args:
-        one: A text; a tuple stands for its elements one after the other.
+        one: A text; a tuple stands for the text that Python shows of it, where a no-break space, say, is ``\xa0``.
         other: Another text.
 
     Returns:
@@ -74,7 +74,7 @@ def matches(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> bool:
 
 
 def _flat(text: str | tuple[str, ...]) -> str:
-    return text if isinstance(text, str) else " ".join(text)
+    return text if isinstance(text, str) else str(text)
 
 
 @lru_cache(_CACHED)

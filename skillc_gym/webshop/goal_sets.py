@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from skillc_gym.errors import MissingDataError, unknown_name
-from skillc_gym.webshop.goal_table import human_table, synthetic_table
+from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
+from skillc_gym.webshop.goal_table import Facts, human_table, synthetic_table
 from skillc_gym.webshop.goals import KINDS, GoalSet, GoalTable, HumanInstruction
 
 if TYPE_CHECKING:
     from skillc_gym.webshop.catalog import Catalog
 
-__all__ = ["open_goals"]
+__all__ = ["keep_goals", "open_goals"]
 
 _LARGE = 20_000
-_FORMAT = 1
+_FORMAT = 2
 
 
 class _Goals(NamedTuple):
@@ -55,29 +55,53 @@ def open_goals(catalog: Catalog, *, kind: str = "synthetic", split: str = "all",
     return GoalSet(catalog, goals.table, kind=kind, split=split, human=goals.human)
 
 
+def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
+    """Makes the goals of a large catalogue beforehand, so that opening it later takes no time.
+
+    Args:
+        catalog: The catalogue; a small one is left alone.
+        seed: Seeds the prices.
+    """
+    if len(catalog) < _LARGE:
+        return
+    facts = Facts(catalog, _human(catalog))
+    _write(synthetic_table(facts, seed=seed), _place(catalog, "synthetic", seed))
+    _write(human_table(facts, seed=seed), _place(catalog, "human", seed))
+
+
 @lru_cache(16)
 def _goals(catalog: Catalog, kind: str, seed: int) -> _Goals:
     if kind == "synthetic":
-        return _Goals(_kept(catalog, f"goals-{kind}-{seed}", lambda: synthetic_table(catalog, seed=seed)), {})
-    human = {
+        return _Goals(_kept(catalog, kind, seed, lambda: synthetic_table(Facts(catalog), seed=seed)), {})
+    human = _human(catalog)
+    return _Goals(_kept(catalog, kind, seed, lambda: human_table(Facts(catalog, human), seed=seed)), human)
+
+
+def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:
+    return {
         asin: tuple(HumanInstruction.read(row) for row in rows) for asin, rows in catalog.human_instructions().items()
     }
-    return _Goals(_kept(catalog, f"goals-{kind}-{seed}", lambda: human_table(catalog, human, seed=seed)), human)
 
 
-def _kept(catalog: Catalog, name: str, make: Callable[[], GoalTable]) -> GoalTable:
+def _place(catalog: Catalog, kind: str, seed: int) -> Path:
+    return Path(catalog.folder) / f"goals-{kind}-{seed}-{_FORMAT}"
+
+
+def _kept(catalog: Catalog, kind: str, seed: int, make: Callable[[], GoalTable]) -> GoalTable:
     """Maps a large catalogue's table from its folder, where it is written the first time; makes a small one's."""
-    home = getattr(catalog, "folder", None)
-    if home is None or len(catalog) < _LARGE:
+    if getattr(catalog, "folder", None) is None or len(catalog) < _LARGE:
         return make()
-    folder = Path(home) / f"{name}-{_FORMAT}"
+    folder = _place(catalog, kind, seed)
     if not folder.is_dir():
         table = make()
         try:
             _write(table, folder)
         except OSError:  # a folder that cannot be written to: every process makes its own
             return table
-    return GoalTable(*(np.asarray(np.load(folder / f"{column}.npy", mmap_mode="r")) for column in GoalTable._fields))
+    try:
+        return GoalTable(*(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in GoalTable._fields))
+    except (OSError, ValueError) as error:
+        raise CatalogError(f"The goals in {folder} are damaged ({error}); delete that folder.") from error
 
 
 def _write(table: GoalTable, folder: Path) -> None:

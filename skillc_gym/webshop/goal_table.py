@@ -6,32 +6,22 @@ workers share one list of goals. The order is upstream's own.
 
 from __future__ import annotations
 
+import math
 import random
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.webshop.goals import NO_LIMIT, GoalTable, HumanInstruction, Products, combinations
+from skillc_gym.webshop.goals import MOST_COMBINATIONS, NO_LIMIT, GoalTable, HumanInstruction, Products, combinations
 
-if TYPE_CHECKING:
-    from skillc_gym.webshop.product import Product
-
-__all__ = ["SHUFFLE_SEED", "draw_limit", "draw_price", "human_table", "synthetic_table"]
+__all__ = ["SHUFFLE_SEED", "Facts", "draw_limit", "human_table", "synthetic_table"]
 
 SHUFFLE_SEED = 233
 _NO_PRICE = 100.0
 _STEPS = tuple(range(10, 1_000, 10))
-
-
-def draw_price(pricing: Sequence[float], rng: random.Random) -> float:
-    """Returns a product's one price: between both ends of its range, drawn."""
-    if not pricing:
-        return _NO_PRICE
-    return pricing[0] if len(pricing) == 1 else rng.uniform(*pricing[:2])
 
 
 def draw_limit(price: float, rng: random.Random) -> float:
@@ -40,57 +30,80 @@ def draw_limit(price: float, rng: random.Random) -> float:
     return float(max(rng.sample(above, 2))) if len(above) >= 2 else NO_LIMIT
 
 
-def synthetic_table(products: Products, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
-    """Makes a goal of every combination of options of every product that has an instruction.
+class Facts:
+    """What tables of goals need of all products, gathered in one pass over them.
 
     Args:
         products: The catalogue.
+        human: The instructions people wrote, per asin.
+    """
+
+    def __init__(self, products: Products, human: Mapping[str, Sequence[HumanInstruction]] | None = None) -> None:
+        human = human or {}
+        self._low, self._high = array("d"), array("d")
+        self.synthetic: list[tuple[int, int, tuple[str, ...]]] = []
+        """Product, number of combinations of options, attributes asked for; of products with an instruction."""
+        self.human: list[tuple[int, Sequence[HumanInstruction]]] = []
+        """Product and instructions that people wrote for it."""
+        for index in range(len(products)):
+            product = products.product(index)
+            pricing = product.pricing or (_NO_PRICE,)
+            self._low.append(pricing[0])
+            self._high.append(pricing[1] if len(pricing) > 1 else math.nan)
+            number = combinations(product.options)
+            if product.instruction is not None and number <= MOST_COMBINATIONS:
+                self.synthetic.append((index, number, product.instruction_attributes))
+            if product.asin in human:
+                self.human.append((index, human[product.asin]))
+
+    def prices(self, rng: random.Random) -> NDArray[np.float64]:
+        """Draws every product's one price: between both ends of its range."""
+        pairs = zip(self._low, self._high, strict=True)
+        return np.fromiter((low if math.isnan(high) else rng.uniform(low, high) for low, high in pairs), np.float64)
+
+
+def synthetic_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
+    """Makes a goal of every combination of options of every product that has an instruction.
+
+    Args:
+        facts: What is known of the catalogue.
         seed: Seeds the prices.
         shuffle_seed: Seeds the order; some other environments use another one than upstream.
     """
     rng = random.Random(seed)
-    prices = _prices(products, rng)
+    prices = facts.prices(rng)
     rows = _Rows()
     counts: Counter[str] = Counter()
-    asked: list[tuple[str, ...]] = []
-    for index, product in _each(products):
-        if product.instruction is not None:
-            number = combinations(product.options)
-            rows.add(index, number, draw_limit(prices[index], rng))
-            asked.append(product.instruction_attributes)
-            counts.update(dict.fromkeys(set(product.instruction_attributes), number))
+    for index, number, attributes in facts.synthetic:
+        rows.add(index, number, draw_limit(prices[index], rng))
+        for attribute in attributes:
+            counts[attribute] += number
     numbers = np.array(rows.number, dtype=np.int64)
     ends = np.cumsum(numbers)
+    weights = np.array([_weight(attributes, counts) for _, _, attributes in facts.synthetic])
     return _table(
         product=np.repeat(np.array(rows.product, dtype=np.int32), numbers),
         variant=(np.arange(numbers.sum()) - np.repeat(ends - numbers, numbers)).astype(np.int32),
         price_upper=np.repeat(np.array(rows.limit), numbers),
-        weight=np.repeat(np.array([_weight(attributes, counts) for attributes in asked]), numbers),
+        weight=np.repeat(weights, numbers),
         prices=prices,
         shuffle_seed=shuffle_seed,
     )
 
 
-def human_table(
-    products: Products,
-    human: Mapping[str, Sequence[HumanInstruction]],
-    *,
-    seed: int = 0,
-    shuffle_seed: int = SHUFFLE_SEED,
-) -> GoalTable:
+def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
     """Makes a goal of every instruction that people wrote for a product and that names an attribute.
 
     Args:
-        products: The catalogue.
-        human: The instructions per asin.
+        facts: What is known of the catalogue.
         seed: Seeds the prices.
         shuffle_seed: Seeds the order.
     """
     rng = random.Random(seed)
-    prices = _prices(products, rng)
+    prices = facts.prices(rng)
     rows = _Rows()
-    for index, product in _each(products):
-        for variant, instruction in enumerate(human.get(product.asin, ())):
+    for index, instructions in facts.human:
+        for variant, instruction in enumerate(instructions):
             if instruction.attributes:
                 rows.add(index, variant, draw_limit(prices[index], rng))
     return _table(
@@ -113,14 +126,6 @@ class _Rows:
         self.product.append(product)
         self.number.append(number)
         self.limit.append(limit)
-
-
-def _each(products: Products) -> Iterator[tuple[int, Product]]:
-    return ((index, products.product(index)) for index in range(len(products)))
-
-
-def _prices(products: Products, rng: random.Random) -> NDArray[np.float64]:
-    return np.fromiter((draw_price(product.pricing, rng) for _, product in _each(products)), np.float64)
 
 
 def _weight(attributes: Sequence[str], counts: Mapping[str, int]) -> float:

@@ -20,10 +20,23 @@ from skillc_gym.errors import ConfigError, unknown_name
 if TYPE_CHECKING:
     from skillc_gym.webshop.product import Product
 
-__all__ = ["KINDS", "NO_LIMIT", "SPLITS", "Goal", "GoalSet", "GoalTable", "HumanInstruction", "Products", "split_range"]
+__all__ = [
+    "KINDS",
+    "MOST_COMBINATIONS",
+    "NO_LIMIT",
+    "SPLITS",
+    "Goal",
+    "GoalSet",
+    "GoalTable",
+    "HumanInstruction",
+    "Products",
+    "split_range",
+]
 
 NO_LIMIT = 1_000_000
 """The highest price of a goal that names none."""
+MOST_COMBINATIONS = 1_000_000
+"""A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
 SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500

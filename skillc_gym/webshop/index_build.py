@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from skillc_gym.webshop import bm25
 from skillc_gym.webshop.analyzer import analyze
 from skillc_gym.webshop.windows import write_windows
+from skillc_gym.webshop.workplace import reserve
 
 __all__ = ["DENSE_SHARE", "IndexBuilder", "term_hash"]
 
@@ -204,6 +205,7 @@ class IndexBuilder:
         mapped: NDArray[Any] = np.lib.format.open_memmap(
             self._folder / f"{name}.npy", mode="w+", dtype=kind, shape=shape
         )
+        reserve(self._folder / f"{name}.npy")
         return mapped
 
 

@@ -13,12 +13,13 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from skillc_gym.errors import SkillCError
+from skillc_gym.webshop.goals import MOST_COMBINATIONS, combinations
 from skillc_gym.webshop.product import Product
 
 __all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "read_options", "read_pricing"]
 
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
-"""What a product without attributes has in upstream's data."""
+"""What a product has of which the attributes are not known."""
 MAX_ASIN = 10
 _UNPRICED = (100.0,)
 _NOT_PRICE = re.compile(r"[^\d.]")
@@ -65,6 +66,9 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
         instruction=instruction,
         instruction_attributes=asked,
     )
+    number = combinations(product.options)
+    if instruction is not None and number > MOST_COMBINATIONS:
+        notes.append(f"{number:.3g} combinations of options: no synthetic goals are made of them")
     return product, notes
 
 
@@ -120,9 +124,9 @@ def read_options(groups: object) -> dict[str, tuple[str, ...]]:
     options: dict[str, tuple[str, ...]] = {}
     for name, values in groups.items():
         if values is not None:
-            if not isinstance(values, list):
+            if values and not isinstance(values, list):
                 raise BadRowError(f"option {name[:40]!r}: expected a list, got {type(values).__name__}")
-            options[name.lower()] = tuple(_value(name, value) for value in values)
+            options[name.lower()] = tuple(_value(name, value) for value in values or ())
     return options
 
 
@@ -170,12 +174,11 @@ def _image(row: Mapping[str, Any], notes: list[str]) -> str:
 def _read_attributes(entry: object) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
     if not isinstance(entry, Mapping):
         return NO_ATTRIBUTES, None, ()
-    instruction = entry.get("instruction")
-    asked = _texts(entry.get("instruction_attributes"))
+    instruction, said = entry.get("instruction"), entry.get("attributes")
     return (
-        _texts(entry.get("attributes")) or NO_ATTRIBUTES,
+        _texts(said) if isinstance(said, list) else NO_ATTRIBUTES,
         instruction if isinstance(instruction, str) else None,
-        asked,
+        _texts(entry.get("instruction_attributes")),
     )
 
 

@@ -18,6 +18,8 @@ __all__ = ["Element", "digest", "elements", "entries", "first_mark"]
 _CHUNK = 1 << 22
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _BROKEN = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
+_LONGEST_VALUE = 1 << 26
+"""A single product or entry beyond this is no product: a small archive can hold what no memory can."""
 _LONGEST_MARK = len("\\uD83D\\uDE00")
 _SPACE = " \t\n\r"
 
@@ -77,6 +79,8 @@ class _Text:
                 if not (self._may_be_cut(error) and self._grow()):
                     raise self.broken(error.msg) from None
                 continue
+            except ValueError as error:  # a number of thousands of digits
+                raise self.broken(str(error)) from None
             if end == len(self._buffer) and self._grow():
                 continue
             self._place = end
@@ -96,6 +100,8 @@ class _Text:
         """Reads on, at least as much as is still open, so that a long value is parsed few times."""
         if self._ended:
             return False
+        if len(self._buffer) - self._place > _LONGEST_VALUE:
+            raise self.broken(f"a value of more than {_LONGEST_VALUE:,} characters")
         try:
             more = self._file.read(max(_CHUNK, len(self._buffer) - self._place))
         except _BROKEN as error:

@@ -16,6 +16,7 @@ from skillc_gym.webshop import catalog as catalog_module
 from skillc_gym.webshop import streams
 from skillc_gym.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog
 from skillc_gym.webshop.generate import GeneratedSource, generate_rows
+from skillc_gym.webshop.goal_sets import open_goals
 from skillc_gym.webshop.sources import JsonSource
 
 
@@ -177,6 +178,27 @@ class TestBadRows:
         assert catalog.load_report.counts["human_elsewhere"] == 1
         assert [note.asin for note in catalog.load_report] == [asin]
 
+    def test_of_entries_with_the_same_key_the_last_counts(self, files):
+        asin = next(generate_rows(1, seed=9)).row["asin"]
+        rows = [{"instruction": text, "instruction_attributes": [], "instruction_options": []} for text in "ab"]
+        text = ", ".join(f"{json.dumps(asin)}: {json.dumps([row])}" for row in rows)
+        (files / "items_human_ins.json").write_text(f"{{{text}}}")
+        assert dict(open_catalog(files).human_instructions()) == {asin: rows[1:]}
+
+    def test_a_product_of_countless_combinations_has_no_synthetic_goals(self, files):
+        def edit(rows):
+            values = [{"value": str(number)} for number in range(40)]
+            rows[0]["customization_options"] = {f"group {number}": values for number in range(12)}
+
+        entries = json.loads((files / "items_ins_v2.json").read_text())
+        asin = next(generate_rows(1, seed=9)).row["asin"]
+        entries[asin] = {"attributes": ["a"], "instruction": "find me it", "instruction_attributes": ["a"]}
+        dump(files / "items_ins_v2.json", entries)
+        catalog = open_catalog(change(files, edit))
+        assert [(note.row, note.action) for note in catalog.load_report] == [(0, "mended")]
+        goals = open_goals(catalog)
+        assert asin not in {goals.goal(index).asin for index in goals.range}
+
 
 class TestBadFiles:
     def test_a_missing_folder(self, tmp_path):
@@ -315,11 +337,21 @@ class TestStreams:
         path.write_text(text, "utf-8")
         assert len(list(streams.elements(path))) == number
 
-    @pytest.mark.parametrize("content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000])
+    @pytest.mark.parametrize(
+        "content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000, b"[" + b"9" * 5_000 + b"]"]
+    )
     def test_broken_arrays(self, tmp_path, content):
         path = tmp_path / "x.json"
         path.write_bytes(content)
         with pytest.raises(CatalogError, match=r"x\.json"):
+            list(streams.elements(path))
+
+    def test_a_value_that_goes_on_and_on(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(streams, "_CHUNK", 1 << 10)
+        monkeypatch.setattr(streams, "_LONGEST_VALUE", 1 << 14)
+        path = tmp_path / "x.json.gz"
+        path.write_bytes(gzip.compress(b'[1, "' + b"x" * 10_000_000 + b'"]'))
+        with pytest.raises(CatalogError, match=r"1 whole elements, then a value of more than 16,384 characters"):
             list(streams.elements(path))
 
     def test_a_broken_archive(self, tmp_path):

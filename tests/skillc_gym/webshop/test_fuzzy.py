@@ -38,6 +38,10 @@ def test_a_named_option_is_reduced_only_if_a_part_is_a_color():
         ("plain", "5 ft x 7 ft", 0),
         ("nut free", ("flavor name", "unflavored"), 20),
         ("café", "cafe", 86),
+        ("xa0green army", ("color", "army\xa0green"), 100),
+        ("armygreen", ("color", "army\xa0green"), 64),
+        ("tred", ("color", "\tred"), 100),
+        ("u200bred", ("color", "\u200bred"), 100),
     ],
 )
 def test_scores(one, other, expected):

@@ -15,7 +15,7 @@ from small_shop import SmallShop, make
 
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_gym.webshop.goal_sets import open_goals
-from skillc_gym.webshop.goal_table import draw_limit, draw_price, synthetic_table
+from skillc_gym.webshop.goal_table import Facts, draw_limit, synthetic_table
 from skillc_gym.webshop.goals import NO_LIMIT, combination, combinations, split_range
 
 MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
@@ -42,6 +42,14 @@ def test_a_product_without_instruction_or_with_an_empty_group_has_no_goal():
     odd = SmallShop(makers=(), extra=[{"instruction": None}, {"options": {"color": ()}}, {}])
     goals = open_goals(odd)
     assert [goals.goal(index).asin for index in goals.range] == ["B000000002"]
+
+
+def test_an_attribute_asked_for_twice_counts_twice():
+    asked = [("soft", "soft", "warm"), ("warm",)]
+    shop = SmallShop(makers=(), extra=[{"instruction_attributes": one} for one in asked])
+    goals = open_goals(shop)
+    weights = {goals.goal(index).attributes: goals.goal(index).weight for index in goals.range}
+    assert weights == {asked[0]: (1 / 2 + 1 / 2 + 1 / 2) / 3, asked[1]: 1 / 2}
 
 
 def test_goals_are_opened_once(shop):
@@ -102,14 +110,16 @@ def test_limits_are_two_to_four_tens_above_the_price(price, seed):
 
 
 def test_prices_are_drawn_between_both_ends():
-    rng = random.Random(0)
-    assert draw_price((), rng) == 100.0
-    assert draw_price((5.0,), rng) == 5.0
-    assert all(5.0 <= draw_price((9.0, 5.0), rng) <= 9.0 for _ in range(100))
+    pricing = [(), (5.0,), *[(9.0, 5.0)] * 100]
+    shop = SmallShop(makers=(), extra=[{"pricing": one} for one in pricing])
+    prices = Facts(shop).prices(random.Random(0)).tolist()
+    assert prices[:2] == [100.0, 5.0]
+    assert all(5.0 <= price <= 9.0 for price in prices[2:])
+    assert len(set(prices[2:])) == 100
 
 
 def test_the_seed_moves_prices_but_not_the_order():
-    one, other = synthetic_table(MANY, seed=0), synthetic_table(MANY, seed=1)
+    one, other = synthetic_table(Facts(MANY), seed=0), synthetic_table(Facts(MANY), seed=1)
     assert (one.product == other.product).all()
     assert (one.variant == other.variant).all()
     assert (one.prices != other.prices).any()
@@ -176,8 +186,8 @@ def test_the_goals_of_a_large_catalogue_are_written_once_and_mapped(tmp_path, mo
     for shop in shops:
         shop.folder = tmp_path
     made, mapped = open_goals(shops[0], seed=3), open_goals(shops[1], seed=3)
-    assert [path.name for path in tmp_path.iterdir()] == ["goals-synthetic-3-1"]
+    assert [path.name for path in tmp_path.iterdir()] == ["goals-synthetic-3-2"]
     assert isinstance(mapped.table.product.base, np.memmap)
-    plain = synthetic_table(SmallShop(), seed=3)
+    plain = synthetic_table(Facts(SmallShop()), seed=3)
     for table in (made.table, mapped.table):
         assert all((one == other).all() for one, other in zip(table, plain, strict=True))

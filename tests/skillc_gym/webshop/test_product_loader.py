@@ -92,8 +92,8 @@ def test_unreadable_prices_are_named(text):
 
 
 def test_options_of_equal_names_and_null_groups():
-    groups = {"COLOR": [{"value": "x"}], "Size": None, "color": [{"value": " A/B "}], "Style": []}
-    assert read_options(groups) == {"color": ("a | b",), "style": ()}
+    groups = {"COLOR": [{"value": "x"}], "Size": None, "color": [{"value": " A/B "}], "Style": [], "Fit": "", "Cut": {}}
+    assert read_options(groups) == {"color": ("a | b",), "style": (), "fit": (), "cut": ()}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,8 @@ def test_what_is_only_shown_is_left_empty_and_said(field, value):
 
 
 def test_missing_attributes_and_instructions():
-    assert clean(ROW, None, 0)[0].attributes == ("DUMMY_ATTR",)
+    assert clean(ROW, None, 0)[0].attributes == clean(ROW, {}, 0)[0].attributes == ("DUMMY_ATTR",)
+    assert clean(ROW, {"attributes": []}, 0)[0].attributes == ()
     product, _ = clean(ROW, {"attributes": ["soft"], "instruction": "Find me", "instruction_attributes": None}, 0)
     assert (product.attributes, product.instruction, product.instruction_attributes) == (("soft",), "Find me", ())
 

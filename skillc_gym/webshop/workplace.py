@@ -1,0 +1,88 @@
+"""Where a folder is built: beside its place, by one process at a time, without leftovers of builds that were killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["reserve", "work_folder"]
+
+
+@contextmanager
+def work_folder(folder: Path) -> Iterator[Path]:
+    """Gives an empty folder in which another one can be made, and removes it at the end if it is still there.
+
+    Waits while another process is in the work folder of the same place. What killed ones left is removed first. Where
+    there are no locks (Windows, some network file systems), two may build the same at once, which costs time only.
+
+    Args:
+        folder: What is to be made; its parent is made if it is not there.
+
+    Raises:
+        OSError: If nothing can be written there.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".building-{folder.name}-"
+    with _lock(folder.parent / f".lock-{folder.name}") as alone:
+        if alone:
+            for left in folder.parent.glob(f"{prefix}*"):
+                shutil.rmtree(left, ignore_errors=True)
+        work = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def reserve(path: Path) -> None:
+    """Claims the disk space of a file that is written through a map, where running out of it would kill the process.
+
+    Raises:
+        OSError: If the disk is too full.
+    """
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[bool]:
+    """Waits for a lock that the system releases when its holder dies; tells whether there are such locks here."""
+    file = _locked(path)
+    try:
+        yield file is not None
+    finally:
+        if file is not None:
+            path.unlink(missing_ok=True)
+            file.close()
+
+
+def _locked(path: Path) -> IO[bytes] | None:
+    if sys.platform == "win32":
+        return None
+    while True:
+        file = path.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            file.close()
+            return None
+        if _is_at(file, path):
+            return file
+        file.close()  # its last holder has removed it meanwhile
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
