@@ -15,6 +15,8 @@ LAYERS = ("skill_library", "skillc_gym", "trainers", "scripts")
 """From the bottom to the top: a package imports itself and those before it."""
 LIBRARIES = LAYERS[:3]
 HEAVY = {"torch", "transformers", "trl", "textworld", "alfworld", "matplotlib", "rich", "selenium", "vllm", "ray"}
+UPSTREAMS_PROCESS = Path("skillc_gym/alfworld/upstream_worker.py")
+"""A script that runs alone in a process of its own, where upstream shuffles with the global generator."""
 PURE_NUMPY_RANDOM = {"default_rng", "Generator", "SeedSequence", "BitGenerator", "PCG64"}
 
 
@@ -107,7 +109,7 @@ def test_no_global_random_state():
         f"{path}:{node.lineno} {ast.unparse(node)}"
         for path, tree in trees(*LAYERS)
         for node in ast.walk(tree)
-        if uses_global_random(node)
+        if uses_global_random(node) and path != UPSTREAMS_PROCESS
     ]
     wrong += [
         f"{path}:{node.lineno} from {node.module}"
