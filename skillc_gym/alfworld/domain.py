@@ -76,7 +76,10 @@ def domain_actions(domain: str) -> frozenset[str]:
     Raises:
         InvalidGameError: If the domain has other actions, or defines one of them differently.
     """
-    found = {part[1]: fingerprint(part[2:]) for part in parse_expression(domain) if part[:1] == [":action"]}
+    actions = [part for part in parse_expression(domain) if part[:1] == [":action"]]
+    if any(len(part) < 2 or not isinstance(part[1], str) for part in actions):
+        raise InvalidGameError("The game's PDDL domain has an action without a name.")
+    found = {part[1]: fingerprint(part[2:]) for part in actions}
     other = sorted(name for name, digest in found.items() if _FINGERPRINTS.get(name) != digest)
     missing = sorted(_FINGERPRINTS.keys() - found.keys() - {"help"})
     if other or missing:

@@ -22,6 +22,8 @@ __all__ = ["MAX_ANSWER", "MAX_COMMAND", "Game"]
 MAX_ANSWER = 32_768
 MAX_COMMAND = 4_096
 MAX_MESSAGE = 1_000
+MAX_PAIRS = 50_000
+"""Of an object and what something is done to it with; ALFWorld's games have some hundreds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,16 +189,20 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
         actions=actions,
         **Tables(parse_problem(text["pddl_problem"])).all(),
     )
-    _check_lengths(game)
+    _check_bounds(game)
     return game
 
 
-def _check_lengths(game: Game) -> None:
+def _check_bounds(game: Game) -> None:
     """Checks bounds of what the game can say and of what can be said to it."""
     words, names = game.wording, [*game.receptacles, *game.objects, *game.places]
     sentences = [*words.says.values(), *words.rules.values()]
     longest = max(len(one) for alternatives in sentences for one in alternatives)
-    lists = sum(len(name) + len(words.separators[1]) + 2 for name in names) + sum(map(len, words.separators))
+    pairs = sum(map(len, game.accepts)) + sum(len(at) * len(of) for at, of in game.treats.values())
+    if pairs + len(game.sliceable) * len(game.knives) > MAX_PAIRS:
+        raise InvalidGameError(f"it has more than {MAX_PAIRS:,} things that can be done with two things.")
+    told = [*names, *(name for name, places in zip(game.receptacles, game.places_of, strict=True) for _ in places)]
+    lists = sum(len(name) + len(words.separators[1]) + 2 for name in told) + sum(map(len, words.separators))
     if (length := len(game.task) + 3 * (longest + lists)) > MAX_ANSWER:
         raise InvalidGameError(f"its answers may have up to {length:,} characters; at most {MAX_ANSWER:,} are told.")
     templates = max(map(len, words.commands.values()))

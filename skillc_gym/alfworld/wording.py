@@ -112,6 +112,15 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 }
 """What the sentences of an action (besides its variables) or of a rule may hold."""
 
+_OWN_RULES = {
+    "examinereceptacle": "examineReceptacle.feedback",
+    "examineobject": "examineObject.feedback",
+    "inventory": "inventory.feedback",
+    "look": "look.feedback",
+    "toggleobject": "toggleObject.feedback",
+}
+"""Actions that say one of several sentences, and the rule that has them."""
+
 _OVERVIEWS = {"overview(o)": "a {o}", "overview(r)": "a {r}"}
 _VALUE = re.compile(r"(\w+)(?:\.name)?(?: or \1\.id)?")
 _TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]++|\\.)*+)(")')
@@ -231,8 +240,20 @@ def _fields(template: str) -> set[str]:
 
 def _said(grammar: Grammar, name: str, feedback: str) -> tuple[str, ...]:
     parts = split_sentence(feedback)
-    if [part.kind for part in parts] == ["rule"]:
-        return _templates(grammar, parts[0].body)
+    rule = parts[0].body if [part.kind for part in parts] == ["rule"] else None
+    if rule != _OWN_RULES.get(name, rule):
+        raise InvalidGameError(
+            f"Grammar's action {name!r} says {feedback!r:.80}; '#{_OWN_RULES[name]}#' was expected. "
+            "Play this game with engine='textworld'."
+        )
+    if rule is not None:
+        said = _templates(grammar, rule)
+        if len(said) > 1 and name not in _OWN_RULES:
+            raise InvalidGameError(
+                f"Grammar's action {name!r} says one of {len(said)} sentences of {rule!r}; one sentence was expected. "
+                "Play this game with engine='textworld'."
+            )
+        return said
     if any(part.kind == "rule" for part in parts):
         raise InvalidGameError(f"Grammar's action {name!r} says {feedback!r}; one rule or plain text was expected.")
     return (_template(f"feedback of {name}", parts),)

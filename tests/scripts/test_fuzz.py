@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 
-from scripts.fuzz import FIELDS, TARGETS, step_checked
+from scripts.fuzz import FIELDS, GENERATOR, TARGETS, bounded, main, packed, read_archive, step_checked
+from scripts.fuzz_record import read_report
 from skillc_gym.alfworld.games import open_games
 from skillc_gym.alfworld.world import World
 
@@ -31,6 +33,10 @@ class Numbers:
 
     ConsumeUnicodeNoSurrogates = ConsumeUnicode
 
+    def ConsumeBytes(self, count: int) -> bytes:
+        self._left -= 1
+        return self._random.randbytes(count)
+
     def remaining_bytes(self) -> int:
         return self._left
 
@@ -44,6 +50,78 @@ def test_targets_survive_what_is_thrown_at_them(name: str):
     target = TARGETS[name](FakeAtheris)
     for seed in range(150):
         target(str(seed).encode())
+
+
+def test_an_input_that_takes_too_long_is_a_finding(monkeypatch):
+    monkeypatch.setattr("scripts.fuzz.SECONDS_PER_INPUT", 0.0)
+    with pytest.raises(AssertionError, match="an input took"):
+        bounded(lambda data: None)(b"")
+
+
+def test_archives_are_whole_before_they_are_changed(tmp_path):
+    games = open_games("generated", split="train", generator=GENERATOR)
+    raws = [(task_id, games.raw(task_id)) for task_id in games.task_ids[:2]]
+    for content in packed(raws):
+        assert [name for name, _ in read_archive(tmp_path, content)] == [name for name, _ in raws]
+
+
+REPORT = """
+#1677   DONE   cov: 1223 ft: 2097 corp: 37/139b lim: 6 exec/s: 40 rss: 80Mb
+stat::number_of_executed_units: 1677
+stat::average_exec_per_sec:     40
+stat::new_units_added:          39
+stat::slowest_unit_time_sec:    2
+stat::peak_rss_mb:              80
+"""
+FOUND = """
+ === Uncaught Python exception: ===
+KeyError: 'x'
+==7== ERROR: libFuzzer: deadly signal
+"""
+
+
+def test_a_report_is_read():
+    assert read_report(REPORT) == {
+        "runs": 1677,
+        "runs_per_second": 40,
+        "slowest_run_seconds": 2,
+        "peak_megabytes": 80,
+        "branches_reached": 1223,
+        "inputs_kept": 37,
+        "findings": [],
+    }
+    assert read_report(FOUND)["findings"] == ["KeyError: 'x'", "deadly signal"]
+    assert read_report("")["runs"] is None
+
+
+def test_a_run_is_recorded_beside_those_of_other_targets(tmp_path, monkeypatch):
+    pytest.importorskip("atheris", reason="needs the fuzz extra")
+
+    class Done:
+        stdout, returncode = REPORT, 0
+
+    monkeypatch.setattr("scripts.fuzz_record.subprocess.run", lambda *arguments, **options: Done)
+    for target in ("loader", "stepper", "loader"):
+        assert main([target, "--seconds", "7", "--out", str(tmp_path)]) == 0
+    record = json.loads((tmp_path / "fuzz_alfworld.json").read_text())
+    assert list(record) == ["loader", "stepper"]
+    page = (tmp_path / "fuzz_alfworld.md").read_text()
+    assert page.count("| 1,677 |") == 2
+    assert "python -m scripts.fuzz stepper --seconds 7 --out docs/results" in page
+    Done.stdout, Done.returncode = REPORT + FOUND, 77
+    assert main(["stepper", "--out", str(tmp_path)]) == 77
+    assert "KeyError: 'x'; deadly signal" in (tmp_path / "fuzz_alfworld.md").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_the_real_fuzzer_runs(tmp_path, name):
+    pytest.importorskip("atheris", reason="needs the fuzz extra")
+    assert main([name, "--seconds", "2", "--out", str(tmp_path)]) == 0
+    entry = json.loads((tmp_path / "fuzz_alfworld.json").read_text())[name]
+    assert entry["runs"] > 10
+    assert entry["branches_reached"] > 100
+    assert entry["findings"] == []
 
 
 def test_the_stepper_notices_a_wrong_answer(monkeypatch):

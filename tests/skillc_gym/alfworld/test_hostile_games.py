@@ -14,6 +14,7 @@ from confined import Confined
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from skillc_gym.alfworld import game as game_module
 from skillc_gym.alfworld import sources
 from skillc_gym.alfworld.domain import PREDICATES
 from skillc_gym.alfworld.game import MAX_ANSWER, MAX_MESSAGE, Game
@@ -90,6 +91,7 @@ CONTENTS = {
     "1,000,000 objects": (objects(200_000), "1,000,000 are read|has .* bytes"),
     "4,000 things": (objects(4_000, "(pickupable {0})"), "at most 1,000 fit"),
     "900 things with long names": (objects(900, "(isClean {0})", "x" * 100 + "{0}"), "at most 32,768"),
+    "actions without names": (replaced("pddl_domain", "(:action look", "(:action) (:action look"), "without a name"),
     "a name of 100,000 letters": (replaced("pddl_problem", "(:objects", f"(:objects {'x' * 100_000}"), "100,000 char"),
     "a giant problem": (replaced("pddl_problem", "(:objects", "(:objects" + " " * 1_100_000), "at most 1,000,000"),
     "a giant grammar": (replaced("grammar", SAID, "x" * 300_000), "at most 200,000"),
@@ -230,6 +232,12 @@ def test_spaces_are_not_tried_in_every_way():
 @given(st.text(" \n\t{}[]|#;ab\"/'", max_size=60))
 def test_sentences_of_any_form_are_split(text):
     assert all(part.kind in ("text", "rule", "value", "list") for part in split_sentence(text))
+
+
+def test_what_can_be_done_is_bounded(template, monkeypatch):
+    monkeypatch.setattr(game_module, "MAX_PAIRS", 3)
+    with pytest.raises(InvalidGameError, match="more than 3 things"):
+        Game.parse(TASK_ID, template)
 
 
 def test_nothing_is_told_that_does_not_fit(folder):
