@@ -1,9 +1,9 @@
 """Measures WebShop: parity with recordings of upstream's, the shopper's success, speed, and what any string does.
 
-python -m scripts.check_webshop vectors --reference ../shared/reference/webshop
-python -m scripts.check_webshop shopper --data ../shared/data/webshop --out runs/shopper.json
-python -m scripts.check_webshop speed --data ../shared/data/webshop
-python -m scripts.check_webshop storm --data ../shared/data/webshop --actions 10000000
+python -m scripts.check_webshop vectors --reference FOLDER --data FOLDER --out docs/results/parity_webshop
+python -m scripts.check_webshop shopper --data FOLDER --out runs/shopper.json
+python -m scripts.check_webshop speed --data FOLDER
+python -m scripts.check_webshop storm --data FOLDER --actions 10000000
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from scripts import compare_webshop
 from skillc_gym.errors import ConfigError, SkillCError
 from skillc_gym.webshop.env import WebShopEnv
 from skillc_gym.webshop.goals import split_range
-from skillc_gym.webshop.parity import COMPARISONS, compare_episodes
 from skillc_gym.webshop.reading import words
 from skillc_gym.webshop.shopper import Shopper
 
@@ -45,19 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def check_vectors(options: argparse.Namespace) -> int:
-    """Replays every file of recordings."""
-    wrong = 0
-    for compare in COMPARISONS:
-        found = compare(options.reference)
-        wrong += 0 if found.name.startswith("nouns") else len(found.differences)
-        print(
-            f"{found.name:28s} {found.cases:6d} cases  {len(found.differences):4d} differ  {dict(found.counts) or ''}"
-        )
-        for line in found.differences[: options.show]:
-            print(f"    {line}")
-    fixed = compare_episodes(options.reference, compat="fixed")
-    print(f"{fixed.name:28s} {fixed.cases:6d} cases  {len(fixed.differences):4d} episodes differ, by the listed fixes")
-    return 1 if wrong else 0
+    """Compares with every file of recordings, and says what the fixes change of them."""
+    chosen = ["--reference", str(options.reference), "--show", str(options.show)]
+    chosen += ["--data", options.data] * (options.data is not None)
+    return compare_webshop.main(chosen + ["--out", str(options.out)] * (options.out is not None))
 
 
 def check_shopper(options: argparse.Namespace) -> int:
@@ -181,6 +172,8 @@ def _parser() -> argparse.ArgumentParser:
     vectors = parts.add_parser("vectors", help="parity with recordings")
     vectors.add_argument("--reference", type=Path, required=True, help="folder of reference vectors")
     vectors.add_argument("--show", type=int, default=3, help="differences to show for each file")
+    vectors.add_argument("--data", default=None, help="the real 1,000 products; $WEBSHOP_DATA if left out")
+    vectors.add_argument("--out", type=Path, help="where to write .md and .json")
     vectors.set_defaults(run=check_vectors)
     runs = {"shopper": check_shopper, "speed": check_speed, "storm": check_storm}
     for name, run in runs.items():

@@ -34,9 +34,15 @@ def test_storms_end_well(catalog, capsys, compat):
     assert "3,000 actions, no exception" in capsys.readouterr().out
 
 
-def test_recordings_are_counted(webshop_reference, capsys):
-    assert check_webshop.main(["vectors", "--reference", str(webshop_reference)]) == 0
-    assert "rewards" in capsys.readouterr().out
+@pytest.mark.slow
+def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_data, capsys, tmp_path):
+    arguments = ["vectors", "--reference", str(webshop_reference), "--data", str(webshop_data)]
+    assert check_webshop.main([*arguments, "--out", str(tmp_path / "parity")]) == 0
+    assert "0 differ for no fix" in capsys.readouterr().out
+    record = json.loads((tmp_path / "parity.json").read_text())
+    assert [compared["differences"] for compared in record["compared"][:-1]] == [[]] * 11
+    assert set(record["all_fixes"]) == set().union(*record["fixes"].values())
+    assert "| rewards |" in (tmp_path / "parity.md").read_text()
 
 
 def test_missing_data_is_a_sentence(tmp_path, capsys):

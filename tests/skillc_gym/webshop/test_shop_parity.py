@@ -12,6 +12,14 @@ from skillc_gym.webshop.parity import (
     compare_rewards,
     read_cases,
 )
+from skillc_gym.webshop.parity_catalog import (
+    compare_loader,
+    compare_products,
+    compare_rankings,
+    compare_real_rankings,
+    compare_special_searches,
+    compare_terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,12 +30,28 @@ from skillc_gym.webshop.parity import (
         (compare_rewards, 1000),
         (compare_goals, 3000),
         (compare_episodes, 2000),
+        (compare_products, 500),
+        (compare_loader, 40),
+        (compare_terms, 2900),
+        (compare_rankings, 300),
+        (compare_special_searches, 7),
     ],
 )
 def test_recordings_of_upstream_are_reproduced(compare, at_least, webshop_reference):
     found = compare(webshop_reference)
     assert found.differences == []
     assert found.cases >= at_least
+
+
+def test_rankings_of_the_real_products_are_reproduced(webshop_reference, webshop_data):
+    found = compare_real_rankings(webshop_reference, str(webshop_data))
+    assert found.differences == []
+    assert found.cases == 218
+
+
+def test_a_difference_is_told(webshop_reference, monkeypatch):
+    monkeypatch.setattr("skillc_gym.webshop.parity_catalog.analyze", str.split)
+    assert len(compare_terms(webshop_reference).differences) > 1_000
 
 
 def test_fixes_change_few_episodes_and_each_for_a_reason(webshop_reference):
