@@ -134,8 +134,10 @@ def _check_member(member: tarfile.TarInfo) -> None:
 def _check_name(name: str) -> None:
     if len(name) > MAX_NAME:
         raise InvalidGameError(f"it holds a name of {len(name):,} characters")
+    if not name.isprintable():
+        raise InvalidGameError(f"it holds {name!a}, a name that cannot be printed")
     parts = name.replace("\\", "/").split("/")
-    if parts[0] == "" or ".." in parts or parts[0].endswith(":") or "\0" in name:
+    if parts[0] == "" or ".." in parts or parts[0].endswith(":"):
         raise InvalidGameError(f"it holds {name[:200]!r}, a name that leads out of the folder it is unpacked in")
 
 

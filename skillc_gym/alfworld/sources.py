@@ -153,6 +153,8 @@ def _game_files(folder: Path) -> Iterator[Path]:
     for task in _folders(folder, budget):
         for trial in _folders(task, budget):
             if os.path.lexists(trial / GAME_FILE):
+                if not f"{task.name}{trial.name}".isprintable():
+                    raise InvalidGameError(f"{trial.parts[-2:]!a} under {folder} are names that cannot be printed.")
                 yield trial / GAME_FILE
 
 

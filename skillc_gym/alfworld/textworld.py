@@ -164,7 +164,9 @@ class UpstreamProcess:
             process.stdin.flush()
         except BrokenPipeError:
             return b""
-        if not select.select([process.stdout], [], [], self._seconds)[0]:
+        waiting = select.poll()  # unlike select.select, for any number of open files
+        waiting.register(process.stdout, select.POLLIN)
+        if not waiting.poll(1e3 * self._seconds):
             process.kill()
             raise EngineError(f"Upstream gave no answer in {self._seconds:g} seconds; its process was ended.")
         return process.stdout.readline()

@@ -80,6 +80,8 @@ TARS = {
     "a way out by a long name": (header("a/" * 90 + "../" * 95 + "x"), "leads out"),
     "a way out by a keyword": (extended(keyword("path", f"../{NAME}")) + header(), "leads out"),
     "an absolute name": (header(f"/{NAME}"), "leads out"),
+    "a name of two lines": (header(NAME.replace("trial_1", "trial\n1")), "cannot be printed"),
+    "a name that is no text": (header(NAME.replace("trial_1", "trial_\udcff")), "cannot be printed"),
     "a drive": (header(f"C:/{NAME}"), "leads out"),
     "a symbolic link": (header(kind=tarfile.SYMTYPE, linkname="/etc/passwd"), "a link, a device"),
     "a hard link": (header(kind=tarfile.LNKTYPE, linkname="/etc/passwd"), "a link, a device"),

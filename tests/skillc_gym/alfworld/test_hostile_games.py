@@ -173,6 +173,16 @@ def test_what_is_no_plain_file_is_refused(confined, file, kind):
     refused(confined, file, {"endless": "at most", "dangling": "No such file"}.get(kind, "not a plain file"))
 
 
+@pytest.mark.parametrize("name", ["trial\n1", "trial_\udcff", "trial_\x1b[2J"])
+def test_folders_whose_names_cannot_be_printed_are_refused(tmp_path, name):
+    path = tmp_path / TASK_ID.replace("trial_1", name) / "game.tw-pddl"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    with pytest.raises(InvalidGameError, match="cannot be printed") as caught:
+        open_games(tmp_path, split="valid_seen")
+    assert str(caught.value).isprintable()
+
+
 def test_a_folder_of_too_many_folders_is_refused(folder, monkeypatch):
     monkeypatch.setattr(sources, "MAX_FOLDERS", 5)
     with pytest.raises(InvalidGameError, match="more than 5 entries"):

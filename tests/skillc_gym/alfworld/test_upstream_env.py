@@ -164,7 +164,7 @@ def test_an_interrupted_answer_is_not_taken_for_the_next_one(env, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(textworld.select, "select", interrupt)
+        patch.setattr(textworld.select, "poll", interrupt)
         with pytest.raises(KeyboardInterrupt):
             env.step("inventory")
     assert env.reset(options=options) == first
