@@ -52,7 +52,7 @@ def _terms(chunk: str) -> tuple[str, ...]:
 
 
 # No token reaches over a space, so what stands between spaces is analyzed once.
-_remembered_terms = lru_cache(1 << 15)(_terms)
+_remembered_terms = lru_cache(1 << 14)(_terms)
 
 
 def _plain(token: str) -> str:

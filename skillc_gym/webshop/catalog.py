@@ -29,7 +29,7 @@ from skillc_gym.webshop.workplace import work_folder
 
 __all__ = ["Catalog", "Listing", "LoadReport", "Note", "Product", "build_catalog", "cache_folder", "open_catalog"]
 
-_REMEMBERED = 1024
+_REMEMBERED = 256
 
 
 class Note(NamedTuple):

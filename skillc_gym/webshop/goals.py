@@ -40,7 +40,7 @@ MOST_COMBINATIONS = 1_000_000
 SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500
-_REMEMBERED = 1 << 11
+_REMEMBERED = 1 << 9
 
 
 class Products(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +14,7 @@ __all__ = ["SEPARATOR", "Node", "done_nodes", "item_nodes", "results_nodes", "ri
 
 SEPARATOR = " [SEP] "
 PAGE_SIZE = 10
-_SPACE = re.compile("[ \t\n\r\f]+")
+_SPACE = " \t\n\r\f"
 
 
 class Node(NamedTuple):
@@ -108,9 +107,10 @@ def shown(nodes: list[Node]) -> list[Node]:
     """Returns what is left of texts after parsing a page: blank ones go, or shrink to one space."""
     kept = []
     for node in nodes:
-        if not node.text or ((blank := _SPACE.fullmatch(node.text)) and "\n" in node.text):
-            continue
-        kept.append(node._replace(text=" ") if blank else node)
+        if node.text.strip(_SPACE):
+            kept.append(node)
+        elif node.text and "\n" not in node.text:
+            kept.append(node._replace(text=" "))
     return kept
 
 

@@ -23,6 +23,8 @@ __all__ = ["Body", "ShopCatalog", "Store"]
 
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
+_LARGE, _SHARE = 1 << 15, 4
+"""Of shops with more products, this share is remembered: what was seen is seldom seen again."""
 _BACK, _PREV, _NEXT, _BUY, _SEARCH = "back to search", "< prev", "next >", "buy now", "search"
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
 _NAVIGATION = frozenset({_BACK, _PREV, _NEXT, _BUY, _SEARCH, *_SUBS})
@@ -76,10 +78,11 @@ class Store:
 
     def __init__(self, catalog: ShopCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
-        self._searched = lru_cache(_QUERIES)(self._search)
-        self._results = lru_cache(_PAGES)(self._results_body)
-        self._item = lru_cache(_ITEMS)(self._item_body)
-        self._sub = lru_cache(_PAGES)(self._sub_body)
+        share = _SHARE if len(catalog) > _LARGE else 1
+        self._searched = lru_cache(_QUERIES // share)(self._search)
+        self._results = lru_cache(_PAGES // share)(self._results_body)
+        self._item = lru_cache(_ITEMS // share)(self._item_body)
+        self._sub = lru_cache(_PAGES // share)(self._sub_body)
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action.
