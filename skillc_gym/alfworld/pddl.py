@@ -81,7 +81,8 @@ def parse_problem(text: str) -> Problem:
     Raises:
         InvalidGameError: If a section is missing, a name is used undeclared, or the text is not PDDL.
     """
-    sections = {part[0]: part[1:] for part in parse_expression(text)[1:] if isinstance(part, list) and part}
+    parts = [part for part in parse_expression(text) if isinstance(part, list) and part]
+    sections = {part[0]: part[1:] for part in parts if isinstance(part[0], str)}
     for name in (":objects", ":init", ":goal"):
         if name not in sections:
             raise InvalidGameError(f"PDDL problem has no ({name} ...) section.")

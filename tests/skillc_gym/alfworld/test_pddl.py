@@ -50,6 +50,7 @@ def test_a_problem_is_read_in_lower_case_without_costs_comments_and_duplicates()
         ("(:goal (and (at a l)))", "(:goal a)", "not one condition"),
         ("(near a b)", "(near a c)", "'c', which is not declared"),
         ("(near a b)", "near", "which is no fact"),
+        ("(:goal (and (at a l)))", "((:goal) (and (at a l)))", "no .:goal"),
         ("(near a b)", "(near a (b))", "not declared"),
         ("a b - Object", "a a - Object", "twice"),
         (")))", ")", "cut off"),
