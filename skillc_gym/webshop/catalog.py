@@ -275,6 +275,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
             f"{folder} is a {kind} of format {version}, this version reads {KIND} of format {FORMAT}; build it again "
             "with scripts/make_catalog.py."
         )
+    if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
+        raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")
     return dict(manifest)
 
 

@@ -15,6 +15,7 @@ from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, Unkno
 from skillc_gym.webshop import catalog as catalog_module
 from skillc_gym.webshop import streams
 from skillc_gym.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog
+from skillc_gym.webshop.catalog_build import FORMAT, KIND
 from skillc_gym.webshop.generate import GeneratedSource, generate_rows
 from skillc_gym.webshop.goal_sets import open_goals
 from skillc_gym.webshop.sources import JsonSource
@@ -257,6 +258,10 @@ class TestBadFiles:
             Catalog(tmp_path / "a")
         (tmp_path / "a" / "manifest.json").write_text('{"kind": "other", "format": 1}')
         with pytest.raises(CatalogError, match="build it again"):
+            Catalog(tmp_path / "a")
+        manifest = {"kind": KIND, "format": FORMAT, "products": 5}
+        (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(CatalogError, match="lacks sha256, report, index, source"):
             Catalog(tmp_path / "a")
         (tmp_path / "a" / "manifest.json").write_text("{")
         with pytest.raises(CatalogError, match="no catalogue's manifest"):
