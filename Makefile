@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ENV := alfworld
 SEED ?= 0
 DATA ?=
+WEBSHOP ?=
 STEPS ?=
 OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
 PYTEST_ARGS ?=
@@ -71,7 +72,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.test
-	$(BIN)/python -m scripts.bench $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m scripts.bench $(if $(DATA),--data $(DATA)) $(if $(WEBSHOP),--webshop $(WEBSHOP))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

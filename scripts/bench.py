@@ -14,13 +14,16 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scripts import bench_alfworld
+from scripts import bench_alfworld, bench_webshop
 from scripts.bench_table import Bench, markdown
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
 RESULTS = Path("docs/results")
-PARTS: dict[str, Callable[[argparse.Namespace], Bench]] = {"alfworld": bench_alfworld.measure}
+PARTS: dict[str, Callable[[argparse.Namespace], Bench]] = {
+    "alfworld": bench_alfworld.measure,
+    "webshop": bench_webshop.measure,
+}
 """Name of each part -> what measures it; a new environment adds its line here."""
 
 
@@ -47,10 +50,10 @@ def _write(options: argparse.Namespace, name: str, bench: Bench) -> None:
     if options.out is None and bench.stand_in:
         print("These are stand-ins for the real data, so nothing was written; --out FOLDER writes them.")
     elif not options.quick:
-        options.out = options.out or RESULTS
-        options.out.mkdir(parents=True, exist_ok=True)
+        folder = options.out or RESULTS
+        folder.mkdir(parents=True, exist_ok=True)
         record = {"command": command, "versions": versions, "cores": os.cpu_count(), **bench.record()}
-        path = options.out / f"bench_{name}"
+        path = folder / f"bench_{name}"
         path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         path.with_suffix(".md").write_text(text, encoding="utf-8")
 
@@ -59,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Measure the environments beside upstream.")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to measure (default: everything)")
     parser.add_argument("--data", default=None, help="ALFWorld games (default: ALFWORLD_DATA, else generated ones)")
+    parser.add_argument("--webshop", default=None, help="WebShop products (default: WEBSHOP_DATA, else generated ones)")
     parser.add_argument("--split", default="valid_unseen", help="split of the ALFWorld games")
     parser.add_argument("--no-upstream", action="store_true", help="leave upstream out")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions; nothing is written")

@@ -16,9 +16,10 @@ class Figure:
     Attributes:
         name: What was measured, with its unit.
         ours: Our value.
-        upstream: Upstream's value in the same run, None if it was not measured.
+        upstream: Upstream's value, None if there is none; of the same run unless `recorded`.
         goal: The value to reach, None for none.
         more_is_better: Whether the goal is a lower bound.
+        recorded: Whether upstream's value is not of this run but an older record.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Figure:
     upstream: float | None = None
     goal: float | None = None
     more_is_better: bool = False
+    recorded: bool = False
 
     @property
     def met(self) -> bool:
@@ -64,7 +66,7 @@ def markdown(bench: Bench, command: str, versions: Mapping[str, str]) -> str:
         (
             figure.name,
             _number(figure.ours),
-            _number(figure.upstream),
+            _number(figure.upstream) + " (recorded)" * (figure.recorded and figure.upstream is not None),
             _goal(figure),
             "" if figure.goal is None else "met" if figure.met else "MISSED",
         )
