@@ -208,8 +208,8 @@ def _page(report: dict[str, Any]) -> str:
         "1180000 --work FOLDER`, products generated with seed 0. Build seconds include the goals. Searches: every "
         "query is new, nothing comes from the memory of earlier ones. Steps: random clicks in text mode with the "
         "actions listed, per second of one core's time, a task every 15 steps, searching for words of its goal. MB per "
-        "process: all but mapped files, interpreter included, after 60,000 steps. The machine did other work meanwhile, "
-        "so the processor's time tells more than the clock's.\n\n"
+        "process: all but mapped files, interpreter included, after 60,000 steps. The machine did other work "
+        "meanwhile, so the processor's time tells more than the clock's.\n\n"
         f"{table(report['results'])}\nSearch by kind of query, median ms by the clock / of the processor:\n\n{lines}\n"
     )
 
