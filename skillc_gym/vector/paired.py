@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._autoreset = bool(autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
-        task_ids = getattr(self.envs[0].unwrapped, "task_ids", None)
-        self._known_tasks = None if task_ids is None else frozenset(task_ids)
         self._text = isinstance(self.single_observation_space, Text)
         self._group_ids = np.repeat(np.arange(num_groups), group_size)
         self._n_plus = np.full(num_groups, group_size // 2 if self._switchable else 0)
@@ -174,7 +173,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         wanted = group_mask(options.get("reset_mask"), self.num_groups, self.group_size)
         if not self._started and not wanted.all():
             raise ConfigError("The first reset must be of all groups; leave reset_mask out")
-        tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, self._known_tasks)
+        known = None if options.get("task_ids") is None else self._known_tasks
+        tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, known)
         n_plus = self._requested_n_plus(options.get("n_plus"), wanted)
         seeds = self._draw_seeds(seed)
         for group in np.flatnonzero(wanted).tolist():
@@ -222,6 +222,12 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         """Closes every member."""
         for env in self.envs:
             env.close()
+
+    @cached_property
+    def _known_tasks(self) -> frozenset[str] | None:
+        """The tasks there are; not listed before somebody names one, since there may be millions."""
+        task_ids = getattr(self.envs[0].unwrapped, "task_ids", None)
+        return None if task_ids is None else frozenset(task_ids)
 
     def _describe(self) -> None:
         first = self.envs[0]
