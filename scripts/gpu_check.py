@@ -19,7 +19,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("runs/gpu_check"), help="folder for policy, run and figures")
     parser.add_argument("--steps", type=int, default=GpuCheckConfig.steps, help="SkillC updates")
     parser.add_argument("--engine", choices=["transformers", "vllm"], default="transformers")
-    parser.add_argument("--tiny", action="store_true", help="0.8 instead of some 28 million parameters, little cloning")
+    parser.add_argument("--tiny", action="store_true", help="0.9 instead of some 28 million parameters, little cloning")
     parser.add_argument("--allow-cpu", action="store_true", help="run without a GPU, to try the check itself")
     return parser.parse_args(argv)
 

@@ -34,7 +34,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--max-steps", type=int, default=30, help="longest demonstration, in commands")
     parser.add_argument("--slips", type=float, default=DemonstrationConfig.slips, help="probability per step of a slip")
     parser.add_argument("--max-length", type=int, default=4096, help="longest context, in tokens")
-    parser.add_argument("--shape", choices=["tiny", "small"], default="tiny", help="0.8 or some 28 million parameters")
+    parser.add_argument("--shape", choices=["tiny", "small"], default="tiny", help="0.9 or some 28 million parameters")
     return parser.parse_args(argv)
 
 

@@ -21,7 +21,7 @@ from skillc_gym.alfworld.planner import Planner
 from skillc_gym.alfworld.tasks import TASK_TYPES
 from skillc_gym.alfworld.world import World
 from skillc_gym.errors import SkillCError
-from trainers.runs import write_json
+from trainers.runs import make_folder, write_json
 
 MEASURES = ("plan", "explorer", "read", "commands")
 LIMIT = 200
@@ -102,12 +102,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/results/difficulty"), help="record, without suffix")
     args = parser.parse_args(argv)
     try:
+        make_folder(args.out.parent)
         found = {knob: measured(knob, args.games_per_type, args.seed) for knob in SETTINGS}
     except SkillCError as error:
         print(f"measure_difficulty: {error}", file=sys.stderr)
         return 2
     write_json(args.out.with_suffix(".json"), {"games_per_type": args.games_per_type, "knobs": found})
     command = f"python -m scripts.measure_difficulty --games-per-type {args.games_per_type}"
+    command += f" --seed {args.seed}" if args.seed else ""
     text = _markdown(found, args.games_per_type * len(TASK_TYPES), command)
     args.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

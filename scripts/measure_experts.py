@@ -22,7 +22,7 @@ from skillc_gym.alfworld.planner import Planner
 from skillc_gym.alfworld.tasks import SHORT_NAMES
 from skillc_gym.alfworld.world import World
 from skillc_gym.errors import SkillCError
-from trainers.runs import write_json
+from trainers.runs import make_folder, write_json
 from trainers.stats import wilson
 
 Line = dict[str, Any]
@@ -129,6 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/results/experts"), help="record, without suffix")
     args = parser.parse_args(argv)
     try:
+        make_folder(args.out.parent)
         sets = {split: open_games(args.data, split=split) for split in args.splits}
         lines = [
             {"split": split, **line}
@@ -144,6 +145,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     lost = [line for line in lines if not line["won"]]
     write_json(args.out.with_suffix(".json"), {"manifests": manifests, "splits": parts, "types": types, "lost": lost})
     words = f"--seeds {' '.join(map(str, args.seeds))} --max-steps {args.max_steps}"
+    words += "" if args.splits == parser.get_default("splits") else f" --splits {' '.join(args.splits)}"
+    words += " --data generated" if args.data == "generated" else ""
     text = _markdown(parts, types, args.max_steps, f"python -m scripts.measure_experts {words}")
     args.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

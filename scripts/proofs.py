@@ -10,13 +10,19 @@ from skillc_gym.alfworld.game import Game
 from skillc_gym.alfworld.games import GameSet
 from skillc_gym.alfworld.planner import Planner
 from skillc_gym.alfworld.world import World
-from skillc_gym.errors import InvalidGameError
+from skillc_gym.errors import ConfigError, InvalidGameError
 
 __all__ = ["chosen", "proved_by_planner", "proved_by_upstream"]
 
 
 def chosen(task_ids: Sequence[str], count: int) -> list[str]:
-    """So many tasks, evenly drawn by a fixed seed."""
+    """So many tasks, evenly drawn by a fixed seed.
+
+    Raises:
+        ConfigError: If the number is negative.
+    """
+    if count < 0:
+        raise ConfigError(f"The number of games to play must be at least 0, got {count}.")
     order = np.random.default_rng(0).permutation(len(task_ids))[:count]
     return [task_ids[index] for index in sorted(order.tolist())]
 

@@ -18,7 +18,7 @@ from scripts.proofs import proved_by_planner, proved_by_upstream
 from skillc_gym.alfworld.generate import SIZES, GeneratedGames
 from skillc_gym.alfworld.tasks import TASK_TYPES
 from skillc_gym.errors import SkillCError
-from trainers.runs import write_json
+from trainers.runs import make_folder, write_json
 
 
 def proof(size: str, games: int, upstream: int, seed: int) -> dict[str, Any]:
@@ -85,12 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/results/prove_games"), help="record, without suffix")
     args = parser.parse_args(argv)
     try:
+        make_folder(args.out.parent)
         found = [proof(size, args.games, args.upstream, args.seed) for size in args.sizes]
     except SkillCError as error:
         print(f"prove_games: {error}", file=sys.stderr)
         return 2
     write_json(args.out.with_suffix(".json"), {"seed": args.seed, "proofs": found})
     words = f"--games {args.games} --sizes {' '.join(args.sizes)} --upstream {args.upstream}"
+    words += "" if args.seed == parser.get_default("seed") else f" --seed {args.seed}"
     text = _markdown(found, f"python -m scripts.prove_games {words}")
     args.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

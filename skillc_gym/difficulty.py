@@ -50,10 +50,12 @@ class DifficultyOptions:
             raise unknown_name("rule", self.rule, RULES)
         for name in ("target", "width", "decay", "floor"):
             value = getattr(self, name)
-            if not 0 <= value < 1 or (value == 0 and name != "floor"):
+            if not isinstance(value, int | float) or not 0 <= value < 1 or (value == 0 and name != "floor"):
                 raise ConfigError(f"DifficultyCurriculum takes {name} between 0 and 1; got {value!r}.")
-        if self.min_episodes < 1:
-            raise ConfigError(f"DifficultyCurriculum takes min_episodes from 1 on; got {self.min_episodes!r}.")
+        if not isinstance(self.min_episodes, int) or self.min_episodes < 1:
+            raise ConfigError(
+                f"DifficultyCurriculum takes a whole number of min_episodes from 1 on; got {self.min_episodes!r}."
+            )
 
 
 @dataclass

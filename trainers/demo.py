@@ -159,7 +159,8 @@ def check_same(config: DemoConfig) -> None:
     Raises:
         ConfigError: The folder holds another demonstration; the message says in what it differs.
     """
-    path, wanted = config.out / "demo.json", config.settings()
+    # As JSON gives it back: a tuple would differ from the list that it becomes.
+    path, wanted = config.out / "demo.json", json.loads(json.dumps(config.settings()))
     if path.exists():
         found = json.loads(path.read_text(encoding="utf-8"))
         differing = [

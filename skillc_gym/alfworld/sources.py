@@ -7,6 +7,7 @@ are kept compressed, with the domain and the grammar that they share kept once.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -159,12 +160,16 @@ def _game_files(folder: Path) -> Iterator[Path]:
 
 
 def _folders(folder: Path, budget: Iterator[int]) -> Iterator[Path]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if next(budget, None) is None:
-                raise InvalidGameError(f"{folder} and the folders beside it hold more than {MAX_FOLDERS:,} entries.")
-            if entry.is_dir():
-                yield Path(entry.path)
+    try:
+        with os.scandir(folder) as found:
+            entries = [(Path(entry.path), entry.is_dir()) for entry in itertools.islice(found, MAX_FOLDERS + 1)]
+    except OSError as error:
+        raise InvalidGameError(f"A folder of games cannot be read: {error}.") from error
+    for path, is_folder in entries:
+        if next(budget, None) is None:
+            raise InvalidGameError(f"{folder} and the folders beside it hold more than {MAX_FOLDERS:,} entries.")
+        if is_folder:
+            yield path
 
 
 def _read_plain(path: Path) -> bytes:

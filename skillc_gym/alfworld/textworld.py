@@ -147,7 +147,7 @@ class UpstreamProcess:
         except BaseException:  # an answer that nobody waited for would be taken for the next one's
             self.close()
             raise
-        if not line:
+        if not line.endswith(b"\n"):  # none, or the beginning of one
             code, said = worker.process.wait(), _last_words(worker.folder)
             self.close()
             raise EngineError(

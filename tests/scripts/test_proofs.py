@@ -43,6 +43,19 @@ def test_the_record_says_what_was_proved(tmp_path, capsys):
     assert "| `real` | 12 |" in out.with_suffix(".md").read_text()
     assert prove_games.main(["--sizes", "huge", "--out", str(out)]) == 2
     assert "size of a house 'huge'" in capsys.readouterr().err
+    assert prove_games.main(["--games", "6", "--sizes", "small", "--upstream", "-1", "--out", str(out)]) == 2
+    assert "at least 0, got -1" in capsys.readouterr().err
+    out.with_suffix(".json").write_text("")
+    assert prove_games.main(["--out", str(out.with_suffix(".json") / "proof")]) == 2
+    assert "choose another" in capsys.readouterr().err
+
+
+def test_the_record_names_a_seed_of_ones_own(tmp_path):
+    out = tmp_path / "new" / "proof"
+    assert (
+        prove_games.main(["--games", "6", "--sizes", "small", "--upstream", "0", "--seed", "3", "--out", str(out)]) == 0
+    )
+    assert "--upstream 0 --seed 3`" in out.with_suffix(".md").read_text()
 
 
 def test_difficulty_is_recorded_and_a_knob_that_does_nothing_is_named(tmp_path, capsys, monkeypatch):

@@ -104,6 +104,8 @@ def test_chances_are_chances_and_the_state_survives_json(outcomes, rule, floor):
         ({"width": 0.0}, ConfigError, "width"),
         ({"floor": 1.0}, ConfigError, "floor"),
         ({"min_episodes": 0}, ConfigError, "min_episodes from 1 on"),
+        ({"min_episodes": 1.5}, ConfigError, "min_episodes from 1 on"),
+        ({"target": "half"}, ConfigError, "target between 0 and 1; got 'half'"),
     ],
 )
 def test_bad_options_are_named(options, error, message):

@@ -117,6 +117,12 @@ def test_another_demonstration_does_not_go_into_its_folder(tmp_path: Path, chang
         check_same(replace(config, **changed))
 
 
+def test_options_that_json_changes_are_the_same_demonstration(tmp_path: Path):
+    config = DemoConfig(out=tmp_path, options={"task_types": ("heat", "pick")})
+    check_same(config)
+    check_same(config)
+
+
 def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use(tmp_path: Path):
     assert DemoConfig(out=tmp_path).training().preset_options == {"tau_retire": 0.05}
     assert DemoConfig(out=tmp_path, preset="skill0").training().preset_options == {}

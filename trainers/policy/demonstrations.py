@@ -7,7 +7,7 @@ it almost never does. A policy cloned from it therefore profits from skills, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,8 @@ class _Plan:
 
 def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
     known = world(config.env)
+    if config.slips and config.env != "alfworld":
+        raise ConfigError(f"Only ALFWorld's demonstrator slips; slips must be 0 in {config.env}, got {config.slips}.")
     env = gymnasium.make(known.env_id, **config.env_kwargs)
     return ChatPrompt(ActionFormat(SkillInjection(env, library=known.library, where="info")), chat_format)
 
@@ -112,6 +114,18 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
     return f"<think> {' '.join(words)} </think> <action> {command} </action>"
 
 
+def _careless_without(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
+    """The probability of every task type, checked together with the other probabilities."""
+    given = world(config.env).careless if config.careless_without is None else config.careless_without
+    missing = [kind for kind in task_types if kind not in given]
+    if missing:
+        raise ConfigError(f"careless_without names no probability for {', '.join(missing)}.")
+    for name, share in {"slips": config.slips, "careless_with": config.careless_with, **given}.items():
+        if not 0 <= share <= 1:
+            raise ConfigError(f"{name}: a probability is a number between 0 and 1, got {share}.")
+    return given
+
+
 def demonstrations(
     config: DemonstrationConfig, chat_format: ChatFormat, *, count: int, seed: int
 ) -> Iterator[Demonstration]:
@@ -128,17 +142,15 @@ def demonstrations(
 
     Raises:
         UnknownNameError: If nobody demonstrates in the environment.
-        ConfigError: For slips outside ALFWorld.
+        ConfigError: For slips outside ALFWorld, and for what is no probability.
     """
-    if config.slips and config.env != "alfworld":
-        raise ConfigError(f"Only ALFWorld's demonstrator slips; slips must be 0 in {config.env}, got {config.slips}.")
     env = _make_env(config, chat_format)
     core: Any = env.unwrapped
     by_type: dict[str, list[str]] = {}
     for task_id in core.task_ids:
         by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
     rng = np.random.default_rng(seed)
-    careless_without = config.careless_without or world(config.env).careless
+    careless_without = _careless_without(config, by_type)
     types = sorted(by_type)
     for index in range(count):
         task_type = types[index // 2 % len(types)]

@@ -12,10 +12,11 @@ from typing import Any
 from skillc_gym.alfworld.games import GameSet
 from skillc_gym.alfworld.generate.game_file import game_file, sentences
 from skillc_gym.alfworld.generate.house import SCENES
-from skillc_gym.alfworld.generate.knobs import check_number, read_knobs
+from skillc_gym.alfworld.generate.knobs import check_number, check_share, read_knobs
 from skillc_gym.alfworld.generate.mix import numbers
-from skillc_gym.alfworld.generate.recipe import Recipe
+from skillc_gym.alfworld.generate.recipe import Recipe, thousandths
 from skillc_gym.alfworld.tasks import SHORT_NAMES, resolve_task_types
+from skillc_gym.errors import ConfigError
 
 __all__ = ["GeneratedGame", "GeneratedGames", "generate_game"]
 
@@ -110,7 +111,7 @@ class GeneratedGames(GameSet):
         super().__init__()
         check_number("games_per_type", games_per_type, 1)
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
-        levels: Sequence[float | None] = difficulty if isinstance(difficulty, list | tuple) else (difficulty,)
+        levels = _levels(difficulty)
         turned = read_knobs(**knobs)
         recipes = (
             Recipe(name, seed, index, split, size, scenes, level, turned)
@@ -137,3 +138,15 @@ class GeneratedGames(GameSet):
         for task_id in self.task_ids:
             digest.update(f"{task_id} {json.dumps(self.raw(task_id), sort_keys=True)}\n".encode())
         return digest.hexdigest()
+
+
+def _levels(difficulty: Any) -> Sequence[float | None]:
+    if not isinstance(difficulty, list | tuple):
+        return (difficulty,)
+    named = [thousandths(check_share("difficulty", level)) for level in difficulty]
+    if not named or len(set(named)) < len(named):
+        raise ConfigError(
+            "The generator's difficulty is a number or a list of numbers that differ by a thousandth at least; got "
+            f"{difficulty!r}."
+        )
+    return difficulty

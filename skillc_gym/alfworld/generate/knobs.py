@@ -14,6 +14,8 @@ __all__ = ["KNOBS", "PLAIN", "Knobs", "check_number", "read_knobs"]
 Bounds = tuple[int, int]
 
 _FEWEST_RECEPTACLES = 4
+# Beyond these an answer becomes longer than the native engine takes.
+_MOST = {"receptacles": 100, "objects": 150, "spares": 20}
 _EASIEST, _HARDEST = {"receptacles": 5, "objects": 4, "spares": 3}, {"receptacles": 35, "objects": 44, "spares": 0}
 
 
@@ -78,14 +80,16 @@ def read_knobs(**options: Any) -> Knobs:
     return Knobs(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
 
-def check_number(option: str, value: object, least: int) -> int:
-    """Returns a whole number of at least so much.
+def check_number(option: str, value: object, least: int, most: int | None = None) -> int:
+    """Returns a whole number of at least so much, and at most so much where there is a bound.
 
     Raises:
         ConfigError: If the value is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"The generator's {option} is a whole number of at least {least}; got {value!r}.")
+    too_large = most is not None and isinstance(value, int) and value > most
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or too_large:
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ConfigError(f"The generator's {option} is a whole number {bounds}; got {value!r}.")
     return value
 
 
@@ -102,18 +106,18 @@ def check_share(option: str, value: object) -> float:
 
 def _bounds(option: str, value: object, least: int) -> Bounds:
     if isinstance(value, list | tuple) and len(value) == 2:
-        low, high = (check_number(option, bound, least) for bound in value)
+        low, high = (check_number(option, bound, least, _MOST[option]) for bound in value)
         if low <= high:
             return low, high
         raise ConfigError(f"The generator's {option} are [lowest, highest]; got {value!r}.")
-    number = check_number(option, value, least)
+    number = check_number(option, value, least, _MOST[option])
     return number, number
 
 
 def _rooms(value: object) -> tuple[str, ...]:
     names: Sequence[object] = value if isinstance(value, list | tuple) else (value,)
     for name in names:
-        if name not in ROOMS:
+        if not isinstance(name, str) or name not in ROOMS:
             raise unknown_name("kind of room", str(name), ROOMS)
     if not names:
         raise ConfigError(f"The generator's rooms are some of {', '.join(ROOMS)}; got none.")
@@ -125,6 +129,6 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "objects": lambda value: _bounds("objects", value, 1),
     "closed": lambda value: check_share("closed", value),
     "hidden": lambda value: check_share("hidden", value),
-    "spares": lambda value: check_number("spares", value, 0),
+    "spares": lambda value: check_number("spares", value, 0, _MOST["spares"]),
     "rooms": _rooms,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from skillc_gym.alfworld.tasks import SHORT_NAMES, resolve_task_types
@@ -43,8 +44,10 @@ def _weights(names: Sequence[str], mix: Mapping[str, float] | str | None) -> dic
     known = {SHORT_NAMES[resolve_task_types(name)[0]]: weight for name, weight in given.items()}
     weights = {name: known.get(name, 0.0) for name in names}
     for name, weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
             raise ConfigError(f"The weight of {name!r} in the generator's mix is a number from 0 on; got {weight!r}.")
     if sum(weights.values()) <= 0:
         raise ConfigError(f"The generator's mix gives no weight to any of {', '.join(names)}.")
+    if math.isinf(sum(weights.values())):
+        raise ConfigError("The weights of the generator's mix are too large to be added.")
     return weights

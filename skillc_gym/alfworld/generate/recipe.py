@@ -16,7 +16,7 @@ from skillc_gym.alfworld.generate.sizes import size_named
 from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import unknown_name
 
-__all__ = ["Recipe", "difficulty_of"]
+__all__ = ["Recipe", "difficulty_of", "thousandths"]
 
 _SHARES = {
     "train": range(70),
@@ -79,8 +79,13 @@ class Recipe:
 
     def task_id(self, house: House) -> str:
         """The name of the game that this recipe's house becomes."""
-        level = "" if self.difficulty is None else f"_D{round(1000 * self.difficulty):04d}"
+        level = "" if self.difficulty is None else f"_D{thousandths(self.difficulty):04d}"
         return f"{self.split}/{task_folder(house)}/trial_G{self.seed:08d}_{self.index:06d}{level}"
+
+
+def thousandths(difficulty: float) -> int:
+    """A difficulty as the name of a game says it."""
+    return round(1000 * difficulty)
 
 
 def difficulty_of(task_id: str) -> float | None:

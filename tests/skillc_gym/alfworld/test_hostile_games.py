@@ -189,6 +189,12 @@ def test_a_folder_of_too_many_folders_is_refused(folder, monkeypatch):
         sources.open_source(folder, "valid_seen")
 
 
+def test_a_folder_that_cannot_be_read_is_refused(folder):
+    (folder / "json_2.1.1" / "valid_seen" / "loop").symlink_to("loop")
+    with pytest.raises(InvalidGameError, match="cannot be read"):
+        sources.open_source(folder, "valid_seen")
+
+
 @pytest.mark.parametrize("predicate", sorted(PREDICATES))
 @pytest.mark.parametrize("names", ["", "agent1", "agent1 agent1", "agent1 agent1 agent1"])
 def test_facts_and_goals_of_another_size_are_refused(template, predicate, names):

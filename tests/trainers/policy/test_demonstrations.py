@@ -86,6 +86,20 @@ def test_a_customer_does_not_slip():
         shop(slips=0.1)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"careless_without": {}}, "no probability for .*look_at_obj_in_light"),
+        ({"careless_without": {**CARELESS, "look_at_obj_in_light": 2}}, "look_at_obj_in_light: .* got 2"),
+        ({"careless_with": -0.1}, "careless_with: .* got -0.1"),
+        ({"slips": 1.5}, "slips: .* got 1.5"),
+    ],
+)
+def test_what_is_no_probability_is_named(options: dict[str, object], message: str):
+    with pytest.raises(ConfigError, match=message):
+        play(1, **options)
+
+
 def test_nobody_demonstrates_in_an_unknown_world():
     with pytest.raises(UnknownNameError, match="alfworld"):
         shop(env="alfwrold")

@@ -171,21 +171,28 @@ def test_all_knobs_are_options():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"receptacles": 3}, ConfigError, "receptacles is a whole number of at least 4; got 3"),
+        ({"receptacles": 3}, ConfigError, "receptacles is a whole number from 4 to 100; got 3"),
+        ({"receptacles": [9, 700]}, ConfigError, "from 4 to 100; got 700"),
+        ({"objects": 700}, ConfigError, "objects is a whole number from 1 to 150; got 700"),
         ({"receptacles": [9, 6]}, ConfigError, "[lowest, highest]; got [9, 6]"),
         ({"objects": "many"}, ConfigError, "got 'many'"),
         ({"closed": 1.5}, ConfigError, "closed is a number between 0 and 1; got 1.5"),
         ({"hidden": True}, ConfigError, "got True"),
-        ({"spares": -1}, ConfigError, "spares is a whole number of at least 0"),
+        ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20; got -1"),
+        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
+        ({"rooms": [["kitchen"]]}, UnknownNameError, "kitchen"),
         ({"rooms": ["kitchin"]}, UnknownNameError, "Did you mean 'kitchen'"),
         ({"rooms": []}, ConfigError, "got none"),
         ({"rooms": ["bathroom"]}, ConfigError, "Tasks of type 'look' need a living room, bedroom"),
         ({"difficulty": 2}, ConfigError, "difficulty is a number between 0 and 1; got 2"),
         ({"difficulty": [0, "hard"]}, ConfigError, "got 'hard'"),
+        ({"difficulty": []}, ConfigError, "got []"),
+        ({"difficulty": [0.5, 0.5001]}, ConfigError, "differ by a thousandth"),
         ({"mix": "realistic"}, UnknownNameError, "mix of task types 'realistic'"),
         ({"mix": {"heet": 1}}, UnknownNameError, "heet"),
         ({"mix": {"heat": -1}}, ConfigError, "a number from 0 on; got -1"),
         ({"mix": {"heat": 0}}, ConfigError, "gives no weight"),
+        ({"mix": {"heat": 1e308, "pick": 1e308}}, ConfigError, "too large"),
         ({"mix": [1, 2]}, ConfigError, "weights such as"),
         ({"hiden": 1}, UnknownNameError, "Did you mean 'hidden'"),
     ],
@@ -193,6 +200,12 @@ def test_all_knobs_are_options():
 def test_bad_options_are_named(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         open_games("generated", generator={"games_per_type": 1, **options})
+
+
+@pytest.mark.parametrize("size", ["small", "real"])
+def test_the_largest_house_can_be_written(size: str):
+    found = game("pick2", seed=1, size=size, receptacles=100, objects=150, spares=2)
+    assert (len(found.receptacles), len(found.pickupable)) == (100, 150)
 
 
 def test_options_are_the_same_after_json():
