@@ -222,7 +222,10 @@ class DifficultyCurriculum:
         got = {kind: len(records) for kind, records in state.get("records", {}).items()}
         if state.get("version") != _VERSION or got != expected:
             raise CheckpointError(f"This state is of another curriculum: expected levels {expected}, got {got}.")
-        self._open = {kind: int(state["open"][kind]) for kind in self.tasks}
+        opened = {kind: int(state.get("open", {}).get(kind, 0)) for kind in self.tasks}
+        if not all(1 <= opened[kind] <= expected[kind] for kind in opened):
+            raise CheckpointError(f"This state is damaged: of the levels {expected} it opens {opened}.")
+        self._open = opened
         self.records = {
             kind: [Record(int(n), _or_nan(success), _or_nan(slow)) for n, success, slow in state["records"][kind]]
             for kind in self.tasks

@@ -121,6 +121,8 @@ def test_other_mistakes_are_named():
         curriculum.update("heat0.0c", 1.0)
     with pytest.raises(ConfigError, match="between 0 and 1"):
         curriculum.update("heat0.0a", 2.0)
+    with pytest.raises(CheckpointError, match="damaged"):
+        curriculum.load_state_dict({**curriculum.state_dict(), "open": {"heat": 9, "cool": 1}})
     with pytest.raises(CheckpointError, match="another curriculum"):
         DifficultyCurriculum({"heat": TASKS["heat"]}).load_state_dict(curriculum.state_dict())
     with pytest.raises(ConfigError, match="generator="):
