@@ -75,7 +75,7 @@ class CatalogBuilder:
             return
         self._human.pop(asin, None)  # of entries with the same key, the last counts
         for row in rows if isinstance(rows, list) else [rows]:
-            if isinstance(row, Mapping) and all(isinstance(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
+            if isinstance(row, Mapping) and all(_is_plain(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
                 self._human.setdefault(asin, []).append({field: row[field] for field in _HUMAN_FIELDS})
             else:
                 self.report("skipped", f"human instruction without {', '.join(_HUMAN_FIELDS)}", asin=asin)
@@ -172,6 +172,11 @@ def read_record(record: bytes, index: int) -> Product:
         index, asin, title, description, tuple(bullets), category, query, path, tag, tuple(pricing), groups,
         tuple(attributes), image, text, tuple(asked),
     )  # fmt: skip
+
+
+def _is_plain(value: Any, kind: type) -> bool:
+    """Whether it is a text, or a list of texts, as asked for."""
+    return isinstance(value, kind) and all(isinstance(part, str) for part in value)
 
 
 def read_listing(record: bytes, index: int) -> Listing:

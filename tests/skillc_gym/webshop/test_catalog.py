@@ -173,11 +173,12 @@ class TestBadRows:
             "instruction_options": [],
             "worker_id": "x",
         }
-        dump(files / "items_human_ins.json", {"B000000000": [good], asin: [good, {"instruction": 3}]})
+        numbers = {**good, "instruction_options": [7]}
+        dump(files / "items_human_ins.json", {"B000000000": [good], asin: [good, {"instruction": 3}, numbers]})
         catalog = open_catalog(files)
         assert dict(catalog.human_instructions()) == {asin: [{name: good[name] for name in list(good)[:3]}]}
         assert catalog.load_report.counts["human_elsewhere"] == 1
-        assert [note.asin for note in catalog.load_report] == [asin]
+        assert [note.asin for note in catalog.load_report] == [asin, asin]
 
     def test_of_entries_with_the_same_key_the_last_counts(self, files):
         asin = next(generate_rows(1, seed=9)).row["asin"]
