@@ -174,9 +174,10 @@ def read_record(record: bytes, index: int) -> Product:
     )  # fmt: skip
 
 
-def _is_plain(value: Any, kind: type) -> bool:
+def _is_plain(value: object, kind: type) -> bool:
     """Whether it is a text, or a list of texts, as asked for."""
-    return isinstance(value, kind) and all(isinstance(part, str) for part in value)
+    parts: Any = value
+    return isinstance(value, kind) and all(isinstance(part, str) for part in parts)
 
 
 def read_listing(record: bytes, index: int) -> Listing:
