@@ -101,7 +101,7 @@ def test_what_the_summary_names_is_there(config: DemoConfig, stages):
             report = json.loads((config.out / f"{when}{split}" / "report.json").read_text())
             assert report["panel_sha256"]
     text = describe(summary)
-    assert "Success on 6 held-out games" in text
+    assert "Success on 6 held-out tasks" in text
     assert "after 2 updates" in text
 
 
