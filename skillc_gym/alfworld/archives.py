@@ -117,10 +117,8 @@ def _zip_files(archive: Path, wanted: Wanted, max_bytes: int) -> Iterator[tuple[
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise InvalidGameError(f"{member.filename:.200} is packed in another way than stored or deflated")
             with zipped.open(member) as content:
-                yield (
-                    member.filename,
-                    content.read(member.file_size),
-                )  # a bare read() would unpack what it claims not to
+                # A bare read() would unpack all there is, whatever the directory claims.
+                yield member.filename, content.read(member.file_size)
 
 
 def _check_member(member: tarfile.TarInfo) -> None:
