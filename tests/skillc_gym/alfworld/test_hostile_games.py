@@ -189,10 +189,11 @@ def test_a_folder_of_too_many_folders_is_refused(folder, monkeypatch):
         sources.open_source(folder, "valid_seen")
 
 
-def test_a_folder_that_cannot_be_read_is_refused(folder):
-    (folder / "json_2.1.1" / "valid_seen" / "loop").symlink_to("loop")
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path):
+    (tmp_path / "valid_seen").mkdir()
+    (tmp_path / "valid_seen" / "loop").symlink_to("loop")
     with pytest.raises(InvalidGameError, match="cannot be read"):
-        sources.open_source(folder, "valid_seen")
+        sources.open_source(tmp_path, "valid_seen")
 
 
 @pytest.mark.parametrize("predicate", sorted(PREDICATES))
