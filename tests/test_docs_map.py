@@ -9,14 +9,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-# Results that a command writes and a page may name before they are recorded.
-WRITTEN_LATER = {"bench_webshop_catalog.md"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if not target.startswith("https://") and Path(target).name not in WRITTEN_LATER:
+        if not target.startswith("https://"):
             assert (page.parent / target).exists(), target
 
 
