@@ -10,7 +10,7 @@ decided by upper bounds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.webshop import bm25
+from skillc_gym.webshop import bm25, windows
 from skillc_gym.webshop.analyzer import analyze
 from skillc_gym.webshop.index_build import term_hash
-from skillc_gym.webshop.windows import Windows, runs
 
 __all__ = ["MAX_TERMS", "SearchIndex"]
 
@@ -32,6 +31,10 @@ _SMALL = 1 << 15
 """Up to so many documents a sum over all of them costs less than keeping track of those touched."""
 _SCATTERED = 6
 """A term of up to so many postings a document in the running is added up whole rather than looked up."""
+_PIECE = 1 << 15
+"""So many postings are added up at once: what lies between fits the processor's cache, and takes no memory."""
+_GROUP = 32
+"""So many windows are looked into together: their sums take four megabytes."""
 _SLACK = 1e-4
 """Upper bounds are widened by this share, far more than rounding could take off them."""
 _PLACES, _WEIGHED_BYTES = 1 << 13, 1 << 20
@@ -39,8 +42,6 @@ _PLACES, _WEIGHED_BYTES = 1 << 13, 1 << 20
 
 Docs = NDArray[Any]
 Scores = NDArray[Any]
-Runs = Sequence[tuple[int, int]]
-"""Stretches of windows, as (first, behind the last)."""
 
 
 class _Term(NamedTuple):
@@ -65,6 +66,18 @@ class _Term(NamedTuple):
     bounds: NDArray[np.float64]
 
 
+class _Group(NamedTuple):
+    """Windows that are looked into together.
+
+    Attributes:
+        stretches: Where they lie, as (first, behind the last).
+        base: The document that sums are counted from.
+    """
+
+    stretches: list[tuple[int, int]]
+    base: int
+
+
 class SearchIndex:
     """An index on disk, opened read-only and shared by all processes that open it.
 
@@ -83,11 +96,11 @@ class SearchIndex:
         self._products, self._ties = _map(folder, "products"), _map(folder, "ties")
         self._rows = {int(term): row for row, term in enumerate(_map(folder, "dense_terms"))}
         self._columns = _map(folder, "columns")
-        self._windows = Windows(folder, size, self._docs) if size > _SMALL else None
+        self._windows = windows.Windows(folder, size, self._docs) if size > _SMALL else None
         self._found = lru_cache(_PLACES)(self._place)
         self._weighed = lru_cache(_WEIGHED_BYTES // self._saturations.nbytes)(self._term)
         # One array of sums serves all searches: it is all zeros between them, and one thread's at a time.
-        self._sums, self._sums_lock = np.zeros(size if size > _SMALL else 0), Lock()
+        self._sums, self._sums_lock = np.zeros(min(_GROUP << windows.BITS, size) if size > _SMALL else 0), Lock()
 
     def top(self, query: str, k: int = 50) -> list[tuple[int, float]]:
         """Returns the best k products that hold any word of the query, as (index, score).
@@ -133,23 +146,20 @@ class SearchIndex:
         spread = self._windows.spread(place, start, end, scores, bound) if self._windows else none
         return _Term(place, start, end, scores, bound, *spread)
 
-    def _postings(self, term: _Term, stretches: Runs | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Returns the term's documents and scores; of some stretches of windows only, if they are given."""
-        spans = [(term.start, term.end)]
-        if stretches is not None:
-            begins = term.begins
-            spans = [(int(begins[first]), int(begins[behind])) for first, behind in stretches]
-            spans = [span for span in spans if span[0] < span[1]] or [(0, 0)]
-        if len(spans) == 1:
-            ((start, end),) = spans
-            docs, codes = self._docs[start:end], self._codes[start:end]
-        else:
-            docs = np.concatenate([self._docs[start:end] for start, end in spans])
-            codes = np.concatenate([self._codes[start:end] for start, end in spans])
-        return docs, term.scores.take(codes)
+    def _postings(self, term: _Term, start: int, end: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Returns documents and scores of some of the term's postings."""
+        return self._docs[start:end], term.scores.take(self._codes[start:end])
+
+    def _pieces(self, term: _Term, group: _Group) -> Iterator[tuple[Docs, NDArray[np.float32]]]:
+        """Yields the term's documents in a group, counted from its first, and scores."""
+        for first, behind in group.stretches:
+            begin, end = int(term.begins[first]), int(term.begins[behind])
+            for start in range(begin, end, _PIECE):
+                docs, scores = self._postings(term, start, min(start + _PIECE, end))
+                yield docs - np.int32(group.base), scores
 
     def _score_small(self, terms: list[_Term]) -> tuple[Docs, Scores]:
-        docs, scores = zip(*map(self._postings, terms), strict=True)
+        docs, scores = zip(*(self._postings(term, term.start, term.end) for term in terms), strict=True)
         sums: Scores = np.bincount(np.concatenate(docs), np.concatenate(scores), minlength=self._size)
         found = np.flatnonzero(sums)
         return found, sums[found]
@@ -157,41 +167,64 @@ class SearchIndex:
     def _score_pruned(self, terms: list[_Term], k: int) -> tuple[Docs, Scores]:
         bounds = np.array([term.bounds for term in terms]) * (1 + _SLACK)
         reach = bounds.sum(axis=0)
+        docs, scores = np.zeros(0, np.int64), np.zeros(0)
         if not reach.any():
-            return np.zeros(0, np.int64), np.zeros(0)
+            return docs, scores
         floor = self._floor(terms, int(reach.argmax()), k)
-        open_windows = (reach >= floor) & (reach > 0)
-        stretches = runs(open_windows)
-        rest = bounds[::-1, open_windows].cumsum(axis=0).max(axis=1)[::-1].tolist()
+        for first in _by_reach(reach):
+            group = slice(first, first + _GROUP)
+            chosen = (reach[group] >= floor) & (reach[group] > 0)
+            if chosen.any():
+                found = self._score_group(terms, bounds[:, group], chosen, first, floor)
+                docs, scores = np.concatenate([docs, found[0]]), np.concatenate([scores, found[1]])
+                floor = max(floor, _reached(scores, k))
+        return docs, scores
+
+    def _score_group(
+        self, terms: list[_Term], bounds: Scores, chosen: NDArray[np.bool_], first: int, floor: float
+    ) -> tuple[Docs, Scores]:
+        """Scores the documents of some windows that can reach the floor.
+
+        Args:
+            terms: The query's terms.
+            bounds: The most that each scores in each window of the group.
+            chosen: Which windows of the group are looked into.
+            first: The group's first window.
+            floor: A score that k documents reach.
+        """
+        stretches = [(first + start, first + behind) for start, behind in windows.runs(chosen)]
+        group = _Group(stretches, first << windows.BITS)
+        rest = bounds[::-1, chosen].cumsum(axis=0).max(axis=1)[::-1].tolist()
         left = next((number for number, bound in enumerate(rest) if bound < floor), len(terms))
         touched: list[Docs] = []
         try:
             for term in terms[:left]:
-                self._add(*self._postings(term, stretches), touched)
-            return self._complete(np.concatenate(touched), terms[left:], rest[left:], floor, stretches)
+                for docs, scores in self._pieces(term, group):
+                    self._add(docs, scores, touched)
+            docs, scores = self._complete(np.concatenate(touched), terms[left:], rest[left:], floor, group)
+            return docs + np.int64(group.base), scores
         finally:
             for docs in touched:
                 self._sums[docs] = 0.0
 
     def _floor(self, terms: list[_Term], window: int, k: int) -> float:
         """Returns a score that k documents reach: one window is scored whole."""
-        docs, scores = zip(*(self._postings(term, [(window, window + 1)]) for term in terms), strict=True)
+        spans = [(term, int(term.begins[window]), int(term.begins[window + 1])) for term in terms]
+        docs, scores = zip(*(self._postings(*span) for span in spans), strict=True)
         places = np.concatenate(docs)
         places -= int(places.min())
         sums = np.bincount(places, np.concatenate(scores))
-        if len(sums) < k:
-            return 0.0
-        return max(float(np.partition(sums, len(sums) - k)[-k]) * (1 - _SLACK), 0.0)
+        return _reached(sums, k)
 
     def _add(self, docs: Docs, scores: Scores, touched: list[Docs]) -> None:
-        """Adds a term's scores to the sums, and notes the documents that had none."""
+        """Adds scores of a term to the sums, and notes the documents that had none."""
         before = self._sums.take(docs)
         touched.append(docs.compress(before == 0))
         before += scores
         self._sums[docs] = before
 
     def _complete(
-        self, docs: Docs, terms: list[_Term], rest: list[float], floor: float, stretches: Runs
+        self, docs: Docs, terms: list[_Term], rest: list[float], floor: float, group: _Group
     ) -> tuple[Docs, Scores]:
         """Adds the scores of the remaining terms, leaving out documents as soon as they cannot reach the floor."""
         sums = self._sums
@@ -201,25 +234,25 @@ class SearchIndex:
             if len(alive) < len(docs):
                 docs, scores = docs.take(alive), scores.take(alive)
             if term.place in self._rows or term.end - term.start > _SCATTERED * len(docs):
-                scores += self._lookup(term, docs)
+                scores += self._lookup(term, docs, group.base)
                 continue
             sums[docs] = scores
-            holding, gained = self._postings(term, stretches)
-            before = sums.take(holding)
-            before += gained * (before > 0)
-            sums[holding] = before
+            for holding, gained in self._pieces(term, group):
+                before = sums.take(holding)
+                before += gained * (before > 0)
+                sums[holding] = before
             scores = sums.take(docs)
         return docs, scores
 
-    def _lookup(self, term: _Term, docs: Docs) -> Scores:
-        """Returns the term's score in each of some documents, 0 where it is not."""
+    def _lookup(self, term: _Term, docs: Docs, base: int) -> Scores:
+        """Returns the term's score in each of some documents, counted from a first one; 0 where it is not."""
         row = self._rows.get(term.place)
         if row is not None:
-            scores: Scores = term.scores.take(self._columns[row].take(docs))
+            scores: Scores = term.scores.take(self._columns[row, base:].take(docs))
             return scores
-        span = self._docs[term.start : term.end]
-        places = np.minimum(span.searchsorted(docs), len(span) - 1)
-        return np.where(span[places] == docs, term.scores[self._codes[term.start + places]], 0.0)
+        wanted, span = docs + np.int32(base), self._docs[term.start : term.end]
+        places = np.minimum(span.searchsorted(wanted), len(span) - 1)
+        return np.where(span[places] == wanted, term.scores[self._codes[term.start + places]], 0.0)
 
     def _ranked(self, docs: Docs, scores: Scores, k: int) -> list[tuple[int, float]]:
         """Returns the k best products by score in single precision; equals by their place among equals."""
@@ -230,6 +263,17 @@ class SearchIndex:
             docs, values = docs.take(kept), values.take(kept)
         order = np.lexsort((self._ties[docs], -values))[:k]
         return list(zip(self._products[docs[order]].tolist(), values[order].tolist(), strict=True))
+
+
+def _by_reach(reach: Scores) -> list[int]:
+    """Returns the first windows of all groups, those of the highest reach first."""
+    firsts = range(0, len(reach), _GROUP)
+    return sorted(firsts, key=lambda first: -float(reach[first : first + _GROUP].max()))
+
+
+def _reached(scores: Scores, k: int) -> float:
+    """Returns a score, 0 or a little less than the k-th, that k documents reach."""
+    return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK) if len(scores) >= k else 0.0
 
 
 def _map(folder: Path, name: str) -> NDArray[Any]:

@@ -96,8 +96,10 @@ def test_the_formula(tmp_path_factory, texts, query):
 
 @pytest.fixture
 def narrow_windows(monkeypatch):
-    """Windows of eight documents, with tables for all but the rarest terms."""
+    """Windows of eight documents in groups of three, read by fives, with tables for all but the rarest terms."""
     monkeypatch.setattr(search, "_SMALL", -1)
+    monkeypatch.setattr(search, "_GROUP", 3)
+    monkeypatch.setattr(search, "_PIECE", 5)
     monkeypatch.setattr(windows, "BITS", 3)
     monkeypatch.setattr(windows, "_TABLED", 2)
 
