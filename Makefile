@@ -72,7 +72,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.test
-	$(BIN)/python -m scripts.bench $(if $(DATA),--data $(DATA)) $(if $(WEBSHOP),--webshop $(WEBSHOP))
+	$(BIN)/python -m benchmarks.bench $(if $(DATA),--data $(DATA)) $(if $(WEBSHOP),--webshop $(WEBSHOP))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

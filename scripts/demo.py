@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import SkillCError
-from trainers.demo import DemoConfig, run_demo
-from trainers.demo_worlds import DEMO_WORLDS
-from trainers.progress import make_progress
+from trainers.commands.demo import DemoConfig, run_demo
+from trainers.commands.demo_worlds import DEMO_WORLDS
+from trainers.tracking.progress import make_progress
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skillc_gym.errors import ConfigError, SkillCError
-from trainers.command_line import parse_config
-from trainers.progress import make_progress
-from trainers.runs import make_folder
+from trainers.commands.command_line import parse_config
+from trainers.tracking.progress import make_progress
+from trainers.tracking.run_folder import make_folder
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
     own = dict(word.split("=", 1) for word in words if word.startswith(("out=", "per_type=")))
     try:
         config = parse_config([word for word in words if word.partition("=")[0] not in own])
-        from trainers.evaluate_policy import evaluate_policy, table
+        from trainers.evaluation.policy import evaluate_policy, table
 
         out = Path(own.get("out", f"evaluations/{config.split}"))
         make_folder(out)

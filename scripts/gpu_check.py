@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillc_gym.errors import SkillCError
-from trainers.gpu_check import GpuCheckConfig, as_table, run_gpu_check
-from trainers.policy.model import TINY
-from trainers.progress import make_progress
+from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check
+from trainers.tracking.progress import make_progress
+from trainers.warmstart.model import TINY
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -22,10 +22,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
+from skillc_gym.envs.webshop.catalog.sources import JsonSource
 from skillc_gym.errors import ConfigError, SkillCError
-from skillc_gym.webshop.catalog import Catalog, build_catalog
-from skillc_gym.webshop.generate import GeneratedSource, generate_rows
-from skillc_gym.webshop.sources import JsonSource
 
 FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
 SHOWN_NOTES = 10

@@ -16,9 +16,9 @@ from typing import Any
 import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
-from skillc_gym.alfworld.explorer import Explorer
-from skillc_gym.alfworld.planner import shortest_plan
 from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.alfworld.experts.explorer import Explorer
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import ConfigError, SkillCError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 

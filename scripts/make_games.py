@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.proofs import proved_by_planner, proved_by_upstream
-from skillc_gym.alfworld.generate import KNOBS, SIZES, GeneratedGames
-from skillc_gym.alfworld.generate.house import SCENES
-from skillc_gym.alfworld.sources import GAME_FILE
-from skillc_gym.alfworld.tasks import SHORT_NAMES, SPLITS
+from skillc_gym.envs.alfworld.data.sources import GAME_FILE
+from skillc_gym.envs.alfworld.generate import KNOBS, SIZES, GeneratedGames
+from skillc_gym.envs.alfworld.generate.house import SCENES
+from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import ConfigError, SkillCError
 
 LAYOUT = "json_2.1.1"

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillc_gym.errors import SkillCError
-from trainers.policy.cloning import CloningConfig
-from trainers.policy.demonstrations import DemonstrationConfig
-from trainers.policy.make import PolicyRecipe, make_policy
-from trainers.policy.model import SMALL, TINY
-from trainers.policy.recipes import data_recipe, shipped_recipe
-from trainers.policy.worlds import WORLDS
+from trainers.warmstart.cloning import CloningConfig
+from trainers.warmstart.demonstrations import DemonstrationConfig
+from trainers.warmstart.make import PolicyRecipe, make_policy
+from trainers.warmstart.model import SMALL, TINY
+from trainers.warmstart.recipes import data_recipe, shipped_recipe
+from trainers.warmstart.worlds import WORLDS
 
 SHIPPED = shipped_recipe()
 

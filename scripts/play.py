@@ -23,7 +23,7 @@ import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import load_library
-from skillc_gym.alfworld.planner import shortest_plan
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import SkillCError
 
 Ask = Callable[[str], str]

@@ -9,10 +9,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.goals.noun_table import keep_nouns
+from skillc_gym.envs.webshop.goals.nouns import noun_tagger
 from skillc_gym.errors import SkillCError
-from skillc_gym.webshop.catalog import open_catalog
-from skillc_gym.webshop.noun_table import keep_nouns
-from skillc_gym.webshop.nouns import noun_tagger
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 
 from skillc_gym.errors import SkillCError
-from trainers.command_line import describe_settings, parse_config
-from trainers.progress import make_progress
+from trainers.commands.command_line import describe_settings, parse_config
+from trainers.tracking.progress import make_progress
 
 
 def main(words: Sequence[str] | None = None) -> int:

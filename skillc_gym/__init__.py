@@ -20,12 +20,12 @@ def register_environments() -> None:
     if ALFWORLD_ID not in gymnasium.registry:
         gymnasium.register(
             id=ALFWORLD_ID,
-            entry_point="skillc_gym.alfworld.env:ALFWorldEnv",
-            vector_entry_point="skillc_gym.alfworld.vector:ALFWorldVectorEnv",
+            entry_point="skillc_gym.envs.alfworld.env:ALFWorldEnv",
+            vector_entry_point="skillc_gym.envs.alfworld.vector:ALFWorldVectorEnv",
             max_episode_steps=50,
         )
     if WEBSHOP_ID not in gymnasium.registry:
-        gymnasium.register(id=WEBSHOP_ID, entry_point="skillc_gym.webshop.env:WebShopEnv", max_episode_steps=15)
+        gymnasium.register(id=WEBSHOP_ID, entry_point="skillc_gym.envs.webshop.env:WebShopEnv", max_episode_steps=15)
 
 
 register_environments()

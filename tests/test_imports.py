@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("skill_library", "skillc_gym", "trainers", "scripts")
+LAYERS = ("skill_library", "skillc_gym", "trainers", "scripts", "benchmarks")
 """From the bottom to the top: a package imports itself and those before it."""
 LIBRARIES = LAYERS[:3]
 HEAVY = {"torch", "transformers", "trl", "textworld", "alfworld", "matplotlib", "rich", "selenium", "vllm", "ray"}
-UPSTREAMS_PROCESS = Path("skillc_gym/alfworld/upstream_worker.py")
+UPSTREAMS_PROCESS = Path("skillc_gym/envs/alfworld/engine/upstream_worker.py")
 """A script that runs alone in a process of its own, where upstream shuffles with the global generator."""
 PURE_NUMPY_RANDOM = {"default_rng", "Generator", "SeedSequence", "BitGenerator", "PCG64"}
 
@@ -62,9 +62,10 @@ def test_every_file_belongs_to_a_layer():
         "skillc_gym",
         "trainers",
         "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
-        "skillc_gym.alfworld.env, skillc_gym.alfworld.generate, skillc_gym.alfworld.explorer",
-        "trainers.advantages, trainers.presets, trainers.method, trainers.stats, trainers.evaluate, trainers.report",
-        "trainers.config, trainers.command_line, trainers.runs, scripts.train, scripts.evaluate, scripts.demo",
+        "skillc_gym.envs.alfworld.env, skillc_gym.envs.alfworld.generate, skillc_gym.envs.alfworld.experts.explorer",
+        "trainers.advantages, trainers.recipes, trainers.recipes.state, trainers.report.make",
+        "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, trainers.commands.command_line",
+        "scripts.train, scripts.evaluate, scripts.demo",
     ],
 )
 def test_importing_brings_in_nothing_heavy(modules: str):

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.collate import Aggregation
-from trainers.schedule import Draw
+from trainers.rollout.collate import Aggregation
+from trainers.rollout.task_sampling import Draw
 
 __all__ = ["ENVIRONMENTS", "HINTS", "TrainConfig", "method_options"]
 

@@ -13,9 +13,9 @@ import gymnasium
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra, unknown_name
-from trainers.chat_tokens import ChatTokens, load_chat_template
 from trainers.config import ENVIRONMENTS, TrainConfig
-from trainers.rollout import GroupRollouts
+from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
+from trainers.rollout.collect import GroupRollouts
 
 if TYPE_CHECKING:
     from trainers.engines import Engine
@@ -56,7 +56,7 @@ def _make_env(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]
 
 def task_types_of(tasks: Mapping[str, str]) -> tuple[str, ...]:
     """The task types in the fixed order that breaks the curriculum's ties: upstream's, then the alphabet."""
-    from skillc_gym.alfworld.tasks import TASK_TYPES
+    from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 
     present = set(tasks.values())
     return (*(kind for kind in TASK_TYPES if kind in present), *sorted(present.difference(TASK_TYPES)))

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, missing_extra
-from trainers.chat_tokens import ChatTokens
 from trainers.config import TrainConfig
-from trainers.presets import get_preset
-from trainers.progress import Progress, SilentProgress
-from trainers.runs import RunFolder, make_folder, read_checkpoint
-from trainers.schedule import TaskSplit, split_tasks
+from trainers.recipes import get_preset
+from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.task_sampling import TaskSplit, split_tasks
 from trainers.session import (
     chat_format,
     load_model,
@@ -26,10 +24,12 @@ from trainers.session import (
     tasks_of,
     without_bars,
 )
+from trainers.tracking.progress import Progress, SilentProgress
+from trainers.tracking.run_folder import RunFolder, make_folder, read_checkpoint
 
 if TYPE_CHECKING:
+    from trainers.backends.trl.trainer import SkillTrainer
     from trainers.engines import Engine
-    from trainers.grpo import SkillTrainer
 
 __all__ = ["RunResult", "run"]
 
@@ -96,7 +96,7 @@ def _require_train() -> None:
 
 def _prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[SkillTrainer, Path | None]:
     """Builds the trainer; returns it with the checkpoint that it has been restored from."""
-    from trainers.grpo import SkillTrainer
+    from trainers.backends.trl.trainer import SkillTrainer
 
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.seed)

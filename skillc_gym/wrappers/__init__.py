@@ -1,11 +1,11 @@
 """Wrappers: the skill switch, the curriculum, the reply's format, the chat prompt; and views for other agents."""
 
+from skillc_gym.envs.alfworld.shaping import PlanShaping
 from skillc_gym.wrappers.action_format import ActionFormat, ParsedReply, format_reply, parse_reply
 from skillc_gym.wrappers.discrete import DiscreteCommands
 from skillc_gym.wrappers.history import TextHistory
 from skillc_gym.wrappers.procedural import ProceduralCurriculum
 from skillc_gym.wrappers.prompt import ChatPrompt
-from skillc_gym.wrappers.shaping import PlanShaping
 from skillc_gym.wrappers.skill_curriculum import SkillCurriculum
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper

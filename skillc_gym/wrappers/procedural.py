@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from skillc_gym.difficulty import DifficultyCurriculum
+from skillc_gym.curricula.difficulty import DifficultyCurriculum
 
 __all__ = ["ProceduralCurriculum"]
 

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from skillc_gym.curriculum import InternalizationCurriculum
+from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
@@ -18,7 +18,7 @@ __all__ = ["Curriculum", "SkillCurriculum"]
 
 
 class Curriculum(Protocol):
-    """What the wrapper asks of a curriculum; :class:`~skillc_gym.curriculum.InternalizationCurriculum` is one."""
+    """What the wrapper asks of a curriculum; :class:`~skillc_gym.curricula.skills.InternalizationCurriculum` is one."""
 
     @property
     def task_types(self) -> Collection[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.make_games import main as make_games
-from trainers.policy.recipes import SHIPPED_POLICY
+from trainers.warmstart.recipes import SHIPPED_POLICY
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from scripts import demo, evaluate, make_policy, train
-from trainers.policy.recipes import SHIPPED_POLICY
+from trainers.warmstart.recipes import SHIPPED_POLICY
 
 TINY = "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4 chat=compact"
 FETCH = "data='generated'"
@@ -125,9 +125,9 @@ def test_make_policy_refuses(words: str, expected: list[str], damaged: Path, cap
 
 @pytest.mark.parametrize(("words", "expected"), DEMO)
 def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str], damaged: Path, capsys, monkeypatch):
-    import trainers.demo
+    import trainers.commands.demo
 
-    monkeypatch.setattr(trainers.demo, "_evaluations", lambda *_: pytest.fail("an evaluation was started"))
+    monkeypatch.setattr(trainers.commands.demo, "_evaluations", lambda *_: pytest.fail("an evaluation was started"))
     refuse(demo.main, ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
 
 

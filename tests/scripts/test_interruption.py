@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from scripts import demo, evaluate, make_policy, train
-from trainers.policy.recipes import SHIPPED_POLICY
+from trainers.warmstart.recipes import SHIPPED_POLICY
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = (
@@ -73,7 +73,7 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
 
 MAINS = {
     "train": (train.main, "trainers.train.run", ["model=x"]),
-    "evaluate": (evaluate.main, "trainers.evaluate_policy.evaluate_policy", ["model=x"]),
+    "evaluate": (evaluate.main, "trainers.evaluation.policy.evaluate_policy", ["model=x"]),
     "demo": (demo.main, "scripts.demo.run_demo", []),
     "make_policy": (make_policy.main, "scripts.make_policy.make_policy", ["--out", "policy"]),
 }

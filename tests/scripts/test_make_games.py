@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from scripts.make_games import main
-from skillc_gym.alfworld.games import open_games
-from skillc_gym.alfworld.generate import GeneratedGames
-from skillc_gym.alfworld.tasks import SPLITS
+from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.tasks import SPLITS
 
 SMALL = ["--games-per-type", "2", "--seed", "3"]
 

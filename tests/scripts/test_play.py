@@ -10,7 +10,7 @@ import pytest
 
 import skillc_gym  # noqa: F401 - registers the environments
 from scripts.play import Game, in_columns, main, play
-from skillc_gym.alfworld.planner import shortest_plan
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 

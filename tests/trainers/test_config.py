@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.command_line import describe_settings, parse_config, setting_docs
+from trainers.commands.command_line import describe_settings, parse_config, setting_docs
 from trainers.config import TrainConfig, method_options
-from trainers.schedule import draw_tasks, panel_of, split_tasks
+from trainers.rollout.task_sampling import draw_tasks, panel_of, split_tasks
 
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
 

@@ -13,8 +13,8 @@ from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
-from trainers.presets import preset_names
-from trainers.progress import SilentProgress
+from trainers.recipes import preset_names
+from trainers.tracking.progress import SilentProgress
 from trainers.train import RunResult, run
 
 pytest.importorskip("trl", reason="needs the extra 'train'")

@@ -8,10 +8,10 @@ from typing import Any
 import gymnasium
 
 from skillc_gym.spaces import Unicode
-from trainers.chat_tokens import ChatTokens
 from trainers.config import TrainConfig
 from trainers.engines import Engine
-from trainers.rollout import GroupRollouts
+from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.collect import GroupRollouts
 from trainers.session import make_rollouts
 
 TYPES = ("echo", "other")

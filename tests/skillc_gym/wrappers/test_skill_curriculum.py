@@ -4,7 +4,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from toy_env import TYPES, ToyEnv
 
-from skillc_gym.curriculum import InternalizationCurriculum
+from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import SkillCurriculum, SkillInjection
 

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import skillc_gym  # noqa: F401 - registers the environments
-from skillc_gym.alfworld.planner import shortest_plan
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
 

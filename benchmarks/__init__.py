@@ -1,0 +1,1 @@
+"""Measurements, comparisons with upstream and their records; not installed with the package."""

@@ -1,0 +1,113 @@
+"""The WebShop part of the benchmark: steps, resets, searches and memory at 1,000 products.
+
+Upstream needs Java, gym 0.24 and a model of spaCy and does not run beside it; its figures were recorded elsewhere, and
+the table says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import multiprocessing
+import random
+import statistics
+import time
+from typing import Any
+
+import gymnasium
+
+from benchmarks.bench_table import Bench, Figure
+from benchmarks.shop_walks import EPISODE, anonymous_megabytes, environment_kilobytes, resets, walk
+from skillc_gym import WEBSHOP_ID
+from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.errors import MissingDataError
+
+__all__ = ["measure"]
+
+PRODUCTS, ENVIRONMENTS, SEARCHES, ROUNDS = 1_000, 2_000, 2_000, 3
+UPSTREAM = {"rate": 51.0, "reset": 3_300.0, "search": 6.2, "memory": 888.0}
+"""princeton-nlp/WebShop at 64fa2a5 with 1,000 products on another machine of this kind: steps per second of processor
+time with the list of actions, microseconds a reset, milliseconds a search with its 50 documents, MB of a process after
+400 steps."""
+
+Choice = dict[str, Any]
+"""Which products: the keyword arguments of the environment."""
+
+
+def measure(options: argparse.Namespace) -> Bench:
+    """Measures the environment; upstream's figures are recorded ones."""
+    choice = _choice(options.webshop)
+    began = time.perf_counter()
+    env = WebShopEnv(**choice)
+    opening = 1e3 * (time.perf_counter() - began)
+    steps = 10_000 if options.quick else 100_000
+    walk(env, steps // 10)
+    rate, new = (
+        statistics.median(walk(env, steps, seed=seed, query=query) for seed in range(ROUNDS))
+        for query in ("own", "new")
+    )
+    figures = [
+        _beside("steps/s of one core's time, random clicks, actions listed", rate, "rate", 20_000, more=True),
+        _beside("the same, every search a new one, steps/s", new, "rate", more=True),
+        Figure("the same walks through gymnasium.make, steps/s", _made_rate(choice, steps)),
+        _beside("reset, us", resets(env, 20_000), "reset", 20),
+        _beside("search, ms (median)", _search(env), "search"),
+        Figure("a further environment in the process, KB", environment_kilobytes(env, ENVIRONMENTS), None, 20),
+        _beside("a process that played, MB without shared files", _process(choice), "memory"),
+        Figure("opening what was built, ms", opening),
+    ]
+    kind = "generated" if choice["data"] == "generated" else "real"
+    subject = (
+        f"{len(env.catalog):,} {kind} products, {len(env.goals):,} synthetic goals, observations as text; walks draw a "
+        f"task every {EPISODE} steps and search for words of its goal. Upstream's figures are recorded ones, measured "
+        "on another day and machine (it needs Java and gym 0.24), not in this run."
+    )
+    return Bench("WebShop at 1,000 products", subject, figures, _versions(), kind == "generated")
+
+
+def _beside(name: str, ours: float, key: str, goal: float | None = None, *, more: bool = False) -> Figure:
+    return Figure(name, ours, UPSTREAM[key], goal, more, recorded=True)
+
+
+def _choice(named: str | None) -> Choice:
+    """Falls back to generated products where there are no others."""
+    try:
+        open_catalog(named)
+    except MissingDataError:
+        if named:
+            raise
+        return {"data": "generated", "generator": {"size": PRODUCTS}}
+    return {"data": named}
+
+
+def _made_rate(choice: Choice, steps: int) -> float:
+    env = gymnasium.make(WEBSHOP_ID, disable_env_checker=True, **choice)
+    return walk(env, steps)  # type: ignore[arg-type]
+
+
+def _search(env: WebShopEnv) -> float:
+    """Searches for the goals as they stand, which agents often do; not remembered from before."""
+    rng = random.Random(0)
+    texts = [env.goals.goal(rng.randrange(len(env.goals))).instruction.lower() for _ in range(SEARCHES)]
+    times = []
+    for text in texts:
+        began = time.perf_counter()
+        env.catalog.search(text)
+        times.append(1e3 * (time.perf_counter() - began))
+    return statistics.median(times)
+
+
+def _process(choice: Choice) -> float:
+    """Returns what a fresh process that plays a while holds for itself."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_played, (choice,))
+
+
+def _played(choice: Choice) -> float:
+    walk(WebShopEnv(**choice), 20_000)
+    return anonymous_megabytes()
+
+
+def _versions() -> dict[str, str]:
+    return {package: importlib.metadata.version(package) for package in ("gymnasium", "numpy")}

@@ -1,0 +1,1 @@
+"""Playing the same scripts on our environments and on recordings of upstream."""

@@ -1,0 +1,262 @@
+"""Comparing this shop with recordings of upstream's: every case of a folder of reference vectors, counted."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.goals.fuzzy import COLOR_WORDS, normalize_color, token_set_ratio
+from skillc_gym.envs.webshop.goals.goals import Goal
+from skillc_gym.envs.webshop.goals.nouns import NounTagger, noun_tagger
+from skillc_gym.envs.webshop.goals.reward import score
+from skillc_gym.envs.webshop.shop.compat import Fixes
+from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
+from skillc_gym.errors import MissingDataError
+
+__all__ = [
+    "Comparison",
+    "compare_colors",
+    "compare_episodes",
+    "compare_fuzzy",
+    "compare_goals",
+    "compare_nouns",
+    "compare_rewards",
+    "read_cases",
+    "sources",
+]
+
+Case = dict[str, Any]
+
+
+@dataclass
+class Comparison:
+    """What came of a file of cases.
+
+    Attributes:
+        name: What was compared.
+        cases: How many cases there were.
+        differences: One line for each case that differs.
+        counts: What kinds of cases there were, where that tells something.
+    """
+
+    name: str
+    cases: int = 0
+    differences: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, case: str, got: object, expected: object) -> None:
+        """Counts a case."""
+        self.cases += 1
+        if got != expected:
+            self.differences.append(f"{case}: got {_cut(got)}, expected {_cut(expected)}")
+
+
+def read_cases(folder: Path, name: str) -> Any:
+    """Reads a ``.json`` or ``.jsonl`` file, or the same with ``.xz``.
+
+    Lines that are no JSON are left out: a few texts with line ends in them were broken when they were recorded.
+
+    Raises:
+        MissingDataError: If there is neither.
+    """
+    plain, packed = folder / name, folder / f"{name}.xz"
+    if not plain.exists() and not packed.exists():
+        raise MissingDataError(f"No reference vectors {plain} (nor with .xz); name the folder that has them.")
+    text = plain.read_text("utf-8") if plain.exists() else lzma.decompress(packed.read_bytes()).decode("utf-8")
+    return list(_lines(text)) if ".jsonl" in name else json.loads(text)
+
+
+def _lines(text: str) -> Iterator[Any]:
+    for line in text.split("\n"):
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+def sources(folder: Path) -> dict[str, str]:
+    """Returns the catalogue that the recordings were made with, as ``data=`` of the environment."""
+    names = {"products": "products.json", "attributes": "attributes.json", "human_goals": "human_goals.json"}
+    found = {}
+    for key, name in names.items():
+        packed = folder / f"{name}.xz"
+        found[key] = str(packed if packed.exists() else folder / name)
+    return found
+
+
+def compare_colors(folder: Path) -> Comparison:
+    """Compares the list of colours."""
+    found = Comparison("colours")
+    found.add("color_words", list(COLOR_WORDS), read_cases(folder, "color_words.json"))
+    return found
+
+
+def compare_fuzzy(folder: Path) -> Comparison:
+    """Compares the scores of pairs of texts, before and after colours were reduced."""
+    found = Comparison("fuzzy scores")
+    for case in read_cases(folder, "fuzz_cases.jsonl"):
+        one, other = _texts(case["p"]), _texts(case["g"])
+        reduced = normalize_color(one), normalize_color(other)
+        got = (*reduced, token_set_ratio(*reduced), token_set_ratio(one, other))
+        expected = (_texts(case["p_norm"]), _texts(case["g_norm"]), case["score"], case["raw_score"])
+        found.add(f"{one!r} and {other!r}", got, expected)
+    return found
+
+
+def compare_rewards(folder: Path) -> Comparison:
+    """Compares the scores of purchases and all their parts, given the recorded nouns."""
+    found = Comparison("rewards")
+    for number, case in enumerate(read_cases(folder, "reward_cases.jsonl")):
+        goal, product = case["goal"], case["product"]
+        reward = score(
+            SimpleNamespace(
+                query=goal["query"],
+                product_category=goal["product_category"],
+                attributes=tuple(goal["attributes"]),
+                options=_options(goal["goal_options"]),
+                price_upper=goal["price_upper"],
+            ),
+            SimpleNamespace(
+                query=product["query"],
+                product_category=product["product_category"],
+                attributes=tuple(product["Attributes"]),
+                title=product["Title"],
+                description=product["Description"],
+                bullets=tuple(product["BulletPoints"]),
+            ),
+            case["options"].values(),
+            case["price"],
+            goal_nouns=case["goal_nouns"],
+            product_nouns=case["product_nouns"],
+        )
+        found.add(f"case {number} ({case['label']})", (reward.total, reward.parts()), (case["reward"], case["info"]))
+    return found
+
+
+def compare_nouns(folder: Path, tagger: object = None) -> Comparison:
+    """Compares a tagger with the recorded nouns of names; agreement is all that can be asked of it."""
+    chosen = noun_tagger(tagger)
+    found = Comparison(f"nouns by {chosen.id}")
+    names = {case["product"]["name"]: case["product_nouns"] for case in read_cases(folder, "reward_cases.jsonl")}
+    names |= {case["goal"]["name"]: case["goal_nouns"] for case in read_cases(folder, "reward_cases.jsonl")}
+    for name, nouns in names.items():
+        found.add(repr(name), list(chosen.nouns(name)), nouns)
+    return found
+
+
+def compare_goals(folder: Path) -> Comparison:
+    """Compares both lists of goals in order, with texts, prices and weights."""
+    found = Comparison("goals")
+    for kind in ("synthetic", "human"):
+        goals = WebShopEnv(data=sources(folder), goals=kind).goals
+        cases = read_cases(folder, f"goals_{kind}.jsonl")
+        found.add(f"number of {kind} goals", len(goals), len(cases))
+        for case in cases[: len(goals)]:
+            found.add(f"{kind}/{case['idx']}", _goal_record(goals.goal(case["idx"]), kind), case)
+            found.counts[kind] += 1
+    return found
+
+
+def compare_episodes(
+    folder: Path, *, compat: str | Fixes = "upstream", tagger: NounTagger | Callable[[str], Sequence[str]] | None = None
+) -> Comparison:
+    """Replays the recorded episodes, and compares every observation, reward, flag, list of actions and address.
+
+    Args:
+        folder: The reference vectors.
+        compat: As of the environment; with "fixed", what differs is what the fixes change. An episode is left at its
+            first difference.
+        tagger: The noun tagger.
+    """
+    found = Comparison("episodes" if compat == "upstream" else f"episodes, compat={compat}")
+    envs: dict[tuple[str, str, bool], WebShopEnv] = {}
+    for episode in read_cases(folder, "episodes.jsonl"):
+        extra = episode["extra"]
+        key = (episode["goals"], episode["observation_mode"], bool(extra.get("show_attrs")))
+        if key not in envs:
+            kind, mode, tab = key
+            envs[key] = WebShopEnv(
+                data=sources(folder),
+                goals=kind,
+                observation_mode=mode,
+                show_attributes=tab,
+                compat=compat,
+                noun_tagger=tagger,
+            )
+        found.counts["episodes"] += 1
+        for place, got, expected in _replay(envs[key], episode):
+            found.add(f"{episode['id']} step {place}", got, expected)
+            found.counts["purchases"] += bool(expected.get("done"))
+            if got != expected:
+                break
+    return found
+
+
+def _replay(env: WebShopEnv, episode: Case) -> Iterator[tuple[int, Case, Case]]:
+    observation, info = env.reset(options={"task_id": f"{episode['goals']}/{episode['goal_idx']}"})
+    state = _History(episode["extra"].get("num_prev_obs", 0), episode["extra"].get("num_prev_actions", 0))
+    known = ("obs", "url", "available", "reward", "done")
+    yield 0, _seen(env, state.after(observation), info), {name: episode["reset"][name] for name in known[:3]}
+    for place, step in enumerate(episode["steps"], 1):
+        observation, reward, done, _, info = env.step(step["action"])
+        got = {**_seen(env, state.after(observation, step["action"]), info), "reward": reward, "done": done}
+        yield place, got, {name: step[name] for name in known}
+
+
+class _History:
+    """Upstream's own way to show earlier observations and actions in front of the current one."""
+
+    def __init__(self, observations: int, actions: int) -> None:
+        self._shown = observations, actions
+        self._past: list[tuple[str, str]] = []
+        self._last = ""
+
+    def after(self, observation: str, action: str | None = None) -> str:
+        if action is not None:
+            self._past.append((self._last, action))
+        self._last = observation
+        fields = [observation]
+        for back, (before, done) in enumerate(reversed(self._past), 1):
+            fields[:0] = [before] * (back <= self._shown[0]) + [done] * (back <= self._shown[1])
+        return SEPARATOR.join(fields)
+
+
+def _seen(env: WebShopEnv, observation: str, info: Case) -> Case:
+    available = {name: info[name] for name in ("has_search_bar", "clickables")}
+    return {"obs": observation, "url": env.url, "available": available}
+
+
+def _goal_record(goal: Goal, kind: str) -> Case:
+    named = {option[0]: option[1] for option in goal.options if isinstance(option, tuple)}
+    return {
+        "idx": goal.index,
+        "asin": goal.asin,
+        "category": goal.category,
+        "query": goal.query,
+        "name": goal.name,
+        "product_category": goal.product_category,
+        "instruction_text": goal.instruction,
+        "attributes": list(goal.attributes),
+        "price_upper": goal.price_upper,
+        "goal_options": named if kind == "synthetic" else list(goal.options),
+        "weight": goal.weight,
+    }
+
+
+def _options(options: list[str] | dict[str, str]) -> tuple[str | tuple[str, str], ...]:
+    return tuple(options.items()) if isinstance(options, dict) else tuple(options)
+
+
+def _texts(text: str | list[str]) -> str | tuple[str, ...]:
+    return text if isinstance(text, str) else tuple(text)
+
+
+def _cut(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 400 else f"{shown[:400]}..."

@@ -1,0 +1,1 @@
+"""Curricula: which tasks and which condition an agent meets next."""

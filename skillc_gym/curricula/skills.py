@@ -1,0 +1,313 @@
+"""The internalisation curriculum: how much of a group sees the skill, and which task types still have one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS, CurriculumOptions, scale_capacity
+from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
+
+__all__ = ["InternalizationCurriculum", "Retirement"]
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Retirement:
+    """One task type's farewell to its skill.
+
+    Attributes:
+        task_type: The type that retired.
+        step: Training step of the validation that decided it.
+        reason: ``"gap"`` (its own smoothed gap fell below the threshold) or ``"budget"`` (cut by K(t)).
+        gap: Its smoothed gap at that moment.
+    """
+
+    task_type: str
+    step: int
+    reason: str
+    gap: float
+
+
+class InternalizationCurriculum:
+    """Gate, rollout allocation and active set of SkillC, driven by validations with and without skills.
+
+    Per task type ``k`` it keeps the smoothed gap
+    ``D(k) <- alpha_val * D(k) + (1 - alpha_val) * (SR_with - SR_without)``. The gap opens the gate
+    ``sigmoid(D / temperature)``, the gate sets the share of skill-injected rollouts and the weight of the correction.
+    At each validation the types whose gap is below ``tau_retire`` retire ("gap"), and of the others only the ``K(t)``
+    widest gaps stay ("budget"; ties go by the order of ``task_types``). Nobody ever returns.
+
+    Args:
+        task_types: The types, in the fixed order that breaks ties.
+        temperature: Temperature T of the gate.
+        rho_min: Smallest share of each branch in a paired group; below 0.5.
+        alpha_val: Weight of the past in the smoothed gap; 0 means no smoothing.
+        lam: Weight of the correction at an open gate.
+        tau_retire: Threshold of the smoothed gap below which a type retires.
+        capacity: K(t): how many types may stay active in each of ``len(capacity)`` equal stages of training, never
+            rising. ALFWorld's profile, and any that asks for more types than there are, is scaled in proportion to the
+            number of types (half up); every other profile is taken literally.
+        total_steps: Training steps over which the stages are laid.
+        beta_freq: How fast the correction fades with the number of earlier updates on the same task.
+        gate: A constant instead of the sigmoid, or None.
+        rho: A constant share of skill-injected rollouts for active types instead of the gate's, or None.
+        initial_gap: Where every smoothed gap starts.
+        retire_by: Which reasons may retire a type; ``()`` never prunes.
+        min_validations: Validations (the one before step 0 included) a type must have seen before its own gap may
+            retire it. The budget is not bound by it.
+        margin: Standard errors by which the smoothed gap must lie below ``tau_retire``; needs ``standard_error`` in
+            :meth:`update`.
+
+    Raises:
+        ConfigError: An argument lies outside its range.
+
+    Example:
+        >>> curriculum = InternalizationCurriculum(["heat", "cool"])
+        >>> _ = curriculum.update({"heat": 0.9, "cool": 0.5}, {"heat": 0.1, "cool": 0.5}, step=0)
+        >>> curriculum.n_plus("heat", 8), curriculum.n_plus("cool", 8)
+        (6, 1)
+    """
+
+    def __init__(
+        self,
+        task_types: Sequence[str],
+        *,
+        temperature: float = 0.1,
+        rho_min: float = 0.1,
+        alpha_val: float = 0.7,
+        lam: float = 1.0,
+        tau_retire: float = 0.0,
+        capacity: Sequence[int] = ALFWORLD_CAPACITY,
+        total_steps: int = 180,
+        beta_freq: float = 0.01,
+        gate: float | None = None,
+        rho: float | None = None,
+        initial_gap: float = 0.0,
+        retire_by: Collection[str] = RETIREMENT_REASONS,
+        min_validations: int = 0,
+        margin: float = 0.0,
+    ) -> None:
+        self._task_types = tuple(task_types)
+        self._options = CurriculumOptions(
+            temperature=float(temperature),
+            rho_min=float(rho_min),
+            alpha_val=float(alpha_val),
+            lam=float(lam),
+            tau_retire=float(tau_retire),
+            capacity=tuple(int(k) for k in capacity),
+            total_steps=int(total_steps),
+            beta_freq=float(beta_freq),
+            gate=None if gate is None else float(gate),
+            rho=None if rho is None else float(rho),
+            initial_gap=float(initial_gap),
+            retire_by=tuple(sorted(retire_by, reverse=True)),
+            min_validations=int(min_validations),
+            margin=float(margin),
+        )
+        if not self._task_types or len(set(self._task_types)) != len(self._task_types):
+            raise ConfigError(f"task_types must be a non-empty list without repetitions, got {list(task_types)}")
+        self._capacity = scale_capacity(self._options.capacity, len(self._task_types))
+        self._gap = dict.fromkeys(self._task_types, float(initial_gap))
+        self._variance = dict.fromkeys(self._task_types, 0.0)
+        self._validations = dict.fromkeys(self._task_types, 0)
+        self._active = self._task_types
+        self._retirements: list[Retirement] = []
+
+    @property
+    def task_types(self) -> tuple[str, ...]:
+        """All types, retired ones included, in the fixed order."""
+        return self._task_types
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved keyword arguments, JSON-able: ``InternalizationCurriculum(task_types, **config)``."""
+        return self._options.to_json()
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The types that still have a skill, in the fixed order."""
+        return self._active
+
+    @property
+    def retirements(self) -> tuple[Retirement, ...]:
+        """Who retired, when and why, in the order it happened."""
+        return tuple(self._retirements)
+
+    def is_active(self, task_type: str) -> bool:
+        """Tells whether the type still has a skill."""
+        self._known(task_type)
+        return task_type in self._active
+
+    def gap(self, task_type: str) -> float:
+        """The smoothed gap D(k) between validation success with and without the skill; kept for retired types too."""
+        self._known(task_type)
+        return self._gap[task_type]
+
+    def gate(self, task_type: str) -> float:
+        """How much the type still leans on its skill: ``sigmoid(D(k) / T)`` in [0, 1], or the fixed gate."""
+        gap = self.gap(task_type)
+        fixed = self._options.gate
+        return _sigmoid(gap / self._options.temperature) if fixed is None else fixed
+
+    def rho_with(self, task_type: str) -> float:
+        """The intended share of skill-injected rollouts in a group of this type; 0 once retired."""
+        if not self.is_active(task_type):
+            return 0.0
+        if self._options.rho is not None:
+            return self._options.rho
+        rho_min = self._options.rho_min
+        return rho_min + (1.0 - 2.0 * rho_min) * max(0.0, 2.0 * self.gate(task_type) - 1.0)
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        """The number of skill-injected rollouts in a group: half-up rounding, 1 to ``group_size - 1``; 0 once retired.
+
+        Raises:
+            ConfigError: ``group_size`` leaves no room for both branches of an active type.
+        """
+        if not self.is_active(task_type):
+            return 0
+        if group_size < 2:
+            raise ConfigError(
+                f"A paired group needs at least 2 rollouts, got group_size={group_size}; raise group_size, "
+                "or use a preset without pairs"
+            )
+        return min(max(math.floor(group_size * self.rho_with(task_type) + 0.5), 1), group_size - 1)
+
+    def lam(self, task_type: str, visits: int = 0) -> float:
+        """The weight of the correction: ``lam * gate / (1 + beta_freq * visits)``; 0 once retired.
+
+        Args:
+            task_type: The task's type.
+            visits: Number of earlier updates that contained the task.
+        """
+        if not self.is_active(task_type):
+            return 0.0
+        return self._options.lam * self.gate(task_type) / (1.0 + self._options.beta_freq * visits)
+
+    def capacity_at(self, step: int) -> int:
+        """K(t): how many types may be active after a validation at this training step."""
+        stages = len(self._capacity)
+        stage = min(max(step, 0) * stages // self._options.total_steps, stages - 1)
+        return self._capacity[stage]
+
+    def update(
+        self,
+        sr_with: Mapping[str, float],
+        sr_without: Mapping[str, float],
+        step: int,
+        *,
+        standard_error: Mapping[str, float] | None = None,
+    ) -> tuple[Retirement, ...]:
+        """Takes in one validation: smooths the gaps, then retires. At step 0 (before training) nobody retires.
+
+        Args:
+            sr_with: Success rate with the skill per type, in [0, 1]. Every active type must be there; retired ones may.
+            sr_without: Success rate without the skill, same types.
+            step: Training steps done so far.
+            standard_error: Standard error of each type's gap (success with minus without); for ``margin``.
+
+        Returns:
+            The types that retired at this validation.
+
+        Raises:
+            ConfigError: A rate is missing or outside [0, 1], or ``margin`` lacks its standard errors.
+        """
+        measured = self._measured(sr_with, sr_without)
+        errors = self._errors(standard_error, measured)
+        keep = self._options.alpha_val
+        for task_type, gap in measured.items():
+            self._gap[task_type] = keep * self._gap[task_type] + (1.0 - keep) * gap
+            self._variance[task_type] = (
+                keep**2 * self._variance[task_type] + (1.0 - keep) ** 2 * errors.get(task_type, 0.0) ** 2
+            )
+            self._validations[task_type] += 1
+        return self._retire(step) if step > 0 else ()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on exactly, as JSON-able values."""
+        return {
+            "version": _VERSION,
+            "task_types": list(self._task_types),
+            "config": self.config,
+            "gap": dict(self._gap),
+            "variance": dict(self._variance),
+            "validations": dict(self._validations),
+            "active": list(self._active),
+            "retirements": [asdict(retirement) for retirement in self._retirements],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores a state bit for bit.
+
+        Raises:
+            CheckpointError: The state is incomplete, or of a curriculum with other types or options.
+        """
+        missing = sorted(set(self.state_dict()) - set(state))
+        if missing:
+            raise CheckpointError(f"The curriculum's state lacks {', '.join(missing)}; it is not a complete checkpoint")
+        mine = {"version": _VERSION, "task_types": list(self._task_types), **self.config}
+        theirs = {"version": state["version"], "task_types": list(state["task_types"]), **state["config"]}
+        for key in sorted(set(mine) | set(theirs)):
+            if mine.get(key) != theirs.get(key):
+                raise CheckpointError(
+                    f"The curriculum's state was saved with {key}={theirs.get(key)!r}, this one has {mine.get(key)!r}; "
+                    "resume with the configuration of the run that wrote it"
+                )
+        self._gap = {k: float(state["gap"][k]) for k in self._task_types}
+        self._variance = {k: float(state["variance"][k]) for k in self._task_types}
+        self._validations = {k: int(state["validations"][k]) for k in self._task_types}
+        self._active = tuple(k for k in self._task_types if k in state["active"])
+        self._retirements = [Retirement(**entry) for entry in state["retirements"]]
+
+    def _known(self, task_type: str) -> None:
+        if task_type not in self._gap:
+            raise unknown_name("task type", task_type, self._task_types)
+
+    def _measured(self, sr_with: Mapping[str, float], sr_without: Mapping[str, float]) -> dict[str, float]:
+        for task_type in (*sr_with, *sr_without):
+            self._known(task_type)
+        wanted = [k for k in self._task_types if k in self._active or (k in sr_with and k in sr_without)]
+        return {k: _rate(sr_with, k, "sr_with") - _rate(sr_without, k, "sr_without") for k in wanted}
+
+    def _errors(self, given: Mapping[str, float] | None, measured: Mapping[str, float]) -> Mapping[str, float]:
+        if self._options.margin and (given is None or any(k not in given for k in measured)):
+            raise ConfigError(
+                "margin > 0 needs the standard error of every measured type: update(..., standard_error={type: error})"
+            )
+        return given or {}
+
+    def _retire(self, step: int) -> tuple[Retirement, ...]:
+        reasons = dict.fromkeys(filter(self._faded, self._active), "gap")
+        kept = [k for k in self._active if k not in reasons]
+        if "budget" in self._options.retire_by:
+            # sorted() is stable and _active is in the fixed order, so ties fall by that order.
+            ranked = sorted(kept, key=lambda k: -self._gap[k])
+            reasons |= dict.fromkeys(ranked[self.capacity_at(step) :], "budget")
+        retired = tuple(Retirement(k, int(step), reasons[k], self._gap[k]) for k in self._active if k in reasons)
+        self._active = tuple(k for k in self._active if k not in reasons)
+        self._retirements.extend(retired)
+        return retired
+
+    def _faded(self, task_type: str) -> bool:
+        if "gap" not in self._options.retire_by or self._validations[task_type] < self._options.min_validations:
+            return False
+        margin = self._options.margin * math.sqrt(self._variance[task_type])
+        return self._gap[task_type] + margin < self._options.tau_retire
+
+
+def _sigmoid(x: float) -> float:
+    # exp() of a large positive number overflows, of a large negative one it only vanishes.
+    return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
+
+
+def _rate(rates: Mapping[str, float], task_type: str, name: str) -> float:
+    if task_type not in rates:
+        raise ConfigError(f"{name} lacks the active type {task_type!r}; a validation measures every active type")
+    rate = float(rates[task_type])
+    if not 0.0 <= rate <= 1.0:
+        raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {rate}")
+    return rate

@@ -1,0 +1,1 @@
+"""The environments, one folder each, and what they have in common."""

@@ -1,0 +1,1 @@
+"""Where games come from: folders, archives, splits and their manifests."""

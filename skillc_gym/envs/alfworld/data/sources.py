@@ -1,0 +1,277 @@
+"""Where game files lie: a folder in upstream's layout, or an archive of one, read without unpacking it.
+
+A source gives the bytes of each game file of one split by task id. An archive is read once, front to back; its games
+are kept compressed, with the domain and the grammar that they share kept once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import stat
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from skillc_gym.envs.alfworld.data.archives import archive_files
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
+from skillc_gym.errors import InvalidGameError, MissingDataError, unknown_name
+
+__all__ = ["ArchiveSource", "FolderSource", "Source", "open_source"]
+
+GAME_FILE = "game.tw-pddl"
+LAYOUT = "json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl"
+FETCH = (
+    "Get the games with `pip install alfworld && alfworld-download`, point ALFWORLD_DATA (or data=) at the folder or "
+    "archive that holds json_2.1.1, or play generated ones with data='generated'."
+)
+MAX_GAME_BYTES = 2_000_000
+"""How large a game file may be; ALFWorld's largest has 135,000 bytes."""
+MAX_FOLDERS = 100_000
+MAX_KEPT_BYTES = 100_000_000
+"""Of one split, packed; ALFWorld's largest takes 24,000,000."""
+MAX_SHARED_BYTES = 4_000_000
+_SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)')
+
+
+class Source(ABC):
+    """The game files of one split."""
+
+    task_ids: tuple[str, ...]
+
+    @abstractmethod
+    def read(self, task_id: str) -> bytes:
+        """Returns the content of a game file of this split."""
+
+    @abstractmethod
+    def where(self, task_id: str) -> str:
+        """Says where a game lies, for messages."""
+
+    @abstractmethod
+    def digest(self, task_id: str) -> str:
+        """Returns the sha256 of a game file's content."""
+
+
+class FolderSource(Source):
+    """Games in a folder ``.../json_2.1.1/<split>``; files are read when they are asked for."""
+
+    def __init__(self, root: Path, split: str) -> None:
+        self._root = _layout_root(root, split)
+        files = _game_files(self._root / split)
+        found = (("/".join((split, *path.parts[-3:-1])), path) for path in files)
+        self._paths = {name: path for name, path in sorted(found) if _is_playable(name) and _solvable_file(path)}
+        self.task_ids = tuple(self._paths)
+
+    def read(self, task_id: str) -> bytes:
+        """Returns the content of a game file of this split."""
+        return _read_plain(self._paths[task_id])
+
+    def where(self, task_id: str) -> str:
+        """Says where a game lies, for messages."""
+        return str(self._paths[task_id])
+
+    def digest(self, task_id: str) -> str:
+        """Returns the sha256 of a game file's content."""
+        return hashlib.sha256(self.read(task_id)).hexdigest()
+
+
+class ArchiveSource(Source):
+    """Games in a ``.tar``, ``.tar.xz``, ``.tar.gz``, ``.tar.bz2`` or ``.zip`` archive."""
+
+    def __init__(self, archive: Path, split: str) -> None:
+        self._archive = archive
+        self._packed: dict[str, tuple[bytes, ...]] = {}
+        self._digests: dict[str, str] = {}
+        pack, kept = _Packer(), 0
+        try:
+            for path, content in archive_files(archive, lambda path: _is_wanted(path, split), max_bytes=MAX_GAME_BYTES):
+                if _is_solvable(content):
+                    kept += self._keep(_task_id(path), content, pack)
+                if kept > MAX_KEPT_BYTES:
+                    raise InvalidGameError(f"The archive {archive} holds games of more than {MAX_KEPT_BYTES:,} bytes.")
+        except InvalidGameError as error:
+            raise InvalidGameError(f"{error} {FETCH}") from error
+        self.task_ids = tuple(sorted(self._packed))
+
+    def _keep(self, task_id: str, content: bytes, pack: _Packer) -> int:
+        if task_id in self._packed:
+            raise InvalidGameError(f"The archive {self._archive} holds {task_id} twice.")
+        self._digests[task_id] = hashlib.sha256(content).hexdigest()
+        self._packed[task_id] = pack(content)
+        return len(self._packed[task_id][-1])
+
+    def read(self, task_id: str) -> bytes:
+        """Returns the content of a game file of this split."""
+        *plain, rest = self._packed[task_id]
+        return b"".join((*plain, zlib.decompress(rest)))
+
+    def where(self, task_id: str) -> str:
+        """Says where a game lies, for messages."""
+        return f"{self._archive}:{task_id}"
+
+    def digest(self, task_id: str) -> str:
+        """Returns the sha256 of a game file's content."""
+        return self._digests[task_id]
+
+
+def open_source(path: Path, split: str) -> Source:
+    """Opens a folder or an archive.
+
+    Raises:
+        MissingDataError: If there is nothing at the path, or no game of the split in it.
+        InvalidGameError: If the archive cannot be read.
+    """
+    if not path.exists():
+        raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
+    source = FolderSource(path, split) if path.is_dir() else ArchiveSource(path, split)
+    if not source.task_ids:
+        raise MissingDataError(f"{path} holds no game of the split {split!r}; expected {LAYOUT}. {FETCH}")
+    return source
+
+
+def _layout_root(root: Path, split: str) -> Path:
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    for place in (root / "json_2.1.1", root):
+        if (place / split).is_dir():
+            return place
+    raise MissingDataError(f"No folder {split!r} under {root} or {root / 'json_2.1.1'}; expected {LAYOUT}. {FETCH}")
+
+
+def _is_playable(task_id: str) -> bool:
+    """Leaves out what upstream leaves out: tasks with movable containers or sliced objects."""
+    folder = task_id.split("/")[1]
+    return "movable" not in task_id and "Sliced" not in task_id and folder.split("-", 1)[0] in SHORT_NAMES
+
+
+def _game_files(folder: Path) -> Iterator[Path]:
+    """Finds the game files two folders down, among a bounded number of folders."""
+    budget = iter(range(MAX_FOLDERS))
+    for task in _folders(folder, budget):
+        for trial in _folders(task, budget):
+            if os.path.lexists(trial / GAME_FILE):
+                if not f"{task.name}{trial.name}".isprintable():
+                    raise InvalidGameError(f"{trial.parts[-2:]!a} under {folder} are names that cannot be printed.")
+                yield trial / GAME_FILE
+
+
+def _folders(folder: Path, budget: Iterator[int]) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as found:
+            entries = [(Path(entry.path), entry.is_dir()) for entry in itertools.islice(found, MAX_FOLDERS + 1)]
+    except OSError as error:
+        raise InvalidGameError(f"A folder of games cannot be read: {error}.") from error
+    for path, is_folder in entries:
+        if next(budget, None) is None:
+            raise InvalidGameError(f"{folder} and the folders beside it hold more than {MAX_FOLDERS:,} entries.")
+        if is_folder:
+            yield path
+
+
+def _read_plain(path: Path) -> bytes:
+    try:
+        size = _plain_size(path)
+        if size > MAX_GAME_BYTES:
+            raise InvalidGameError(f"{path} has {size:,} bytes; a game has at most {MAX_GAME_BYTES:,}.")
+        with path.open("rb") as file:
+            return file.read(MAX_GAME_BYTES)
+    except OSError as error:
+        raise InvalidGameError(f"{path} cannot be read: {error}.") from error
+
+
+def _plain_size(path: Path) -> int:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidGameError(f"{path} is not a plain file.")
+    return found.st_size
+
+
+def _solvable_file(path: Path) -> bool:
+    """Whether a file says that it can be won; one that cannot be read is left to be found out when it is loaded."""
+    try:
+        size = _plain_size(path)
+        with path.open("rb") as file:
+            file.seek(-min(4096, size), os.SEEK_END)
+            tail = file.read(4096)
+        return _is_solvable(tail if _SOLVABLE.search(tail) or size > MAX_GAME_BYTES else path.read_bytes())
+    except (InvalidGameError, OSError):
+        return True
+
+
+def _is_solvable(content: bytes) -> bool:
+    """Whether the file says that it can be won; a file that says nothing is left to be found out when it is loaded."""
+    found = _SOLVABLE.findall(content)
+    return not found or found[-1] == b"true"
+
+
+def _is_wanted(path: str, split: str) -> bool:
+    """Whether a file of an archive is a playable game of a split."""
+    parts = PurePosixPath(path).parts
+    return len(parts) >= 4 and parts[-1] == GAME_FILE and parts[-4] == split and _is_playable(_task_id(path))
+
+
+def _task_id(path: str) -> str:
+    return "/".join(PurePosixPath(path).parts[-4:-1])
+
+
+_CUTS = (b'"grammar": "', b"Your task is to: ", b'"', b'"pddl_problem": "')
+"""Where a file is cut, in this order: before each cut stands what many games share."""
+
+
+class _Packer:
+    """Packs game files: what many share is kept once and plain, the rest compressed."""
+
+    def __init__(self) -> None:
+        self._shared: dict[bytes, bytes] = {}
+        self._left = MAX_SHARED_BYTES
+
+    def __call__(self, content: bytes) -> tuple[bytes, ...]:
+        """Splits off what games share (one object for all of them) and compresses the rest."""
+        plain, rest = [], content
+        for cut in _CUTS:
+            before, found, after = rest.partition(cut)
+            if found and self._shares(before + found):
+                plain.append(self._shared[before + found])
+                rest = after
+        return (*plain, zlib.compress(rest, 1))
+
+    def _shares(self, piece: bytes) -> bool:
+        if piece not in self._shared and len(piece) <= self._left:
+            self._shared[piece] = piece
+            self._left -= len(piece)
+        return piece in self._shared
+
+
+def decode(content: bytes, where: str) -> dict[str, object]:
+    """Reads a game file's JSON.
+
+    Raises:
+        InvalidGameError: If it is not a JSON object of text in UTF-8, or has a key twice; names the file.
+    """
+    try:
+        raw = json.loads(content.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+        json.dumps(raw, ensure_ascii=False).encode(
+            "utf-8"
+        )  # half a surrogate pair can be written in JSON, but not said
+    except (ValueError, RecursionError) as error:
+        raise InvalidGameError(f"{where} is not a game file: its JSON cannot be read ({error!s:.200}).") from error
+    if not isinstance(raw, dict):
+        raise InvalidGameError(f"{where} is not a game file: it holds a JSON {type(raw).__name__}, not an object.")
+    return raw
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {name!r:.80} is there twice")
+        found[name] = value
+    return found
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is not a number of JSON")

@@ -1,0 +1,1 @@
+"""The game itself: state, rules, goals and wording."""

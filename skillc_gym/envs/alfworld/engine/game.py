@@ -1,0 +1,230 @@
+"""One game, read and indexed: everything that never changes while it is played."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from skillc_gym.envs.alfworld.engine.domain import domain_actions
+from skillc_gym.envs.alfworld.engine.goals import Goal
+from skillc_gym.envs.alfworld.engine.names import numbered_anew, renamed
+from skillc_gym.envs.alfworld.engine.pddl import parse_problem
+from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.tables import Tables
+from skillc_gym.envs.alfworld.engine.wording import Wording, goal_of, read_wording
+from skillc_gym.envs.alfworld.tasks import task_type_of
+from skillc_gym.errors import InvalidGameError
+
+__all__ = ["MAX_ANSWER", "MAX_COMMAND", "Game"]
+
+MAX_ANSWER = 32_768
+MAX_COMMAND = 4_096
+MAX_MESSAGE = 1_000
+MAX_PAIRS = 50_000
+"""Of an object and what something is done to it with; ALFWorld's games have some hundreds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A parsed game, immutable and shared by all environments of a process.
+
+    Places, receptacles and objects are numbered in the order in which the game lists them.
+
+    Attributes:
+        task_id: ``<split>/<task folder>/<trial folder>``.
+        task_type: Full task type.
+        task: The sentence "Your task is to: ...".
+        walkthrough: Commands that win from the start, as the file gives them.
+        wording: The game's words.
+        actions: Actions that the game has.
+        names: All names, in the order of the ids, with those that no player sees.
+        places: Name of each place.
+        receptacles: Name of each receptacle.
+        objects: Name of each object.
+        places_of: Per receptacle, the places from which it is reached (one, in real games).
+        here: Per place, the receptacles within reach.
+        openable: Receptacles that open and close, as bits.
+        accepts: Per receptacle, the objects that may be put there.
+        pickupable: Objects that can be taken.
+        toggleable: Objects that can be switched.
+        sliceable: Objects that can be sliced.
+        knives: Objects that slice.
+        treats: "cleanobject", "heatobject", "coolobject" -> receptacles that do it and objects that it can be done to.
+        holders: Objects that count as containers -> the names of what is inside, which never changes.
+        goal_test: The goal, as a test of a state.
+        start: The first state.
+        views: What `skillc_gym.envs.alfworld.engine.views` remembers.
+        ways: What `ways_from` remembers.
+    """
+
+    task_id: str
+    task_type: str
+    task: str
+    walkthrough: tuple[str, ...]
+    wording: Wording
+    actions: frozenset[str]
+    names: tuple[str, ...]
+    places: tuple[str, ...]
+    receptacles: tuple[str, ...]
+    objects: tuple[str, ...]
+    places_of: tuple[tuple[int, ...], ...]
+    here: tuple[tuple[int, ...], ...]
+    openable: int
+    accepts: tuple[frozenset[int], ...]
+    pickupable: frozenset[int]
+    toggleable: frozenset[int]
+    sliceable: frozenset[int]
+    knives: frozenset[int]
+    treats: Mapping[str, tuple[frozenset[int], frozenset[int]]]
+    holders: Mapping[int, tuple[str, ...]]
+    goal_test: Goal
+    start: State
+    views: dict[Any, Any] = field(default_factory=dict, repr=False)
+    ways: dict[int, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    @property
+    def goal(self) -> str:
+        """The task without its prefix "Your task is to:"."""
+        return goal_of(self.task)
+
+    @classmethod
+    def parse(cls, task_id: str, raw: Mapping[str, Any]) -> Game:
+        """Reads a game from the content of its file.
+
+        Args:
+            task_id: ``<split>/<task folder>/<trial folder>``.
+            raw: The file's JSON: pddl_domain, grammar, pddl_problem, walkthrough.
+
+        Raises:
+            InvalidGameError: If the content is not an ALFWorld game that the native engine plays; names the task.
+        """
+        try:
+            return _parse(task_id, raw)
+        except InvalidGameError as error:
+            raise InvalidGameError(f"Game {task_id!r} cannot be read: {_shortened(str(error))}") from error
+
+    def renamed(self, seed: int) -> Game:
+        """Returns the same game with its things numbered in another order: upstream's ``domain_randomization``.
+
+        Args:
+            seed: Which order.
+        """
+        names = numbered_anew(self.names, seed)
+        return replace(
+            self,
+            names=tuple(names[name] for name in self.names),
+            places=tuple(names[name] for name in self.places),
+            receptacles=tuple(names[name] for name in self.receptacles),
+            objects=tuple(names[name] for name in self.objects),
+            holders={thing: tuple(names[name] for name in inner) for thing, inner in self.holders.items()},
+            walkthrough=tuple(renamed(command, names) for command in self.walkthrough),
+            views={},
+            ways={},
+        )
+
+    @functools.cached_property
+    def routes(self) -> dict[str, tuple[tuple[int, int], ...]]:
+        """Command -> the receptacles and places that it may lead to."""
+        template = self.wording.commands["gotolocation"]
+        routes: dict[str, tuple[tuple[int, int], ...]] = {}
+        for receptacle, places in enumerate(self.places_of):
+            for place in places:
+                command = template.format(r=self.receptacles[receptacle], lend=self.places[place])
+                routes[command] = (*routes.get(command, ()), (receptacle, place))
+        return routes
+
+    def ways_from(self, place: int) -> frozenset[str]:
+        """Returns the commands that lead from a place to another one."""
+        ways: frozenset[str] | None = self.ways.get(place)
+        if ways is None:
+            routes = self.routes.items()
+            ways = frozenset(command for command, targets in routes if any(there != place for _, there in targets))
+            self.ways[place] = ways
+        return ways
+
+    @functools.cached_property
+    def commands(self) -> tuple[str, ...]:
+        """Every command that can become admissible, sorted; also some that no state of the game may ever admit."""
+        words, objects, receptacles = self.wording.commands, enumerate(self.objects), enumerate(self.receptacles)
+        found = {words[name] for name in ("inventory", "look", "help") if name in words} | self.routes.keys()
+        for receptacle, name in receptacles:
+            openable = self.openable >> receptacle & 1
+            found.update(words[action].format(r=name) for action in ("openobject", "closeobject") if openable)
+            found.add(words["examinereceptacle"].format(r=name))
+            found |= self._handlings(receptacle)
+        for thing, name in objects:
+            found.add(words["examineobject"].format(o=name))
+            found.update([words["toggleobject"].format(o=name)] if thing in self.toggleable else [])
+            for knife in self.knives if thing in self.sliceable else ():
+                found.add(words["sliceobject"].format(co=name, ko=self.objects[knife]))
+        return tuple(sorted(found))
+
+    def _handlings(self, receptacle: int) -> set[str]:
+        """Commands that join an object to a receptacle."""
+        words = self.wording.commands
+        things = {
+            "pickupobject": self.pickupable & self.accepts[receptacle] | {*self.start.inside[receptacle]},
+            "putobject": self.pickupable & self.accepts[receptacle],
+        }
+        for action, (receptacles, objects) in self.treats.items():
+            things[action] = self.pickupable & objects if receptacle in receptacles else frozenset()
+        name = self.receptacles[receptacle]
+        return {words[act].format(o=self.objects[thing], r=name) for act, some in things.items() for thing in some}
+
+
+def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
+    text = {key: _text(raw, key) for key in ("pddl_domain", "grammar", "pddl_problem")}
+    actions = domain_actions(text["pddl_domain"])
+    wording, task = read_wording(text["grammar"])
+    if missing := actions - wording.commands.keys():
+        raise InvalidGameError(f"its grammar has no words for the actions {sorted(missing)}.")
+    game = Game(
+        task_id=task_id,
+        task_type=task_type_of(task_id),
+        task=task,
+        walkthrough=_walkthrough(raw),
+        wording=wording,
+        actions=actions,
+        **Tables(parse_problem(text["pddl_problem"])).all(),
+    )
+    _check_bounds(game)
+    return game
+
+
+def _check_bounds(game: Game) -> None:
+    """Checks bounds of what the game can say and of what can be said to it."""
+    words, names = game.wording, [*game.receptacles, *game.objects, *game.places]
+    sentences = [*words.says.values(), *words.rules.values()]
+    longest = max(len(one) for alternatives in sentences for one in alternatives)
+    pairs = sum(map(len, game.accepts)) + sum(len(at) * len(of) for at, of in game.treats.values())
+    if pairs + len(game.sliceable) * len(game.knives) > MAX_PAIRS:
+        raise InvalidGameError(f"it has more than {MAX_PAIRS:,} things that can be done with two things.")
+    told = [*names, *(name for name, places in zip(game.receptacles, game.places_of, strict=True) for _ in places)]
+    lists = sum(len(name) + len(words.separators[1]) + 2 for name in told) + sum(map(len, words.separators))
+    if (length := len(game.task) + 3 * (longest + lists)) > MAX_ANSWER:
+        raise InvalidGameError(f"its answers may have up to {length:,} characters; at most {MAX_ANSWER:,} are told.")
+    templates = max(map(len, words.commands.values()))
+    if (length := templates + 2 * max(map(len, names), default=0)) > MAX_COMMAND:
+        raise InvalidGameError(f"its commands may have up to {length:,} characters; at most {MAX_COMMAND:,} are taken.")
+
+
+def _shortened(message: str) -> str:
+    """Cuts out the middle of a message that quotes too much of a file; advice stands at its end."""
+    half = MAX_MESSAGE // 2
+    return message if len(message) <= MAX_MESSAGE else f"{message[:half]} ... {message[-half:]}"
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    value = raw.get(key) if isinstance(raw, Mapping) else None
+    if not isinstance(value, str):
+        raise InvalidGameError(f"its content has no text under {key!r}; found {type(value).__name__}.")
+    return value
+
+
+def _walkthrough(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    steps = raw.get("walkthrough") or ()
+    if not isinstance(steps, list | tuple) or not all(isinstance(step, str) for step in steps):
+        raise InvalidGameError("its walkthrough is not a list of commands.")
+    return tuple(steps)

@@ -1,0 +1,164 @@
+"""Numbers the things of a problem and gathers what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from skillc_gym.envs.alfworld.engine.domain import PREDICATES
+from skillc_gym.envs.alfworld.engine.goals import Indexing, compile_goal
+from skillc_gym.envs.alfworld.engine.names import display_names
+from skillc_gym.envs.alfworld.engine.pddl import Problem
+from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.errors import InvalidGameError
+
+__all__ = ["Tables"]
+
+Joined = tuple[tuple[int, ...], ...]
+"""Per thing of one kind, things of another kind, ascending."""
+
+MAX_THINGS = 1_000
+"""ALFWorld's largest game has 171."""
+_KNIVES = ("knifetype", "butterknifetype")
+_SINKS = ("sinktype", "sinkbasintype")
+
+
+class Tables:
+    """Numbers the things of a problem and gathers what is known of each."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        _check_facts(problem)
+        known = {name for facts in problem.facts.values() for names in facts for name in names}
+        self.names = display_names(known)
+        self.places = self._numbered("location", known)
+        self.receptacles = self._numbered("receptacle", known)
+        self.objects = self._numbered("object", known)
+        things = len(self.places) + len(self.receptacles) + len(self.objects)
+        if things > MAX_THINGS:
+            raise InvalidGameError(f"it has {things:,} places, receptacles and objects; at most {MAX_THINGS:,} fit.")
+
+    def all(self) -> dict[str, Any]:
+        """Returns the tables of a `Game`, by the names of its attributes."""
+        places_of = self._pairs("receptacleatlocation", self.receptacles, self.places)
+        return {
+            "names": tuple(self.names.values()),
+            "places": self._named(self.places),
+            "receptacles": self._named(self.receptacles),
+            "objects": self._named(self.objects),
+            "places_of": places_of,
+            "here": _inverted(places_of, len(self.places)),
+            "openable": _bits(self._having("openable", self.receptacles)),
+            "accepts": self._accepts(),
+            "pickupable": self._having("pickupable", self.objects),
+            "toggleable": self._having("toggleable", self.objects),
+            "sliceable": self._having("sliceable", self.objects),
+            "knives": self._of_type("objecttype", self.objects, _KNIVES),
+            "treats": self._treats(),
+            "holders": self._holders(),
+            "goal_test": compile_goal(self.problem, Indexing(self.places, self.receptacles, self.objects)),
+            "start": self._start(),
+        }
+
+    def _numbered(self, kind: str, known: Iterable[str]) -> dict[str, int]:
+        return {name: index for index, name in enumerate(sorted(n for n in known if self.problem.types[n] == kind))}
+
+    def _named(self, index: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self.names[name] for name in index)
+
+    def _having(self, predicate: str, index: Mapping[str, int]) -> frozenset[int]:
+        return frozenset(index[names[0]] for names in self.problem.holding(predicate) if names[0] in index)
+
+    def _of_type(self, predicate: str, index: Mapping[str, int], kinds: tuple[str, ...]) -> frozenset[int]:
+        facts = self.problem.holding(predicate)
+        return frozenset(index[name] for name, kind in facts if kind in kinds and name in index)
+
+    def _pairs(self, predicate: str, first: Mapping[str, int], second: Mapping[str, int]) -> Joined:
+        """Per thing of the first kind, the things of the second kind that a fact joins it to, ascending."""
+        joined: list[list[int]] = [[] for _ in first]
+        for names in self.problem.holding(predicate):
+            if len(names) != 2 or names[0] not in first or names[1] not in second:
+                raise InvalidGameError(f"its fact {predicate}{names} joins things of other types than ALFWorld's.")
+            joined[first[names[0]]].append(second[names[1]])
+        return tuple(tuple(sorted(others)) for others in joined)
+
+    def _accepts(self) -> tuple[frozenset[int], ...]:
+        objects_of: dict[str, set[int]] = {}
+        for name, kind in self.problem.holding("objecttype"):
+            if name in self.objects:
+                objects_of.setdefault(kind, set()).add(self.objects[name])
+        taken_by: dict[str, set[int]] = {}
+        for holder, kind in self.problem.holding("cancontain"):
+            taken_by.setdefault(holder, set()).update(objects_of.get(kind, ()))
+        shared = {holder: frozenset(taken) for holder, taken in taken_by.items()}
+        accepts = [frozenset[int]()] * len(self.receptacles)
+        for name, kind in self.problem.holding("receptacletype"):
+            if name in self.receptacles and kind in shared:
+                index = self.receptacles[name]
+                accepts[index] = accepts[index] | shared[kind] if accepts[index] else shared[kind]
+        return tuple(accepts)
+
+    def _treats(self) -> dict[str, tuple[frozenset[int], frozenset[int]]]:
+        def treatment(kinds: tuple[str, ...], able: str) -> tuple[frozenset[int], frozenset[int]]:
+            return self._of_type("receptacletype", self.receptacles, kinds), self._having(able, self.objects)
+
+        return {
+            "cleanobject": treatment(_SINKS, "cleanable"),
+            "heatobject": treatment(("microwavetype",), "heatable"),
+            "coolobject": treatment(("fridgetype",), "coolable"),
+        }
+
+    def _holders(self) -> dict[int, tuple[str, ...]]:
+        inner: dict[str, list[str]] = {}
+        for name, outer in sorted(self.problem.holding("inreceptacleobject")):
+            if name != outer:
+                inner.setdefault(outer, []).append(self.names[name])
+        return {
+            self.objects[holder]: tuple(inner.get(holder, ()))
+            for (holder,) in self.problem.holding("isreceptacleobject")
+            if holder in self.objects
+        }
+
+    def _start(self) -> State:
+        agents = [names for names in self.problem.holding("atlocation") if names[-1] in self.places]
+        if len(agents) != 1:
+            raise InvalidGameError(f"it has {len(agents)} agents with a place; exactly one was expected.")
+        return State(
+            place=self.places[agents[0][1]],
+            held=self._held(agents[0][0]),
+            opened=_bits(self._having("opened", self.receptacles)),
+            inside=_inverted(self._pairs("inreceptacle", self.objects, self.receptacles), len(self.receptacles)),
+            lying=_inverted(self._pairs("objectatlocation", self.objects, self.places), len(self.places)),
+            left=frozenset(),
+            clean=_bits(self._having("isclean", self.objects)),
+            hot=_bits(self._having("ishot", self.objects)),
+            cool=_bits(self._having("iscool", self.objects)),
+            sliced=_bits(self._having("issliced", self.objects)),
+            toggled=_bits(self._having("istoggled", self.objects)),
+            lit=_bits(self._having("ison", self.objects)),
+        )
+
+    def _held(self, agent: str) -> int:
+        held = [name for holder, name in self.problem.holding("holds") if holder == agent]
+        if len(held) > 1 or bool(held) != ((agent,) in self.problem.holding("holdsany")):
+            raise InvalidGameError("its agent starts with hands that are neither empty nor holding one object.")
+        return self.objects[held[0]] if held else -1
+
+
+def _check_facts(problem: Problem) -> None:
+    for predicate, size in PREDICATES.items():
+        for names in problem.holding(predicate):
+            if len(names) != size:
+                raise InvalidGameError(f"its fact {(predicate, *names)} joins {len(names)} things instead of {size}.")
+
+
+def _inverted(pairs: Joined, size: int) -> Joined:
+    joined: list[list[int]] = [[] for _ in range(size)]
+    for index, others in enumerate(pairs):
+        for other in others:
+            joined[other].append(index)
+    return tuple(map(tuple, joined))
+
+
+def _bits(indices: Iterable[int]) -> int:
+    return sum(1 << index for index in set(indices))

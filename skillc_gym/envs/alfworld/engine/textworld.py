@@ -1,0 +1,301 @@
+"""Upstream's own engine behind the same environment, in a process of its own.
+
+Upstream leaks memory with every game, overwrites ``sys.argv``, swaps ``sys.stdout`` and is not safe across threads. It
+therefore runs in a worker process that is replaced after a number of games, when it has grown, and when it has died.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from skillc_gym.envs.alfworld.data.games import GameSet
+from skillc_gym.envs.alfworld.engine.start import Engine
+from skillc_gym.envs.alfworld.engine.wording import goal_of
+from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
+
+__all__ = ["UpstreamProcess", "UpstreamStarter", "UpstreamWorld", "require_upstream"]
+
+WORKER = Path(__file__).with_name("upstream_worker.py")
+GAMES_PER_PROCESS = 20
+"""Upstream grows by some 6 MB with each game, from 80 MB on; resets and steps leave it as it is."""
+MEGABYTES_PER_PROCESS = 500
+SECONDS_PER_ANSWER = 600
+
+
+def require_upstream() -> None:
+    """Checks that upstream is installed.
+
+    Raises:
+        MissingExtraError: If textworld or alfworld is not.
+    """
+    for package in ("textworld", "fast_downward", "alfworld"):
+        if importlib.util.find_spec(package) is None:
+            raise missing_extra(package, "alfworld")
+
+
+class _Worker(NamedTuple):
+    process: subprocess.Popen[bytes]
+    folder: Path
+    owner: int
+    """The process that started it: a fork of that one must leave it alone."""
+
+
+class UpstreamProcess:
+    """A worker process that plays one game at a time with upstream's engine.
+
+    Args:
+        cached: Let upstream remember what it parses: the same answers, many times faster.
+        games_per_process: After so many games the process is replaced by a fresh one.
+        megabytes_per_process: And before the next game once it has grown so large.
+        seconds_per_answer: A process that takes longer is ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        cached: bool = False,
+        games_per_process: int = GAMES_PER_PROCESS,
+        megabytes_per_process: float = MEGABYTES_PER_PROCESS,
+        seconds_per_answer: float = SECONDS_PER_ANSWER,
+    ) -> None:
+        require_upstream()
+        self._cached = cached
+        self._limits = games_per_process, megabytes_per_process
+        self._seconds = seconds_per_answer
+        self._worker: _Worker | None = None
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._games, self._megabytes = 0, 0.0
+        self._loaded: tuple[Mapping[str, Any], int | None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id, None while there is none."""
+        return None if self._worker is None else self._worker.process.pid
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the process has grown beyond its limit."""
+        return self._megabytes >= self._limits[1]
+
+    def holds(self, raw: Mapping[str, Any], naming: int | None) -> bool:
+        """Whether this very game is loaded, in a process that runs and belongs to this one (which may be a fork)."""
+        if self._worker is None or self._worker.owner != os.getpid() or self._loaded is None:
+            return False
+        return self._loaded[0] is raw and self._loaded[1] == naming
+
+    def load(self, raw: Mapping[str, Any], naming: int | None = None) -> None:
+        """Loads a game from the content of its file.
+
+        Args:
+            raw: The content.
+            naming: Seed of upstream's domain randomisation; None for the names as they are.
+
+        Raises:
+            InvalidGameError: If upstream cannot load it.
+            EngineError: If upstream's process ends of it, or takes too long.
+        """
+        worker = self._worker
+        if worker is None or worker.owner != os.getpid() or self._games >= self._limits[0] or self.too_large:
+            worker = self._restart()
+        self._games, self._loaded = self._games + 1, None
+        request = {"op": "load", "cached": self._cached, "naming": naming}
+        path = worker.folder / f"{self._games}.tw-pddl"
+        path.write_text(json.dumps(raw), encoding="utf-8")
+        try:
+            answer = self._exchange(worker, {**request, "path": str(path)})
+        finally:
+            path.unlink(missing_ok=True)
+        if "error" in answer:
+            raise InvalidGameError(f"Upstream cannot load the game: {answer['error']}")
+        self._loaded, self._megabytes = (raw, naming), answer["megabytes"]
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Sends a request and returns its answer.
+
+        Raises:
+            EngineError: If upstream reports an error, its process ends, or takes too long.
+        """
+        if self._worker is None or self._worker.owner != os.getpid():
+            raise EngineError("Upstream's process is not running: reset() starts it.")
+        answer = self._exchange(self._worker, request)
+        if "error" in answer:
+            raise EngineError(f"Upstream failed during {request['op']!r}: {answer['error']}")
+        self._megabytes = answer.get("megabytes", self._megabytes)
+        return answer
+
+    def close(self) -> None:
+        """Ends the process; closing twice is fine."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._worker, self._finalizer, self._loaded = None, None, None
+        self._games, self._megabytes = 0, 0.0
+
+    def _exchange(self, worker: _Worker, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            line = self._answer(worker.process, json.dumps(request).encode() + b"\n")
+        except BaseException:  # an answer that nobody waited for would be taken for the next one's
+            self.close()
+            raise
+        if not line.endswith(b"\n"):  # none, or the beginning of one
+            code, said = worker.process.wait(), _last_words(worker.folder)
+            self.close()
+            raise EngineError(
+                f"Upstream's process ended with code {code} during {request['op']!r}: {said} reset() starts another."
+            )
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _answer(self, process: subprocess.Popen[bytes], request: bytes) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(request)
+            process.stdin.flush()
+        except BrokenPipeError:
+            return b""
+        waiting = select.poll()  # unlike select.select, for any number of open files
+        waiting.register(process.stdout, select.POLLIN)
+        if not waiting.poll(1e3 * self._seconds):
+            process.kill()
+            raise EngineError(f"Upstream gave no answer in {self._seconds:g} seconds; its process was ended.")
+        return process.stdout.readline()
+
+    def _restart(self) -> _Worker:
+        self.close()
+        folder = Path(tempfile.mkdtemp(prefix="skillc-upstream-"))
+        with (folder / "said.txt").open("wb") as said:
+            process = subprocess.Popen(
+                # -P: the script's folder has a module named textworld, which must not be found instead of upstream.
+                [sys.executable, "-P", str(WORKER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                start_new_session=True,  # an interrupt at the terminal is for the program, not for upstream
+            )
+        self._worker = _Worker(process, folder, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._worker)
+        return self._worker
+
+
+def _last_words(folder: Path) -> str:
+    said = (folder / "said.txt").read_bytes()[-500:]
+    return said.decode(errors="replace").strip() or "it said nothing."
+
+
+def _end(worker: _Worker) -> None:
+    process = worker.process
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue
+    if worker.owner != os.getpid():
+        return
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    shutil.rmtree(worker.folder, ignore_errors=True)
+
+
+class UpstreamWorld:
+    """A game that upstream plays; the counterpart of `skillc_gym.envs.alfworld.engine.world.World`.
+
+    Its state is the list of commands so far: restoring one that is not the present one plays them again.
+    """
+
+    def __init__(self, process: UpstreamProcess, raw: Mapping[str, Any], naming: int | None = None) -> None:
+        process.load(raw, naming)
+        self.naming = naming
+        self._process = process
+        self._raw = raw
+        self._answer: dict[str, Any] = {"won": False, "admissible": []}
+        self._history: list[str] = []
+
+    @property
+    def won(self) -> bool:
+        """Whether the goal holds now."""
+        return bool(self._answer["won"])
+
+    @property
+    def admissible(self) -> list[str]:
+        """The admissible commands, sorted; a new list each time."""
+        return list(self._answer["admissible"])
+
+    def reset(self) -> str:
+        """Starts the game again and returns the first feedback.
+
+        The process may have ended, grown too large, or turned to another game: then the game is loaded again first.
+        """
+        if not self._process.holds(self._raw, self.naming) or self._process.too_large:
+            self._process.load(self._raw, self.naming)
+        self._history = []
+        self._answer = self._process.ask(op="reset")
+        return str(self._answer["feedback"])
+
+    def step(self, command: str) -> tuple[str, bool]:
+        """Returns the feedback, and whether the command was admissible."""
+        if not self._process.holds(self._raw, self.naming):
+            raise EngineError("Upstream's process does not hold this game any more: reset() loads it again.")
+        valid = command.strip() in self._answer["admissible"]
+        self._answer = self._process.ask(op="step", command=command)
+        if valid:
+            self._history.append(command)
+        return str(self._answer["feedback"]), valid
+
+    def snapshot(self) -> tuple[str, ...]:
+        """Returns the admissible commands so far."""
+        return tuple(self._history)
+
+    def restore(self, state: tuple[str, ...]) -> None:
+        """Plays again from the start, unless the state is the present one.
+
+        Raises:
+            ConfigError: If the state is one of another engine.
+        """
+        if not isinstance(state, tuple) or not all(isinstance(command, str) for command in state):
+            raise ConfigError("The state was made by another engine; engine='textworld' keeps the commands so far.")
+        if tuple(self._history) != state or not self._process.holds(self._raw, self.naming):
+            self.reset()
+            for command in state:
+                self.step(command)
+
+
+class UpstreamStarter:
+    """Starts tasks on upstream's engine, for `skillc_gym.envs.alfworld.env.ALFWorldEnv`.
+
+    Args:
+        games: The games of a split.
+        process: What plays them; a process of this starter's own by default.
+    """
+
+    def __init__(self, games: GameSet, process: UpstreamProcess | None = None) -> None:
+        self._games = games
+        self._process = process or UpstreamProcess()
+        self._task_id: str | None = None
+
+    def __call__(self, task_id: str, naming: int | None, engine: Engine | None) -> tuple[Engine, str, str]:
+        """Returns an engine at the start of a task, its first feedback and the goal."""
+        if not isinstance(engine, UpstreamWorld) or (self._task_id, engine.naming) != (task_id, naming):
+            engine = UpstreamWorld(self._process, self._games.raw(task_id), naming)
+        self._task_id = task_id
+        feedback = engine.reset()
+        return engine, feedback, goal_of(feedback.rsplit("\n\n", 1)[-1])
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.close()
+        self._task_id = None

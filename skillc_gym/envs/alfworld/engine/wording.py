@@ -1,0 +1,282 @@
+"""The sentences of a game: which there are, when each is said, and how lists are written.
+
+The conditions under which ALFWorld says a sentence are fixed and known; the words are read from the game's own
+grammar, so that files of either wording ("move O to R", or "put O in/on R") come out as upstream says them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillc_gym.envs.alfworld.engine.grammar import Grammar, Part, parse_grammar, split_sentence
+from skillc_gym.errors import InvalidGameError
+
+__all__ = ["ACTIONS", "Wording", "goal_of", "read_wording"]
+
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "gotolocation": ("r", "lend"),
+    "openobject": ("r",),
+    "closeobject": ("r",),
+    "pickupobject": ("o", "r"),
+    "putobject": ("o", "r"),
+    "examinereceptacle": ("r",),
+    "examineobject": ("o",),
+    "toggleobject": ("o",),
+    "heatobject": ("o", "r"),
+    "cleanobject": ("o", "r"),
+    "coolobject": ("o", "r"),
+    "sliceobject": ("co", "ko"),
+    "inventory": (),
+    "look": (),
+    "help": (),
+}
+"""ALFWorld's actions and the variables that their sentences may name."""
+
+_HERE = "atlocation(a:agent, l:location) & receptacleatlocation(r:receptacle, l:location)"
+_ON_THE_FLOOR = (
+    "atlocation(a:agent, l:location) & objectatlocation(o:object, l:location) & "
+    "receptacleatlocation(r:receptacle, l:location) & not_inreceptacle(o:object, r:receptacle)"
+)
+_CONDITIONS: dict[str, tuple[str, ...]] = {
+    "inventory.feedback": ("holdsany(a:agent)", ""),
+    "examineReceptacle.feedback": (
+        "openable(r:receptacle) & opened(r:receptacle)",
+        "openable(r:receptacle)",
+        "",
+    ),
+    "examineObject.feedback": (
+        "isreceptacleobject(o:object)",
+        "isclean(o:object) & ishot(o:object) & issliced(o:object)",
+        "isclean(o:object) & iscool(o:object) & issliced(o:object)",
+        "isclean(o:object) & issliced(o:object)",
+        "ishot(o:object) & issliced(o:object)",
+        "iscool(o:object) & issliced(o:object)",
+        "isclean(o:object) & ishot(o:object)",
+        "isclean(o:object) & iscool(o:object)",
+        "ishot(o:object)",
+        "isclean(o:object)",
+        "iscool(o:object)",
+        "toggleable(o:object) & istoggled(o:object)",
+        "toggleable(o:object) & not_istoggled(o:object)",
+        "sliceable(o:object) & issliced(o:object)",
+        "",
+    ),
+    "toggleObject.feedback": ("toggleable(o:object) & istoggled(o:object)", "toggleable(o:object)", ""),
+    "look.feedback": (_HERE, ""),
+    "list_objects_on_the_floor": (_ON_THE_FLOOR, ""),
+    "list_appliances": ("receptacleatlocation(r:receptacle, l:location)", ""),
+}
+"""Rules with several alternatives and when each is said; every other rule has one, said always."""
+
+_LISTS = {
+    ("{o.indefinite + ' ' + o.name}", "holds(a:agent, o:object)"): "things",
+    ("{o.indefinite + ' ' + o.name}", "inreceptacle(o:object, r:receptacle)"): "things",
+    ("{o2.indefinite + ' ' + o2.name}", "inreceptacleobject(o2:object, o:object)"): "things",
+    ("{r.name}", _HERE): "places",
+    ("{#overview(o)#}", _ON_THE_FLOOR): "things",
+    ("{#overview(r)#}", "receptacleatlocation(r:receptacle, l:location)"): "things",
+    ("{r.name}", "receptacleatlocation(r:receptacle, lend:location)"): "r",
+}
+"""Lists that a sentence may hold, and the field that stands for each."""
+
+_RULES = {
+    "examineReceptacle.feedback": "contents",
+    "look.feedback": "view",
+    "task": "task",
+    "look-variations": "facing",
+    "list_objects_on_the_floor": "floor",
+    "list_appliances": "appliances",
+}
+"""Rules that a sentence may refer to, and the field that stands for each."""
+
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "gotolocation": ("lstart", "contents"),
+    "openobject": ("contents",),
+    "closeobject": ("contents",),
+    "examinereceptacle": ("things",),
+    "examineobject": ("things",),
+    "inventory": ("things",),
+    "look": ("facing", "floor", "appliances"),
+    "intro": ("view", "task"),
+    "examineReceptacle.feedback": ("r", "things"),
+    "look.feedback": ("facing", "floor", "appliances"),
+    "look-variations": ("places",),
+    "list_objects_on_the_floor": ("things",),
+    "list_appliances": ("things",),
+    "overview(o)": ("o",),
+    "overview(r)": ("r",),
+}
+"""What the sentences of an action (besides its variables) or of a rule may hold."""
+
+_OWN_RULES = {
+    "examinereceptacle": "examineReceptacle.feedback",
+    "examineobject": "examineObject.feedback",
+    "inventory": "inventory.feedback",
+    "look": "look.feedback",
+    "toggleobject": "toggleObject.feedback",
+}
+"""Actions that say one of several sentences, and the rule that has them."""
+
+_OVERVIEWS = {"overview(o)": "a {o}", "overview(r)": "a {r}"}
+_VALUE = re.compile(r"(\w+)(?:\.name)?(?: or \1\.id)?")
+_TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]++|\\.)*+)(")')
+_PREFIX = "Your task is to:"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The words of a game, as templates for `str.format`.
+
+    Attributes:
+        commands: Action -> its command ("take {o} from {r}"); actions that the game does not have are left out.
+        says: Action -> the feedback's template, one per alternative of its rule.
+        rules: Rule -> its templates, one per alternative.
+        separators: What a list says when it is empty, between things, and before the last thing.
+    """
+
+    commands: dict[str, str]
+    says: dict[str, tuple[str, ...]]
+    rules: dict[str, tuple[str, ...]]
+    separators: tuple[str, str, str]
+
+    def listing(self, things: Sequence[str]) -> str:
+        """Writes a list as the game does: ``a X, a Y, and a Z``."""
+        empty, between, last = self.separators
+        if len(things) < 2:
+            return things[0] if things else empty
+        return between.join(things[:-1]) + last + things[-1]
+
+
+def read_wording(text: str) -> tuple[Wording, str]:
+    """Reads a grammar's words and its task sentence.
+
+    Games share all of their grammar but the task's sentence, so the rest is read once per process.
+
+    Returns:
+        The wording, and the task's sentence ("Your task is to: ...").
+
+    Raises:
+        InvalidGameError: If the grammar says something under a condition, or of a form, that ALFWorld's does not have.
+    """
+    found = _TASK.search(text)
+    if found is None:
+        grammar = parse_grammar(text)
+        return _wording(grammar), _task(grammar)
+    task = _task(parse_grammar(f'grammar :: """{{{found[0]}}}]}}""";'))
+    return _wording_of(text[: found.start(2)] + text[found.end(2) :]), task
+
+
+@functools.lru_cache(maxsize=8)
+def _wording_of(text: str) -> Wording:
+    return _wording(parse_grammar(text))
+
+
+def goal_of(task: str) -> str:
+    """Returns the task without its prefix ``Your task is to:``."""
+    return task.removeprefix(_PREFIX).strip()
+
+
+def _task(grammar: Grammar) -> str:
+    alternatives = grammar.rules.get("task", ())
+    if len(alternatives) != 1 or alternatives[0].condition:
+        raise InvalidGameError("Grammar's rule 'task' is not one sentence.")
+    parts = split_sentence(alternatives[0].sentence)
+    if any(part.kind != "text" for part in parts):
+        raise InvalidGameError("Grammar's rule 'task' is not plain text.")
+    return "".join(part.body for part in parts)
+
+
+def _wording(grammar: Grammar) -> Wording:
+    needed = [*_RULES, *_OVERVIEWS, "intro", "list_empty", "list_separator", "list_last_separator"]
+    rules = {name: _checked(name, _templates(grammar, name), ()) for name in needed}
+    for name, expected in _OVERVIEWS.items():
+        if rules[name] != (expected,):
+            raise InvalidGameError(f"Grammar's rule {name!r} says {rules[name]}; {expected!r} was expected.")
+    actions = {name: grammar.actions[name] for name in ACTIONS if name in grammar.actions}
+    return Wording(
+        commands={name: _command(name, action.template) for name, action in actions.items()},
+        says={name: _checked(name, _said(grammar, name, actions[name].feedback), ACTIONS[name]) for name in actions},
+        rules=rules,
+        separators=(rules["list_empty"][0], rules["list_separator"][0], rules["list_last_separator"][0]),
+    )
+
+
+def _templates(grammar: Grammar, name: str) -> tuple[str, ...]:
+    if name == "task":
+        return ("",)  # the one rule that differs from game to game; it is read apart
+    alternatives = grammar.rules.get(name)
+    if alternatives is None:
+        raise InvalidGameError(f"Grammar has no rule {name!r}.")
+    conditions = tuple(alternative.condition for alternative in alternatives)
+    if conditions != _CONDITIONS.get(name, ("",)):
+        raise InvalidGameError(
+            f"Grammar's rule {name!r} depends on {conditions}; the native engine knows {_CONDITIONS.get(name, ('',))}. "
+            "Play this game with engine='textworld'."
+        )
+    return tuple(_template(name, split_sentence(alternative.sentence)) for alternative in alternatives)
+
+
+def _command(name: str, template: str) -> str:
+    command = _template(f"template of {name}", split_sentence(template))
+    if wrong := _fields(command) - {*ACTIONS[name]}:
+        raise InvalidGameError(f"Grammar's command {template!r} names {sorted(wrong)}, which {name} does not have.")
+    return command
+
+
+def _checked(name: str, templates: tuple[str, ...], variables: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = set().union(*map(_fields, templates)) - {*variables, *_FIELDS.get(name, ())}
+    if wrong:
+        raise InvalidGameError(f"Grammar's sentence for {name} names {sorted(wrong)}, which it does not have.")
+    return templates
+
+
+def _fields(template: str) -> set[str]:
+    return {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
+
+
+def _said(grammar: Grammar, name: str, feedback: str) -> tuple[str, ...]:
+    parts = split_sentence(feedback)
+    rule = parts[0].body if [part.kind for part in parts] == ["rule"] else None
+    if rule != _OWN_RULES.get(name, rule):
+        raise InvalidGameError(
+            f"Grammar's action {name!r} says {feedback!r:.80}; '#{_OWN_RULES[name]}#' was expected. "
+            "Play this game with engine='textworld'."
+        )
+    if rule is not None:
+        said = _templates(grammar, rule)
+        if len(said) > 1 and name not in _OWN_RULES:
+            raise InvalidGameError(
+                f"Grammar's action {name!r} says one of {len(said)} sentences of {rule!r}; one sentence was expected. "
+                "Play this game with engine='textworld'."
+            )
+        return said
+    if any(part.kind == "rule" for part in parts):
+        raise InvalidGameError(f"Grammar's action {name!r} says {feedback!r}; one rule or plain text was expected.")
+    return (_template(f"feedback of {name}", parts),)
+
+
+def _template(name: str, parts: Sequence[Part]) -> str:
+    return "".join(_field(name, part) for part in parts)
+
+
+def _field(name: str, part: Part) -> str:
+    if part.kind == "text":
+        return part.body.replace("{", "{{").replace("}", "}}")
+    if part.kind == "rule" and part.body in _RULES:
+        return f"{{{_RULES[part.body]}}}"
+    if part.kind == "list" and (field := _LISTS.get((f"{{{part.body}}}", part.given))):
+        return f"{{{field}}}"
+    if part.kind == "value" and not part.given:
+        variable = part.body.removesuffix(".indefinite")
+        if variable != part.body:
+            return "a"
+        if match := _VALUE.fullmatch(part.body):
+            return f"{{{match[1]}}}"
+    raise InvalidGameError(
+        f"Grammar's {name} holds {part.body!r}{f' for {part.given!r}' if part.given else ''}, which the native engine "
+        "does not know. Play this game with engine='textworld'."
+    )

@@ -1,0 +1,227 @@
+"""The state machine: what each command does to a game's state, what it says, and which commands are admissible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.observations import (
+    contents,
+    examined_object,
+    examined_receptacle,
+    introduction,
+    inventory,
+    look,
+)
+from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.views import Deed, View, view_of
+from skillc_gym.errors import ConfigError, InvalidGameError
+
+__all__ = ["NOTHING_HAPPENS", "World"]
+
+NOTHING_HAPPENS = "Nothing happens."
+
+
+class World:
+    """One running game: a shared `Game` and a small `State` of its own.
+
+    Example:
+        >>> world = World(game)                                   # doctest: +SKIP
+        >>> print(world.reset())                                  # doctest: +SKIP
+        >>> feedback, admissible = world.step("go to desk 1")     # doctest: +SKIP
+    """
+
+    __slots__ = ("_view", "game", "state", "won")
+
+    state: State
+    won: bool
+    _view: View
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._enter(game.start)
+
+    def reset(self) -> str:
+        """Goes back to the start and returns the first feedback: the room and the task."""
+        self._enter(self.game.start)
+        return introduction(self.game, self.state)
+
+    def step(self, command: str) -> tuple[str, bool]:
+        """Carries out a command.
+
+        Args:
+            command: What the agent says; white space around it does not matter.
+
+        Returns:
+            The feedback, and whether the command was admissible. One that was not changes nothing.
+        """
+        command = command.strip()
+        deed = self._view.deeds.get(command)
+        if deed is not None:
+            action, first, second = deed
+            feedback = _DEEDS[action](self, first, second)
+        else:
+            for receptacle, place in self.game.routes.get(command, ()):
+                if place != self.state.place:
+                    action, feedback = "gotolocation", self._go(receptacle, place)
+                    break
+            else:
+                return NOTHING_HAPPENS, False
+        if action in self.game.goal_test.depends_on:
+            self.won = self.game.goal_test.reached(self.state)
+        return feedback, True
+
+    @property
+    def admissible(self) -> list[str]:
+        """The admissible commands, sorted; a new list each time."""
+        return list(self._view.commands)
+
+    @property
+    def deeds(self) -> Mapping[str, Deed]:
+        """What the admissible commands do, by command; the ways to other places are in `Game.routes`."""
+        return self._view.deeds
+
+    def is_admissible(self, command: str) -> bool:
+        """Whether a command, white space around it aside, would be carried out."""
+        return command.strip() in self._view.commands
+
+    def snapshot(self) -> State:
+        """Returns the state, which is immutable and can be pickled."""
+        return self.state
+
+    def restore(self, state: State) -> None:
+        """Goes to a state that this game's `snapshot` returned.
+
+        Raises:
+            ConfigError: If the state is one of another engine.
+            InvalidGameError: If it is one of another game.
+        """
+        if not isinstance(state, State):
+            raise ConfigError("The state was made by another engine; engine='native' keeps a State.")
+        if len(state.inside) != len(self.game.receptacles) or len(state.lying) != len(self.game.places):
+            raise InvalidGameError(f"The state does not belong to the game {self.game.task_id!r}.")
+        self._enter(state)
+
+    def _enter(self, state: State) -> None:
+        self.state = state
+        self.won = self.game.goal_test.reached(state)
+        self._view = view_of(self.game, self.state)
+
+    def _change(self, **changes: object) -> None:
+        self.state = self.state._replace(**changes)  # type: ignore[arg-type]
+        self._view = view_of(self.game, self.state)
+
+    def _go(self, receptacle: int, place: int) -> str:
+        game, before = self.game, self.state.place
+        self._change(place=place)
+        return self._say(
+            "gotolocation",
+            r=game.receptacles[receptacle],
+            lend=game.places[place],
+            lstart=game.places[before],
+            contents=contents(game, self.state, receptacle),
+        )
+
+    def _open(self, receptacle: int, _second: int) -> str:
+        game = self.game
+        self._change(opened=self.state.opened | 1 << receptacle)
+        return self._say("openobject", r=game.receptacles[receptacle], contents=contents(game, self.state, receptacle))
+
+    def _close(self, receptacle: int, _second: int) -> str:
+        game = self.game
+        self._change(opened=self.state.opened & ~(1 << receptacle))
+        return self._say("closeobject", r=game.receptacles[receptacle], contents=contents(game, self.state, receptacle))
+
+    def _take(self, thing: int, receptacle: int) -> str:
+        state = self.state
+        self._change(
+            held=thing,
+            inside=_replaced(state.inside, receptacle, _without(state.inside[receptacle], thing)),
+            lying=_replaced(state.lying, state.place, _without(state.lying[state.place], thing)),
+            left=state.left | {(thing, receptacle)},
+        )
+        return self._say_of("pickupobject", thing, receptacle)
+
+    def _put(self, thing: int, receptacle: int) -> str:
+        state = self.state
+        self._change(
+            held=-1,
+            inside=_replaced(state.inside, receptacle, _with(state.inside[receptacle], thing)),
+            lying=_replaced(state.lying, state.place, _with(state.lying[state.place], thing)),
+            left=state.left - {(thing, receptacle)},
+        )
+        return self._say_of("putobject", thing, receptacle)
+
+    def _clean(self, thing: int, receptacle: int) -> str:
+        self.state = self.state._replace(clean=self.state.clean | 1 << thing)
+        return self._say_of("cleanobject", thing, receptacle)
+
+    def _heat(self, thing: int, receptacle: int) -> str:
+        bit = 1 << thing
+        self.state = self.state._replace(hot=self.state.hot | bit, cool=self.state.cool & ~bit)
+        return self._say_of("heatobject", thing, receptacle)
+
+    def _cool(self, thing: int, receptacle: int) -> str:
+        bit = 1 << thing
+        self.state = self.state._replace(cool=self.state.cool | bit, hot=self.state.hot & ~bit)
+        return self._say_of("coolobject", thing, receptacle)
+
+    def _toggle(self, thing: int, _receptacle: int) -> str:
+        bit = 1 << thing
+        self.state = self.state._replace(toggled=self.state.toggled | bit, lit=self.state.lit ^ bit)
+        return self.game.wording.says["toggleobject"][0].format(o=self.game.objects[thing])
+
+    def _slice(self, thing: int, knife: int) -> str:
+        self.state = self.state._replace(sliced=self.state.sliced | 1 << thing)
+        return self._say("sliceobject", co=self.game.objects[thing], ko=self.game.objects[knife])
+
+    def _say(self, action: str, **names: str) -> str:
+        return self.game.wording.says[action][0].format(**names)
+
+    def _say_of(self, action: str, thing: int, receptacle: int) -> str:
+        return self.game.wording.says[action][0].format(o=self.game.objects[thing], r=self.game.receptacles[receptacle])
+
+    def _examine_receptacle(self, receptacle: int, _second: int) -> str:
+        return examined_receptacle(self.game, self.state, receptacle)
+
+    def _examine_object(self, thing: int, _second: int) -> str:
+        return examined_object(self.game, self.state, thing)
+
+    def _inventory(self, _first: int, _second: int) -> str:
+        return inventory(self.game, self.state)
+
+    def _look(self, _first: int, _second: int) -> str:
+        return look(self.game, self.state)
+
+    def _help(self, _first: int, _second: int) -> str:
+        return self.game.wording.says["help"][0]
+
+
+_DEEDS: dict[str, Callable[[World, int, int], str]] = {
+    "openobject": World._open,
+    "closeobject": World._close,
+    "pickupobject": World._take,
+    "putobject": World._put,
+    "examinereceptacle": World._examine_receptacle,
+    "examineobject": World._examine_object,
+    "toggleobject": World._toggle,
+    "heatobject": World._heat,
+    "cleanobject": World._clean,
+    "coolobject": World._cool,
+    "sliceobject": World._slice,
+    "inventory": World._inventory,
+    "look": World._look,
+    "help": World._help,
+}
+
+
+def _replaced(rows: tuple[tuple[int, ...], ...], index: int, row: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    return (*rows[:index], row, *rows[index + 1 :])
+
+
+def _without(row: tuple[int, ...], thing: int) -> tuple[int, ...]:
+    return tuple([other for other in row if other != thing])
+
+
+def _with(row: tuple[int, ...], thing: int) -> tuple[int, ...]:
+    return row if thing in row else tuple(sorted((*row, thing)))

@@ -1,0 +1,247 @@
+"""A scripted agent that knows only what it has read: it searches as a person would, then does the task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
+from skillc_gym.errors import ConfigError
+
+__all__ = ["Explorer", "Wish", "parse_goal"]
+
+_GOALS = (
+    re.compile(r"(?:look at|examine)(?: the| a| an)? (?P<thing>\w+) (?:under|with) the (?P<place>\w+)"),
+    re.compile(r"(?:clean|heat|cool) some (?P<thing>\w+) and put it in (?P<place>\w+)"),
+    re.compile(r"find two (?P<thing>\w+) and put them in (?P<place>\w+)"),
+    re.compile(r"put (?:some|two|an?)(?: clean| hot| cool)? (?P<thing>\w+) (?:in|on) (?P<place>\w+)"),
+)
+_NAME = re.compile(r"\ban? (\w+ \d+)")
+_TOOLS = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
+# Where a person looks first; whatever is not named comes between the tables and the drawers.
+_EASY = (
+    "countertop",
+    "diningtable",
+    "sidetable",
+    "coffeetable",
+    "desk",
+    "dresser",
+    "bed",
+    "shelf",
+    "sofa",
+    "stoveburner",
+)
+_LATE = ("cabinet", "drawer", "garbagecan", "safe", "laundryhamper")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a task sentence asks for, in kinds ("mug", "countertop"), without numbers."""
+
+    thing: str
+    """Kind of the wanted object."""
+    place: str
+    """Kind of the target receptacle, or of the lamp."""
+
+
+def parse_goal(goal: str) -> Wish:
+    """Reads the task sentence.
+
+    Raises:
+        ConfigError: If the sentence has none of the forms of ALFWorld's tasks.
+    """
+    for pattern in _GOALS:
+        found = pattern.search(goal.lower())
+        if found:
+            return Wish(found["thing"], found["place"])
+    raise ConfigError(
+        f"Cannot read the task sentence {goal!r}; expected one of ALFWorld's, such as 'put a hot apple in fridge.'"
+    )
+
+
+def _stage(kind: str) -> int:
+    return 0 if kind in _EASY else 2 if kind in _LATE else 1
+
+
+def _kind(name: str) -> str:
+    return name.rsplit(" ", 1)[0]
+
+
+class Explorer:
+    """Plays any of the six task types from observations and admissible commands alone.
+
+    Args:
+        task_type: Full or short name of the task type.
+        goal: The task sentence.
+        seed: Shuffles the order of search among equally likely places; None keeps the order in which the first
+            observation lists them.
+        skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is
+            skipped; with look and pick the object is only picked up; with pick2 one is brought instead of two.
+
+    Raises:
+        ConfigError: If the task sentence is not one of ALFWorld's.
+        UnknownNameError: If the task type does not exist.
+
+    Attributes:
+        thought: Why the last command was given, in a few words: "find mug for cabinet", "done".
+
+    Example:
+        >>> explorer = Explorer("heat", "put a hot mug in cabinet.")
+        >>> explorer.act(observation, info["admissible_commands"])
+        'go to countertop 1'
+    """
+
+    def __init__(self, task_type: str, goal: str, *, seed: int | None = 0, skip_essential: bool = False) -> None:
+        self.task = SHORT_NAMES[resolve_task_types(task_type)[0]]
+        self.wish = parse_goal(goal)
+        self.skip_essential = skip_essential
+        self.thought = ""
+        self._rng = None if seed is None else np.random.default_rng(seed)
+        self._contents: dict[str, list[str]] = {}
+        self._order: list[str] = []
+        self._here: str | None = None
+        self._held: str | None = None
+        self._treated: set[str] = set()
+        self._placed: list[str] = []
+        self._target: str | None = None
+
+    def act(self, observation: str, admissible_commands: Sequence[str]) -> str:
+        """Gives the next command.
+
+        Args:
+            observation: What the environment answered last, the first observation included.
+            admissible_commands: The commands possible now.
+        """
+        self._read(observation, admissible_commands)
+        if self._done():
+            return self._say("done", "look")
+        if self._held is None:
+            return self._fetch(admissible_commands)
+        return self._bring(self._held, admissible_commands)
+
+    # What has been seen ------------------------------------------------------------------------------------------
+
+    def _read(self, observation: str, commands: Sequence[str]) -> None:
+        if not self._order:
+            places = [c[len("go to ") :] for c in commands if c.startswith("go to ")]
+            self._order = self._search_order(places, observation)
+        here = self._here
+        if here is not None and "you see" in observation:
+            self._contents[here] = _NAME.findall(observation.split("you see", 1)[1])
+        elif here is not None and f"{here} is closed" in observation:
+            self._contents.pop(here, None)
+
+    def _search_order(self, places: Collection[str], observation: str) -> list[str]:
+        mentioned = {name: position for position, name in enumerate(_NAME.findall(observation))}
+        listed = sorted(places, key=lambda place: (mentioned.get(place, len(mentioned)), place))
+        if self._rng is not None:
+            listed = [listed[index] for index in self._rng.permutation(len(listed))]
+        return sorted(listed, key=lambda place: _stage(_kind(place)))
+
+    def _known(self, kind: str) -> list[tuple[str, str]]:
+        """Objects of a kind seen so far and where, in the order of search."""
+        return [(name, place) for place in self._order for name in self._contents.get(place, ()) if _kind(name) == kind]
+
+    def _is_target(self, place: str) -> bool:
+        return _kind(place) in (self.wish.place, self.wish.place + "basin")
+
+    # Steps -------------------------------------------------------------------------------------------------------
+
+    def _aim(self, verb: str) -> str:
+        return f"{verb} {self.wish.thing} for {self.wish.place}"
+
+    def _say(self, thought: str, command: str) -> str:
+        self.thought = thought
+        return command
+
+    def _done(self) -> bool:
+        enough = 2 if self.task == "pick2" and not self.skip_essential else 1
+        stopped = self.skip_essential and self.task in ("pick", "look") and self._held is not None
+        return stopped or len(self._placed) >= enough
+
+    def _fetch(self, commands: Sequence[str]) -> str:
+        for name, place in self._known(self.wish.thing):
+            if name in self._placed or (self.task in ("pick", "pick2") and self._is_target(place)):
+                continue
+            return self._take(name, place, commands)
+        return self._search(self._aim("find"), commands)
+
+    def _take(self, name: str, place: str, commands: Sequence[str]) -> str:
+        command = f"take {name} from {place}"
+        if command in commands:
+            self._held = name
+            self._contents[place].remove(name)
+            return self._say(self._aim("take"), command)
+        return self._approach(self._aim("take"), place, commands)
+
+    def _approach(self, thought: str, place: str, commands: Sequence[str]) -> str:
+        if self._here == place and f"open {place}" in commands:
+            return self._say(thought, f"open {place}")
+        self._here = place
+        # Receptacles may share a location; one cannot go where one already stands.
+        verb = "go to" if f"go to {place}" in commands else "examine"
+        return self._say(thought, f"{verb} {place}")
+
+    def _search(self, thought: str, commands: Sequence[str]) -> str:
+        if self._here is not None and self._here not in self._contents and f"open {self._here}" in commands:
+            return self._say(thought, f"open {self._here}")
+        for place in self._order:
+            if place not in self._contents:
+                return self._approach(thought, place, commands)
+        if not self._order:
+            return self._say(thought, "look")
+        self._contents.clear()
+        return self._approach(thought, self._order[0], commands)
+
+    def _bring(self, held: str, commands: Sequence[str]) -> str:
+        if self.task == "look":
+            return self._use_lamp(commands)
+        if self.task in _TOOLS and held not in self._treated and not self.skip_essential:
+            return self._treat(held, commands)
+        return self._put(held, commands)
+
+    def _use_lamp(self, commands: Sequence[str]) -> str:
+        lamp = self.wish.place
+        for name, place in self._known(lamp):
+            if f"use {name}" in commands and self._here == place:
+                return self._say(f"use {lamp}", f"use {name}")
+            return self._approach(f"use {lamp}", place, commands)
+        return self._search(f"find {lamp}", commands)
+
+    def _treat(self, held: str, commands: Sequence[str]) -> str:
+        tool = next((place for place in sorted(self._order) if _kind(place) == _TOOLS[self.task]), None)
+        thought = self._aim(self.task)
+        if tool is None:
+            return self._say(thought, "look")
+        command = f"{self.task} {held} with {tool}"
+        if command in commands:
+            self._treated.add(held)
+            return self._say(thought, command)
+        return self._approach(thought, tool, commands)
+
+    def _put(self, held: str, commands: Sequence[str]) -> str:
+        target = self._target = self._target or self._choose_target()
+        thought = self._aim("put")
+        for command in (f"move {held} to {target}", f"put {held} in/on {target}"):
+            if command in commands:
+                self._held = None
+                self._placed.append(held)
+                self._contents.setdefault(target, []).append(held)
+                return self._say(thought, command)
+        return self._approach(thought, target, commands)
+
+    def _choose_target(self) -> str:
+        """A receptacle of the wanted kind: for two objects, one that already holds the first."""
+        targets = [place for place in self._order if self._is_target(place)]
+        if not targets:
+            return self.wish.place + " 1"
+        holding = [
+            place for name, place in self._known(self.wish.thing) if place in targets and name not in self._placed
+        ]
+        if self.task == "pick2" and holding:
+            self._placed.extend(name for name in self._contents[holding[0]] if _kind(name) == self.wish.thing)
+            return holding[0]
+        return targets[0]

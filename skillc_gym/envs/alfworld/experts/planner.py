@@ -1,0 +1,207 @@
+"""An omniscient expert: the shortest plan from any state of a game, by A* over the game's own states."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.experts.explorer import parse_goal
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.errors import ConfigError, InvalidGameError
+
+__all__ = ["Planner", "planner_of", "shortest_plan"]
+
+MAX_EXPANSIONS = 200_000
+_TREATMENTS = {"clean": "cleanobject", "heat": "heatobject", "cool": "coolobject"}
+
+
+class Planner:
+    """Plans in one game; it knows where everything is.
+
+    Args:
+        game: The game.
+
+    Raises:
+        ConfigError: If the task sentence is not one of ALFWorld's.
+    """
+
+    def __init__(self, game: Game) -> None:
+        wish = parse_goal(game.task)
+        self.game = game
+        self.kind = SHORT_NAMES[game.task_type]
+        self.things = _of_kind(game.objects, wish.thing)
+        self.lamps = _of_kind(game.objects, wish.place) if self.kind == "look" else frozenset()
+        self.targets = _of_kind(game.receptacles, wish.place) | _of_kind(game.receptacles, wish.place + "basin")
+        self.treatment = _TREATMENTS.get(self.kind)
+        self.tools = game.treats[self.treatment][0] if self.treatment else frozenset()
+        self._world = World(game)
+
+    def plan(self, state: State | None = None) -> tuple[str, ...]:
+        """Returns a shortest sequence of commands that wins.
+
+        Args:
+            state: Where to begin; the start of the game by default.
+
+        Returns:
+            The commands; none if the goal holds already. Among plans of equal length the choice is deterministic.
+
+        Raises:
+            InvalidGameError: If nothing wins from there, or the search was given up.
+        """
+        start = self.game.start if state is None else state
+        order = itertools.count()
+        frontier: list[tuple[int, int, int, State]] = [(self.steps_at_least(start), 0, next(order), start)]
+        came: dict[State, tuple[State, str] | None] = {start: None}
+        steps = {start: 0}
+        for _ in range(MAX_EXPANSIONS):
+            if not frontier:
+                break
+            _, negative, _, here = heapq.heappop(frontier)
+            if -negative > steps[here]:
+                continue
+            self._world.restore(here)
+            if self._world.won:
+                return _commands(came, here)
+            for command, there in self._successors(here):
+                cost = steps[here] + 1
+                if cost < steps.get(there, MAX_EXPANSIONS):
+                    steps[there], came[there] = cost, (here, command)
+                    heapq.heappush(frontier, (cost + self.steps_at_least(there), -cost, next(order), there))
+        why = f"none was found among {MAX_EXPANSIONS:,} states" if frontier else "every way was tried"
+        raise InvalidGameError(f"No plan that wins the game {self.game.task_id!r} from this state: {why}.")
+
+    def steps_at_least(self, state: State) -> int:
+        """A lower bound of the steps that are left, the heuristic of A*."""
+        if self.kind == "look":
+            return self._steps_of_look(state)
+        missing = 2 if self.kind == "pick2" else 1
+        bounds = (self._steps_to_fill(state, target, missing) for target in self.targets)
+        hand = state.held >= 0 and state.held not in self.things
+        return min(bounds, default=0) + hand
+
+    # Lower bounds ------------------------------------------------------------------------------------------------
+
+    def _steps_to_fill(self, state: State, target: int, missing: int) -> int:
+        """Takes, treatments, puts and the ways between them; a way is left out where it might not be needed."""
+        costs = sorted(self._steps_to_bring(state, thing, target) for thing in self.things)[:missing]
+        bringing = sum(costs)
+        in_two = any(target in self._sources(state, thing) for thing in self.things)
+        closed = bool(bringing) and not in_two and self._closed(state, target)
+        # With two things, the agent may stand at the first source already, but never at both.
+        return max(0, bringing - (missing - 1)) + closed
+
+    def _steps_to_bring(self, state: State, thing: int, target: int) -> int:
+        untreated = not self._treated(state, thing)
+        sources = self._sources(state, thing)
+        if target in sources and not untreated:
+            return 0
+        if state.held == thing:
+            steps, ends = 0, {state.place}
+        elif sources:
+            steps = 1 + min(self._way(state.place, source) + self._closed(state, source) for source in sources)
+            ends = {place for source in sources for place in self.game.places_of[source]}
+        else:
+            return MAX_EXPANSIONS
+        if untreated:
+            steps += 1 + min((self._way(place, tool) for tool in self.tools for place in ends), default=MAX_EXPANSIONS)
+            ends = {place for tool in self.tools for place in self.game.places_of[tool]}
+        # Some things are in two receptacles at once, and stay in the other one when they are taken.
+        if target in sources and (state.held == thing or len(sources) > 1):
+            return steps
+        return steps + 1 + min(self._way(place, target) for place in ends)
+
+    def _steps_of_look(self, state: State) -> int:
+        lit = any(state.toggled >> lamp & 1 for lamp in self.lamps)
+        if state.held in self.things:
+            return int(not lit)
+        sources = [source for thing in self.things for source in self._sources(state, thing)]
+        takes = (1 + self._way(state.place, where) + self._closed(state, where) for where in sources)
+        return min(takes, default=0) + (not lit) + (state.held >= 0)
+
+    def _treated(self, state: State, thing: int) -> bool:
+        flags = {"clean": state.clean, "heat": state.hot, "cool": state.cool}.get(self.kind)
+        return flags is None or bool(flags >> thing & 1)
+
+    def _way(self, place: int, receptacle: int) -> int:
+        return int(place not in self.game.places_of[receptacle])
+
+    def _closed(self, state: State, receptacle: int) -> int:
+        return int(self.game.openable >> receptacle & 1 and not state.opened >> receptacle & 1)
+
+    def _sources(self, state: State, thing: int) -> list[int]:
+        return [receptacle for receptacle, inside in enumerate(state.inside) if thing in inside]
+
+    # Successors --------------------------------------------------------------------------------------------------
+
+    def _successors(self, state: State) -> Iterator[tuple[str, State]]:
+        for command in self._useful(state):
+            self._world.restore(state)
+            self._world.step(command)
+            yield command, self._world.state
+
+    def _useful(self, state: State) -> list[str]:
+        deeds = self._world.deeds
+        wanted = [command for command, (action, first, second) in deeds.items() if self._serves(action, first, second)]
+        return [*wanted, *self._ways(state)]
+
+    def _serves(self, action: str, first: int, second: int) -> bool:
+        if action == "pickupobject":
+            return first in self.things
+        if action == "toggleobject":
+            return first in self.lamps
+        if action == self.treatment:
+            return first in self.things and second in self.tools
+        return action in ("putobject", "openobject")
+
+    def _ways(self, state: State) -> Iterator[str]:
+        """Ways to the receptacles that matter now; with something unwanted in hand, any may."""
+        burdened = state.held >= 0 and state.held not in self.things
+        wanted = {*self.targets, *self.tools}
+        for thing in (*self.things, *self.lamps):
+            wanted |= {index for index, inside in enumerate(state.inside) if thing in inside}
+        for command, ends in self.game.routes.items():
+            if any(place != state.place and (burdened or receptacle in wanted) for receptacle, place in ends):
+                yield command
+
+
+def _of_kind(names: tuple[str, ...], kind: str) -> frozenset[int]:
+    return frozenset(index for index, name in enumerate(names) if name.rsplit(" ", 1)[0] == kind)
+
+
+def _commands(came: dict[State, tuple[State, str] | None], last: State) -> tuple[str, ...]:
+    commands: list[str] = []
+    step = came[last]
+    while step is not None:
+        last, command = step
+        commands.append(command)
+        step = came[last]
+    return tuple(reversed(commands))
+
+
+def planner_of(env: Any) -> Planner:
+    """Returns a planner for the task that an environment plays now.
+
+    Args:
+        env: A (wrapped) ``skillc/ALFWorld-v0`` with the native engine, after ``reset``.
+
+    Raises:
+        ConfigError: If the environment is not one.
+    """
+    engine = getattr(env.unwrapped, "_engine", None)
+    if not isinstance(engine, World):
+        raise ConfigError("A plan needs skillc/ALFWorld-v0 with engine='native', after reset().")
+    return Planner(engine.game)
+
+
+def shortest_plan(env: Any) -> tuple[str, ...]:
+    """Returns a shortest plan from where an environment stands now.
+
+    Args:
+        env: A (wrapped) ``skillc/ALFWorld-v0`` with the native engine, after ``reset``.
+    """
+    return planner_of(env).plan(env.unwrapped.snapshot().state)

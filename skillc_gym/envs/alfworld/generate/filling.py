@@ -1,0 +1,83 @@
+"""What lies about in a house: the wanted things, more of their kind, and everything else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
+from skillc_gym.envs.alfworld.generate.knobs import Knobs
+from skillc_gym.envs.alfworld.generate.placing import Placer, Thing
+from skillc_gym.envs.alfworld.generate.real_rooms import FIXED, LAMP_SHARE, inventory
+from skillc_gym.envs.alfworld.generate.sizes import size_named
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.alfworld.generate.house import Task
+
+__all__ = ["real_stock", "real_things", "things_of"]
+
+# Number of wanted objects -> in how many of twenty real games there are 0, 1, 2, ... further ones of their kind.
+_MORE_OF_IT = {1: (7, 6, 4, 3), 2: (9, 6, 5)}
+
+
+def things_of(task: Task, room: str, size: str, placer: Placer, knobs: Knobs) -> tuple[Thing, ...]:
+    """The things of a house: first the wanted ones, then the lamp of a task that needs one."""
+    things = _wanted(task, placer, knobs)
+    spares = knobs.spares or 0
+    things += [placer.hide(task.thing, task.place, knobs.hidden) for _ in range(spares)]
+    others = [kind for kind in ROOMS[room].objects if kind != task.thing and placer.fits(kind)]
+    low, high = knobs.objects or size_named(size).objects
+    rng = placer.rng
+    carried = int(rng.integers(low, high + 1)) - task.wanted - spares
+    things += [placer.place(others[int(rng.integers(len(others)))]) for _ in range(carried)]
+    return tuple(things)
+
+
+def _wanted(task: Task, placer: Placer, knobs: Knobs) -> list[Thing]:
+    things = [placer.hide(task.thing, task.place, knobs.hidden) for _ in range(task.wanted)]
+    return [*things, placer.stand(task.place)] if task.kind == "look" else things
+
+
+@functools.lru_cache(maxsize=256)
+def real_stock(room: str, scene: int) -> tuple[str, ...]:
+    """The kinds of object that a scene has, in every game that is set there."""
+    stock = inventory(room)
+    drawn = np.random.default_rng([scene, 3]).random(len(stock))
+    return tuple(kind for (kind, (share, _)), draw in zip(stock.items(), drawn, strict=True) if draw < share)
+
+
+def real_things(task: Task, room: str, scene: int, placer: Placer, knobs: Knobs) -> tuple[Thing, ...]:
+    """The things of a house as in ALFWorld's scenes, in the order of `things_of`."""
+    things = _wanted(task, placer, knobs)
+    lit = np.random.default_rng([scene, 4]).random() < LAMP_SHARE.get(room, 0.0)
+    if task.kind != "look" and lit and placer.fits("DeskLamp"):
+        things.append(placer.place("DeskLamp"))
+    drawn = int(np.searchsorted(np.cumsum(_MORE_OF_IT[task.wanted]), placer.rng.integers(20), side="right"))
+    spares = drawn if knobs.spares is None else knobs.spares
+    # With pick and pick2, another one at the target would win without a step.
+    avoid = task.place if task.kind in ("pick", "pick2") or knobs.spares is not None else ""
+    things += [placer.hide(task.thing, avoid, knobs.hidden) for _ in range(spares)]
+    stock = [kind for kind in real_stock(room, scene) if kind != task.thing and placer.fits(kind)]
+    others = _real_others(stock, room, task.wanted + spares, knobs, placer.rng)
+    return (*things, *(placer.place(kind) for kind in others))
+
+
+def _real_others(stock: Sequence[str], room: str, wanted: int, knobs: Knobs, rng: np.random.Generator) -> list[str]:
+    means = inventory(room)
+    others = [kind for kind in stock for _ in range(_number(means[kind][1], rng))]
+    if knobs.objects is None:
+        return others
+    fixed = [kind for kind in others if kind in FIXED]
+    movable = [others[index] for index in rng.permutation(len(others)) if others[index] not in FIXED]
+    low, high = knobs.objects
+    count = max(0, int(rng.integers(low, high + 1)) - wanted)
+    movable += [movable[int(rng.integers(len(movable)))] for _ in range(count - len(movable))]
+    return [*fixed, *movable[:count]]
+
+
+def _number(mean: float, rng: np.random.Generator) -> int:
+    """One, or with the chance that gives the mean, one to three."""
+    return int(rng.integers(1, 4)) if rng.random() < mean - 1 else 1

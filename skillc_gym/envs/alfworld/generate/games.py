@@ -1,0 +1,152 @@
+"""Sets of generated games, behind the same interface as games from files."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillc_gym.envs.alfworld.data.games import GameSet
+from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences
+from skillc_gym.envs.alfworld.generate.house import SCENES
+from skillc_gym.envs.alfworld.generate.knobs import check_number, check_share, read_knobs
+from skillc_gym.envs.alfworld.generate.mix import numbers
+from skillc_gym.envs.alfworld.generate.recipe import Recipe, thousandths
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
+from skillc_gym.errors import ConfigError
+
+__all__ = ["GeneratedGame", "GeneratedGames", "generate_game"]
+
+
+@dataclass(frozen=True)
+class GeneratedGame:
+    """A generated game.
+
+    Attributes:
+        task_id: ``<split>/<task folder>/<trial folder>``.
+        raw: The content of its game file.
+    """
+
+    task_id: str
+    raw: dict[str, Any]
+
+
+def generate_game(
+    task_type: str,
+    *,
+    seed: int,
+    size: str = "small",
+    split: str = "train",
+    index: int = 0,
+    scenes: int = SCENES,
+    difficulty: float | None = None,
+    **knobs: Any,
+) -> GeneratedGame:
+    """Generates one game; the same arguments give the same game on every machine.
+
+    Args:
+        task_type: Full or short name of the task type.
+        seed: Seed of the whole family of games.
+        size: "small", "medium", "large" or "real".
+        split: Houses of different splits are never the same, whatever their seeds; valid_unseen has its own scenes.
+        index: Number of the game in its family.
+        scenes: How many scenes (layouts) of a kind of room the other splits are set in; valid_unseen has always the
+            same five.
+        difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); None leaves them to the size.
+        **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`. They go before ``difficulty``.
+
+    Raises:
+        UnknownNameError: If the task type, the size, the split, a knob or a room does not exist.
+        ConfigError: If the seed or the index is no number from 0 on, ``scenes`` none from 1 on, a knob is out of range,
+            or the rooms will not do for the task type.
+    """
+    kind = SHORT_NAMES[resolve_task_types(task_type)[0]]
+    return _made(Recipe(kind, seed, index, split, size, scenes, difficulty, read_knobs(**knobs)))
+
+
+def _made(recipe: Recipe) -> GeneratedGame:
+    house, rng = recipe.house()
+    wordings = sentences(house.task)
+    sentence = wordings[int(rng.integers(len(wordings)))]
+    return GeneratedGame(recipe.task_id(house), game_file(house, sentence, rng))
+
+
+class GeneratedGames(GameSet):
+    """A split of generated games.
+
+    Args:
+        split: "train", "valid_seen", "valid_unseen" or "valid_train".
+        task_types: Full or short names; None for all six.
+        seed: Seed of the family.
+        games_per_type: How many games of each type; with ``mix``, on average over the types.
+        size: "small", "medium", "large" or "real".
+        scenes: How many scenes (layouts) of a kind of room the splits other than valid_unseen are set in.
+        mix: Weights of the task types, by full or short name, or "real" for those of ALFWorld's training split; None
+            for equally many of each.
+        difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); a list gives so many games for each of its
+            numbers, and the names of the games say which (`difficulty_of`).
+        **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`.
+
+    Raises:
+        UnknownNameError: If the split, a task type, the size, a knob or a room does not exist.
+        ConfigError: If an option is out of range.
+    """
+
+    def __init__(
+        self,
+        split: str = "train",
+        task_types: Iterable[str] | str | None = None,
+        *,
+        seed: int = 0,
+        games_per_type: int = 50,
+        size: str = "small",
+        scenes: int = SCENES,
+        mix: Mapping[str, float] | str | None = None,
+        difficulty: float | Sequence[float] | None = None,
+        **knobs: Any,
+    ) -> None:
+        super().__init__()
+        check_number("games_per_type", games_per_type, 1)
+        names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
+        levels = _levels(difficulty)
+        turned = read_knobs(**knobs)
+        recipes = (
+            Recipe(name, seed, index, split, size, scenes, level, turned)
+            for name, count in numbers(names, games_per_type * len(names), mix).items()
+            for level in levels
+            for index in range(count)
+        )
+        named = {recipe.task_id(recipe.house()[0]): recipe for recipe in recipes}
+        self._recipes = dict(sorted(named.items()))
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks, sorted."""
+        return tuple(self._recipes)
+
+    def raw(self, task_id: str) -> dict[str, Any]:
+        """Returns the content of a game file."""
+        return _made(self._recipes[self.require(task_id)]).raw
+
+    @functools.cached_property
+    def manifest_sha256(self) -> str:
+        """A hash of every task id and of the content of its file."""
+        digest = hashlib.sha256()
+        for task_id in self.task_ids:
+            digest.update(f"{task_id} {json.dumps(self.raw(task_id), sort_keys=True)}\n".encode())
+        return digest.hexdigest()
+
+
+def _levels(difficulty: Any) -> Sequence[float | None]:
+    if not isinstance(difficulty, list | tuple):
+        return (difficulty,)
+    named = [thousandths(check_share("difficulty", level)) for level in difficulty]
+    if not named or len(set(named)) < len(named):
+        raise ConfigError(
+            "The generator's difficulty is a number or a list of numbers that differ by a thousandth at least; got "
+            f"{difficulty!r}."
+        )
+    return difficulty

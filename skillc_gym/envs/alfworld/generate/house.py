@@ -1,0 +1,163 @@
+"""Samples houses: the receptacles of a scene, a task that can be done there, and objects that may lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS, ROOMS
+from skillc_gym.envs.alfworld.generate.filling import real_stock, real_things, things_of
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
+from skillc_gym.envs.alfworld.generate.layout import Receptacle, layout
+from skillc_gym.envs.alfworld.generate.placing import Placer, Thing
+from skillc_gym.envs.alfworld.generate.real_rooms import FIXED, ROOM_WEIGHTS
+from skillc_gym.errors import ConfigError
+
+__all__ = ["ROOMS_OF", "SCENES", "House", "Task", "rooms_of", "sample_house", "scene_number"]
+
+Choice = TypeVar("Choice")
+
+ROOMS_OF: dict[str, tuple[str, ...]] = {
+    "pick": ("kitchen", "living room", "bedroom", "bathroom"),
+    "look": ("living room", "bedroom"),
+    "clean": ("kitchen", "bathroom"),
+    "heat": ("kitchen",),
+    "cool": ("kitchen",),
+    "pick2": ("kitchen", "living room", "bedroom", "bathroom"),
+}
+"""Rooms in which a task type can be set."""
+SCENES = 25
+"""How many scenes of a kind of room training and seen validation have by default, as ALFWorld has."""
+_UNSEEN = range(25, 30)
+
+_TOOL_PLACES = {"heat": "Microwave", "cool": "Fridge", "clean": "SinkBasin"}
+_ABILITY = {"heat": "heatable", "cool": "coolable", "clean": "cleanable"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is wanted: kinds of the object and of the receptacle (or lamp), and how many objects."""
+
+    kind: str
+    thing: str
+    place: str
+
+    @property
+    def wanted(self) -> int:
+        """Number of objects that have to be brought."""
+        return 2 if self.kind == "pick2" else 1
+
+
+@dataclass(frozen=True)
+class House:
+    """A house with a task; the agent starts at a location of its own, the last one."""
+
+    room: str
+    scene: int
+    receptacles: tuple[Receptacle, ...]
+    things: tuple[Thing, ...]
+    task: Task
+
+    @property
+    def locations(self) -> int:
+        """Number of locations, the start included."""
+        return 2 + max(receptacle.location for receptacle in self.receptacles)
+
+
+def scene_number(room: str, index: int) -> int:
+    """The number of a scene: ALFWorld's for its thirty of a kind of room, numbers of our own beyond them."""
+    first = ROOMS[room].first_scene
+    return first + index if index < 30 else 1000 * first + index
+
+
+def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
+    """The rooms in which games of a task type are set.
+
+    Raises:
+        ConfigError: If none of the rooms that the knobs allow will do.
+    """
+    rooms = tuple(room for room in ROOMS_OF[kind] if knobs.rooms is None or room in knobs.rooms)
+    if not rooms:
+        asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOMS_OF[kind])
+        raise ConfigError(f"Tasks of type {kind!r} need a {possible}; rooms= allows only {asked}.")
+    return rooms
+
+
+def sample_house(
+    kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int = SCENES, knobs: Knobs = PLAIN
+) -> House:
+    """Samples a house for a task type.
+
+    Args:
+        kind: Short name of the task type.
+        size: Name of the size.
+        unseen: Take one of the scenes that training does not see.
+        rng: Source of everything but the layout, which belongs to the scene.
+        scenes: How many scenes of a kind of room training may see; the unseen ones are always the same five.
+        knobs: What to choose otherwise than the size does.
+    """
+    rooms = rooms_of(kind, knobs)
+    while True:
+        room = _weighted(rooms, ROOM_WEIGHTS[kind], rng) if size == "real" else _pick(rooms, rng)
+        scene = scene_number(room, _scene_index(scenes, unseen, rng))
+        receptacles = layout(room, scene, size, knobs)
+        placer = Placer(receptacles, size == "real", rng)
+        stock = real_stock(room, scene) if size == "real" else ROOMS[room].objects
+        task = _task(kind, stock, receptacles, placer, rng)
+        if task is None:
+            continue
+        if size == "real":
+            things = real_things(task, room, scene, placer, knobs)
+        else:
+            things = things_of(task, room, size, placer, knobs)
+        return House(room, scene, receptacles, things, task)
+
+
+def _scene_index(scenes: int, unseen: bool, rng: np.random.Generator) -> int:
+    if unseen:
+        return _pick(_UNSEEN, rng)
+    index = int(rng.integers(scenes))
+    return index if index < _UNSEEN.start else index + len(_UNSEEN)
+
+
+# The task --------------------------------------------------------------------------------------------------------
+
+
+def _task(
+    kind: str, stock: Sequence[str], receptacles: Sequence[Receptacle], placer: Placer, rng: np.random.Generator
+) -> Task | None:
+    present = sorted({receptacle.kind for receptacle in receptacles})
+    if _TOOL_PLACES.get(kind, present[0]) not in present:
+        return None
+    pairs = [(thing, place) for thing, place in _candidates(kind, stock, present) if _hides(thing, place, placer)]
+    if not pairs:
+        return None
+    thing, place = pairs[int(rng.integers(len(pairs)))]
+    return Task(kind, thing, place)
+
+
+def _candidates(kind: str, stock: Sequence[str], present: Sequence[str]) -> list[tuple[str, str]]:
+    takeable = [thing for thing in stock if thing not in FIXED]
+    things = [thing for thing in takeable if kind not in _ABILITY or thing in ABLE[_ABILITY[kind]]]
+    if kind == "look":
+        lamps = [lamp for lamp, stands in LAMPS.items() if set(stands) & set(present)]
+        return [(thing, lamp) for thing in things for lamp in lamps]
+    places = [place for place in present if place != _TOOL_PLACES.get(kind)]
+    return [(thing, place) for thing in things for place in places if thing in CONTAINS[place]]
+
+
+def _hides(thing: str, place: str, placer: Placer) -> bool:
+    """Whether the object can lie in two receptacles that are not its target, so that it has to be searched for."""
+    return len(placer.spots(thing, avoid=place)) >= 2
+
+
+def _pick(choices: Sequence[Choice], rng: np.random.Generator) -> Choice:
+    return choices[int(rng.integers(len(choices)))]
+
+
+def _weighted(choices: Sequence[str], weights: dict[str, int], rng: np.random.Generator) -> str:
+    shares = np.cumsum([weights[choice] for choice in choices])
+    return choices[int(np.searchsorted(shares, rng.integers(shares[-1]), side="right"))]

@@ -1,0 +1,134 @@
+"""What makes a generated house harder or easier than its size says, one knob at a time or all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = ["KNOBS", "PLAIN", "Knobs", "check_number", "read_knobs"]
+
+Bounds = tuple[int, int]
+
+_FEWEST_RECEPTACLES = 4
+# Beyond these an answer becomes longer than the native engine takes.
+_MOST = {"receptacles": 100, "objects": 150, "spares": 20}
+_EASIEST, _HARDEST = {"receptacles": 5, "objects": 4, "spares": 3}, {"receptacles": 35, "objects": 44, "spares": 0}
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Choices that override a size's; None leaves a choice to the size.
+
+    Attributes:
+        receptacles: Bounds of their number, both included. More of them: a longer search.
+        objects: Bounds of the number of objects that can be carried, the wanted ones included. More of them: longer
+            observations.
+        closed: Share of the receptacles with a door that have one and begin closed, in [0, 1]; the others are open
+            for good. More of them: longer plans and a longer search.
+        hidden: Chance that a wanted object begins behind a door, where its kind and the house allow it, in [0, 1].
+            Higher: longer plans and a longer search.
+        spares: How many further objects of the wanted kind there are, none of them at the target. More of them: a
+            shorter search.
+        rooms: The kinds of room that tasks are set in.
+    """
+
+    receptacles: Bounds | None = None
+    objects: Bounds | None = None
+    closed: float | None = None
+    hidden: float | None = None
+    spares: int | None = None
+    rooms: tuple[str, ...] | None = None
+
+    def at(self, difficulty: float) -> Knobs:
+        """These knobs, with those that were left alone set by one number between 0 (easiest) and 1 (hardest)."""
+        few, many = (_between(difficulty, name) for name in ("receptacles", "objects"))
+        level: dict[str, Any] = {
+            "receptacles": (few, few + 2),
+            "objects": (many, many + 4),
+            "closed": difficulty,
+            "hidden": difficulty,
+            "spares": _between(difficulty, "spares"),
+        }
+        return replace(self, **{name: value for name, value in level.items() if getattr(self, name) is None})
+
+
+PLAIN = Knobs()
+KNOBS = tuple(field.name for field in fields(Knobs))
+
+
+def _between(difficulty: float, name: str) -> int:
+    return round(_EASIEST[name] + difficulty * (_HARDEST[name] - _EASIEST[name]))
+
+
+def read_knobs(**options: Any) -> Knobs:
+    """Checks options as JSON gives them.
+
+    Args:
+        options: Values of the fields of `Knobs`; a number may stand for equal bounds.
+
+    Raises:
+        UnknownNameError: If there is no such knob or no such kind of room.
+        ConfigError: If a value is out of range.
+    """
+    for name in options:
+        if name not in KNOBS:
+            raise unknown_name("option of the generator", name, KNOBS)
+    return Knobs(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
+
+
+def check_number(option: str, value: object, least: int, most: int | None = None) -> int:
+    """Returns a whole number of at least so much, and at most so much where there is a bound.
+
+    Raises:
+        ConfigError: If the value is none.
+    """
+    too_large = most is not None and isinstance(value, int) and value > most
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or too_large:
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ConfigError(f"The generator's {option} is a whole number {bounds}; got {value!r}.")
+    return value
+
+
+def check_share(option: str, value: object) -> float:
+    """Returns a number between 0 and 1.
+
+    Raises:
+        ConfigError: If the value is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ConfigError(f"The generator's {option} is a number between 0 and 1; got {value!r}.")
+    return float(value)
+
+
+def _bounds(option: str, value: object, least: int) -> Bounds:
+    if isinstance(value, list | tuple) and len(value) == 2:
+        low, high = (check_number(option, bound, least, _MOST[option]) for bound in value)
+        if low <= high:
+            return low, high
+        raise ConfigError(f"The generator's {option} are [lowest, highest]; got {value!r}.")
+    number = check_number(option, value, least, _MOST[option])
+    return number, number
+
+
+def _rooms(value: object) -> tuple[str, ...]:
+    names: Sequence[object] = value if isinstance(value, list | tuple) else (value,)
+    for name in names:
+        if not isinstance(name, str) or name not in ROOMS:
+            raise unknown_name("kind of room", str(name), ROOMS)
+    if not names:
+        raise ConfigError(f"The generator's rooms are some of {', '.join(ROOMS)}; got none.")
+    return tuple(str(name) for name in names)
+
+
+_READERS: dict[str, Callable[[object], Any]] = {
+    "receptacles": lambda value: _bounds("receptacles", value, _FEWEST_RECEPTACLES),
+    "objects": lambda value: _bounds("objects", value, 1),
+    "closed": lambda value: check_share("closed", value),
+    "hidden": lambda value: check_share("hidden", value),
+    "spares": lambda value: check_number("spares", value, 0, _MOST["spares"]),
+    "rooms": _rooms,
+}

@@ -1,0 +1,1 @@
+"""Pictures of a house in text and HTML."""

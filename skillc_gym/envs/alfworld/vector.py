@@ -1,0 +1,141 @@
+"""Many ALFWorld games at once in one process: the fast counterpart of Gymnasium's SyncVectorEnv."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, ClassVar, SupportsIndex
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.errors import ConfigError
+from skillc_gym.vector.columns import info_columns
+
+__all__ = ["ALFWorldVectorEnv"]
+
+StepResult = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]):
+    """Plays ``num_envs`` games with the native engine; what ``gym.make_vec("skillc/ALFWorld-v0", num_envs=...)`` gives.
+
+    Answers, seeds and the autoreset at the next step are those of ``vectorization_mode="sync"``; there are no wrappers
+    in between, and tasks, spaces and parsed games are shared. Observations are a tuple of str. ``infos`` is Gymnasium's
+    dict of arrays with ``_key`` masks.
+
+    Args:
+        num_envs: Number of games.
+        max_episode_steps: Steps after which an episode is truncated; None for no limit.
+        **env_kwargs: Arguments of :class:`~skillc_gym.envs.alfworld.env.ALFWorldEnv`.
+
+    Raises:
+        ConfigError: ``num_envs`` or ``max_episode_steps`` is below 1.
+
+    Example:
+        >>> envs = ALFWorldVectorEnv(num_envs=3, data="generated", max_episode_steps=50)
+        >>> observations, infos = envs.reset(seed=0)
+        >>> observations, rewards, terminations, truncations, infos = envs.step(["look"] * 3)
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
+
+    def __init__(self, num_envs: int = 1, *, max_episode_steps: int | None = None, **env_kwargs: Any) -> None:
+        if num_envs < 1 or (max_episode_steps is not None and max_episode_steps < 1):
+            raise ConfigError(f"num_envs and max_episode_steps are at least 1, got {num_envs} and {max_episode_steps}")
+        self.num_envs = num_envs
+        self.max_episode_steps = max_episode_steps
+        self.games = [ALFWorldEnv(**env_kwargs)]
+        self.games += [self.games[0].twin() for _ in range(num_envs - 1)]
+        self.single_observation_space = self.games[0].observation_space
+        self.single_action_space = self.games[0].action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._steps = np.zeros(num_envs, np.int64)
+        self._over = np.zeros(num_envs, np.bool_)
+        self._observations: list[str] = []
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks of the split, sorted."""
+        return self.games[0].task_ids
+
+    def reset(
+        self, *, seed: SupportsIndex | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Starts every game, or those that a mask names.
+
+        Args:
+            seed: An integer s seeds game i with s + i; or one per game.
+            options: ``task_ids``: one per game (None: the game's generator chooses). ``reset_mask``: bool of shape
+                (num_envs,).
+
+        Raises:
+            ConfigError: An option is not known, or has the wrong length.
+        """
+        mask, tasks = self._asked(options or {})
+        seeds = _seeds(seed, self.num_envs)
+        _require_length("seed", seeds, self.num_envs)
+        observations = self._observations or [""] * self.num_envs
+        infos: list[dict[str, Any] | None] = []
+        for game, wanted, its_seed, task in zip(range(self.num_envs), mask, seeds, tasks, strict=True):
+            infos.append(None if not wanted else {})
+            if wanted:
+                observations[game], infos[game] = self.games[game].reset(seed=its_seed, options={"task_id": task})
+        self._observations = observations
+        self._steps[mask] = 0
+        self._over[mask] = False
+        return tuple(observations), info_columns(infos)
+
+    def step(self, actions: Sequence[str]) -> StepResult:
+        """Carries out one command per game; a game that had ended starts a new task instead, with reward 0."""
+        if not self._observations:
+            raise ResetNeeded("No task is being played: call reset() first.")
+        _require_length("actions", actions, self.num_envs)
+        rewards, won = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
+        infos: list[dict[str, Any] | None] = [None] * self.num_envs
+        for i, (game, action, over) in enumerate(zip(self.games, actions, self._over.tolist(), strict=True)):
+            if over:
+                self._observations[i], infos[i] = game.reset()
+            else:
+                self._observations[i], rewards[i], won[i], _, infos[i] = game.step(action)
+        self._steps = np.where(self._over, 0, self._steps + 1)
+        cut = np.zeros(self.num_envs, np.bool_)
+        if self.max_episode_steps is not None:
+            cut = self._steps >= self.max_episode_steps
+        self._over = won | cut
+        return tuple(self._observations), rewards, won, cut, info_columns(infos)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes every game."""
+        for game in self.games:
+            game.close()
+
+    def _asked(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_], list[str | None]]:
+        if unknown := options.keys() - {"task_ids", "reset_mask"}:
+            raise ConfigError(f"Unknown reset options {sorted(unknown)}; the vector knows 'task_ids' and 'reset_mask'.")
+        mask = np.asarray(options.get("reset_mask", np.ones(self.num_envs, np.bool_)), dtype=np.bool_)
+        named = options.get("task_ids")
+        tasks = [None] * self.num_envs if named is None else list(named)
+        _require_length("reset_mask", mask, self.num_envs)
+        _require_length("task_ids", tasks, self.num_envs)
+        if not self._observations and not mask.all():
+            raise ConfigError("The first reset starts every game; reset_mask comes after it.")
+        return mask, tasks
+
+
+def _seeds(seed: SupportsIndex | Sequence[int | None] | None, count: int) -> list[int | None]:
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, SupportsIndex):
+        return [operator.index(seed) + i for i in range(count)]
+    return list(seed)
+
+
+def _require_length(name: str, values: Any, length: int) -> None:
+    if isinstance(values, str) or len(values) != length:
+        raise ConfigError(f"{name} must hold one entry per game, {length}, got {values!r:.80}")

@@ -1,0 +1,1 @@
+"""Products: read, generated, stored."""

@@ -1,0 +1,195 @@
+"""Building a catalogue's folder from rows, in streaming: products, ids, search index, human instructions, report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, read_asin
+from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.search.index_build import IndexBuilder
+from skillc_gym.errors import CatalogError
+
+__all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_listing", "read_record"]
+
+KIND, FORMAT = "skillc-webshop-catalog", 4
+_TOLD = 10_000
+_TEXT = json.JSONDecoder().raw_decode
+_HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
+
+
+class CatalogBuilder:
+    """Takes rows one by one, then writes what a catalogue is opened from.
+
+    Args:
+        folder: An empty folder.
+        progress: Called with the number of rows every ten thousand of them.
+    """
+
+    def __init__(self, folder: Path, progress: Callable[[int], None] | None = None) -> None:
+        self._folder, self._progress = folder, progress
+        self._index = IndexBuilder(folder)
+        self._records = (folder / "products.bin").open("wb")
+        self._notes = (folder / "report.jsonl").open("w", encoding="ascii")
+        self._ends, self._asins = [0], dict[str, None]()
+        self._hash, self._counts = hashlib.sha256(), Counter[str]()
+        self._human: dict[str, list[dict[str, Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._asins)
+
+    def add(self, row: object, attributes_of: Callable[[str], object]) -> None:
+        """Adds a row; one that makes no product, or repeats an id, is reported instead.
+
+        Args:
+            row: As in ``items_shuffle*.json``.
+            attributes_of: Gives the entry of ``items_ins_v2*.json`` of an id, None if there is none.
+        """
+        self._counts["rows"] += 1
+        asin = ""
+        try:
+            asin = read_asin(row) if isinstance(row, Mapping) else ""
+            if asin in self._asins:
+                raise BadRowError("this id was there before; the first row counts")
+            product, notes = clean(row, attributes_of(asin), len(self._asins))
+        except BadRowError as error:
+            self.report("skipped", str(error), asin=asin)
+        else:
+            self._write(product)
+            for note in notes:
+                self.report("mended", note, asin=asin)
+        if self._progress and self._counts["rows"] % _TOLD == 0:
+            self._progress(self._counts["rows"])
+
+    def add_human(self, asin: str, rows: object) -> None:
+        """Adds the human instructions of a product; those of products that are not there are counted only."""
+        if asin not in self._asins:
+            self._counts["human_elsewhere"] += 1
+            return
+        self._human.pop(asin, None)  # of entries with the same key, the last counts
+        for row in rows if isinstance(rows, list) else [rows]:
+            if isinstance(row, Mapping) and all(_is_plain(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
+                self._human.setdefault(asin, []).append({field: row[field] for field in _HUMAN_FIELDS})
+            else:
+                self.report("skipped", f"human instruction without {', '.join(_HUMAN_FIELDS)}", asin=asin)
+
+    def report(self, action: str, reason: str, *, asin: str = "") -> None:
+        """Notes what became of a row."""
+        self._counts[action] += 1
+        note = {"row": self._counts["rows"] - 1, "asin": asin, "action": action, "reason": reason}
+        self._notes.write(json.dumps(note) + "\n")
+
+    def finish(self, source: Mapping[str, Any]) -> None:
+        """Writes everything that needed all rows.
+
+        Args:
+            source: Where the rows came from, for the manifest.
+
+        Raises:
+            CatalogError: If no row made a product.
+        """
+        self._records.close()
+        self._notes.close()
+        if not self._asins:
+            raise CatalogError(f"None of {self._counts['rows']} rows makes a product. {self._first_reasons()}")
+        order = self._write_asins()
+        ties = np.empty(len(order), np.int32)
+        ties[order] = np.arange(len(order), dtype=np.int32)
+        np.save(self._folder / "ends.npy", np.array(self._ends, dtype=np.int64))
+        index = self._index.finish(ties)
+        _dump(self._folder / "human.json", self._human)
+        manifest = {
+            "kind": KIND, "format": FORMAT, "products": len(self._asins), "sha256": self._hash.hexdigest(),
+            "source": dict(source), "index": index, "report": dict(self._counts),
+        }  # fmt: skip
+        _dump(self._folder / "manifest.json", manifest)
+
+    def _write(self, product: Product) -> None:
+        record = _record(product)
+        self._records.write(record)
+        self._hash.update(record)
+        self._ends.append(self._ends[-1] + len(record))
+        self._asins[product.asin] = None
+        self._counts["without_instruction"] += product.instruction is None
+        alike = (product.category, product.product_category, product.query, *product.attributes)
+        self._index.add(product.contents, "\0".join(alike))
+
+    def _write_asins(self) -> NDArray[np.int32]:
+        asins = np.array([asin.encode("utf-8", "surrogatepass") for asin in self._asins])
+        order: NDArray[np.int32] = np.argsort(asins, kind="stable").astype(np.int32)
+        np.save(self._folder / "asins.npy", asins)
+        np.save(self._folder / "asin_order.npy", order)
+        return order
+
+    def _first_reasons(self) -> str:
+        with (self._folder / "report.jsonl").open(encoding="ascii") as file:
+            reasons = [json.loads(line)["reason"] for line, _ in zip(file, range(3), strict=False)]
+        return f"First reasons: {'; '.join(reasons)}." if reasons else "The files hold no rows."
+
+
+def add_all(builder: CatalogBuilder, rows: Iterable[Any], attributes_of: Callable[[str], object]) -> None:
+    """Adds rows one after another."""
+    for row in rows:
+        builder.add(row, attributes_of)
+
+
+def _record(product: Product) -> bytes:
+    fields = (
+        product.asin, product.title, product.price_tag, product.description, product.bullets, product.category,
+        product.query, product.product_category, product.pricing, product.options, product.attributes,
+        product.main_image, product.instruction, product.instruction_attributes,
+    )  # fmt: skip
+    return json.dumps(fields, separators=(",", ":")).encode("ascii")
+
+
+def read_record(record: bytes, index: int) -> Product:
+    """Makes the product of what `CatalogBuilder` wrote."""
+    (
+        asin,
+        title,
+        tag,
+        description,
+        bullets,
+        category,
+        query,
+        path,
+        pricing,
+        options,
+        attributes,
+        image,
+        text,
+        asked,
+    ) = json.loads(record)
+    groups = {name: tuple(values) for name, values in options.items()}
+    return Product(
+        index, asin, title, description, tuple(bullets), category, query, path, tag, tuple(pricing), groups,
+        tuple(attributes), image, text, tuple(asked),
+    )  # fmt: skip
+
+
+def _is_plain(value: object, kind: type) -> bool:
+    """Whether it is a text, or a list of texts, as asked for."""
+    parts: Any = value
+    return isinstance(value, kind) and all(isinstance(part, str) for part in parts)
+
+
+def read_listing(record: bytes, index: int) -> Listing:
+    """Reads no more of a record than a list of results shows: its first three texts."""
+    text = record.decode("ascii")
+    asin, end = _TEXT(text, 1)
+    title, end = _TEXT(text, end + 1)
+    tag, _ = _TEXT(text, end + 1)
+    return Listing(index, asin, title, tag)
+
+
+def _dump(path: Path, content: object) -> None:
+    file: IO[str]
+    with path.open("w", encoding="ascii") as file:
+        json.dump(content, file, indent=1 if path.stem == "manifest" else None)

@@ -1,0 +1,251 @@
+"""Catalogues of any size made from words and a seed: rows in upstream's schema, the same on every machine.
+
+Every row depends on the seed and its number alone, so a catalogue's first thousand rows are those of its first million.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
+from skillc_gym.envs.webshop.catalog.generate_words import (
+    ADJECTIVES,
+    CHOICES,
+    KINDS,
+    MATERIALS,
+    PLACES,
+    SENTENCES,
+    SYLLABLES,
+    Kind,
+)  # fmt: skip
+from skillc_gym.errors import ConfigError
+
+__all__ = ["VERSION", "GeneratedRow", "GeneratedSource", "generate_row", "generate_rows"]
+
+VERSION = 1
+"""Changes when the same seed makes other rows."""
+MAX_HUMAN = 12_000
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ASINS = len(_DIGITS) ** 7
+_STRIDE = 48_271 * 1_000_003
+_HUMAN_EVERY = 5
+_WANTS = ("i am looking for a", "i need a", "i want a", "find me a", "show me a", "i'm interested in a")
+
+
+class GeneratedRow(NamedTuple):
+    """A product in upstream's three files.
+
+    Attributes:
+        row: As in ``items_shuffle*.json``.
+        attributes: Its entry in ``items_ins_v2*.json``.
+        human: Its entries in ``items_human_ins.json``; most have none.
+    """
+
+    row: dict[str, Any]
+    attributes: dict[str, Any]
+    human: list[dict[str, Any]]
+
+
+class GeneratedSource:
+    """A generated catalogue.
+
+    Args:
+        size: The number of products.
+        seed: Another seed makes other products.
+
+    Raises:
+        ConfigError: If the size is not between 1 and 50 million, or the seed is negative.
+    """
+
+    def __init__(self, size: int = 1000, seed: int = 0) -> None:
+        if not 1 <= size <= 50_000_000:
+            raise ConfigError(f"size must lie between 1 and 50,000,000 products, got {size}")
+        if seed < 0:
+            raise ConfigError(f"seed must be 0 or more, got {seed}")
+        self.size, self.seed = int(size), int(seed)
+
+    def identity(self) -> dict[str, Any]:
+        """Names the content: equal identities give equal catalogues."""
+        return {"generated": VERSION, "size": self.size, "seed": self.seed}
+
+    def build(self, builder: CatalogBuilder) -> None:
+        """Adds all rows to a builder."""
+        human: list[tuple[str, list[dict[str, Any]]]] = []
+        for generated in generate_rows(self.size, self.seed):
+            builder.add(generated.row, {generated.row["asin"]: generated.attributes}.get)
+            if generated.human and len(human) < MAX_HUMAN:
+                human.append((generated.row["asin"], generated.human))
+        for asin, rows in human:
+            builder.add_human(asin, rows)
+
+
+def generate_rows(size: int, seed: int = 0) -> Iterator[GeneratedRow]:
+    """Yields the products of a generated catalogue, in order."""
+    return (generate_row(index, seed) for index in range(size))
+
+
+def generate_row(index: int, seed: int = 0) -> GeneratedRow:
+    """Makes one product.
+
+    Args:
+        index: Its number in the catalogue.
+        seed: The catalogue's seed.
+    """
+    return _Maker(index, seed).make()
+
+
+class _Maker:
+    """The product in the making: its own random numbers, its kind, and what all its texts agree on."""
+
+    def __init__(self, index: int, seed: int) -> None:
+        self.rng = rng = random.Random(seed << 40 ^ index)
+        self.asin, self.kind = _asin(index, seed), KINDS[int(rng.random() * len(KINDS))]
+        self.brand = _name(rng, 900)
+        self.noun = self._pick(self.kind.nouns)
+        number = min(int(rng.expovariate(0.28)), 9)
+        self.attributes = rng.sample(self.kind.attributes, number)
+        self.options = self._options()
+
+    def make(self) -> GeneratedRow:
+        row = {
+            "name": self._title(),
+            "full_description": self._description(),
+            "images": [f"https://images.example/{self.asin}.jpg"],
+            "product_category": self.kind.path,
+            "average_rating": "",
+            "small_description": self._bullets(),
+            "customization_options": self.options or "",
+            "asin": self.asin,
+            "category": self.kind.category,
+            "query": self.kind.query,
+            "page": 1 + int(self.rng.random() * 400),
+            "pricing": _pricing(self.rng, self.kind),
+        }
+        return GeneratedRow(row, self._entry(), self._human())
+
+    def _pick(self, words: tuple[str, ...]) -> str:
+        return words[int(self.rng.random() * len(words))]
+
+    def _title(self) -> str:
+        rng = self.rng
+        words = [self.brand, *(attribute.title() for attribute in self.attributes[:3])]
+        words += [self._pick(ADJECTIVES).title(), self.noun]
+        if rng.random() < 0.5:
+            words += ["for", self._pick(PLACES).title()]
+        if rng.random() < 0.4:
+            words.append(_model(rng))
+        if rng.random() < 0.6:
+            words += ["-", self._pick(CHOICES["color"]), self._pick(ADJECTIVES).title(), _name(rng, 40_000)]
+        if rng.random() < 0.3:
+            words.append(f"({1 + int(rng.random() * 12)} Pack)")
+        return " ".join(words)
+
+    def _description(self) -> str:
+        sentences = min(int(self.rng.expovariate(0.17)), 14)
+        return " ".join(self._sentence() for _ in range(sentences))
+
+    def _bullets(self) -> list[str]:
+        lines = [f"{attribute.title()}: {self._sentence()}" for attribute in self.attributes[:4]]
+        return [*lines, *(self._sentence() for _ in range(5 - len(lines)))]
+
+    def _sentence(self) -> str:
+        rng = self.rng
+        said = self.attributes or [self._pick(ADJECTIVES)]
+        return self._pick(SENTENCES).format_map(
+            _Slots(
+                noun=self.noun.lower(),
+                brand=self.brand,
+                attribute=said[int(rng.random() * len(said))],
+                attribute2=said[int(rng.random() * len(said))],
+                maker=self,
+            )
+        )
+
+    def slot(self, name: str) -> str:
+        """Fills what a sentence leaves open and the product does not fix."""
+        rng = self.rng
+        if name.startswith("word"):
+            return _name(rng, 200_000)
+        if name in ("number", "other", "small"):
+            return str(1 + int(rng.random() * (12 if name == "small" else 90)))
+        if name == "model":
+            return _model(rng)
+        words = ADJECTIVES if name.startswith("adjective") else PLACES if name.startswith("place") else MATERIALS
+        return self._pick(words)
+
+    def _options(self) -> dict[str, list[dict[str, Any]] | None]:
+        rng, options = self.rng, dict[str, list[dict[str, Any]] | None]()
+        wanted = (0, 0, 0, 1, 1, 2, 3)[int(rng.random() * 7)]
+        for name, sort in self.kind.groups[:wanted]:
+            choices = CHOICES[sort]
+            number = min(2 + int(rng.expovariate(0.35)), len(choices), 12)
+            values = rng.sample(choices, number) if sort == "color" else choices[:number]
+            options[name] = [{"is_selected": False, "value": value, "image": None} for value in values]
+        if wanted and rng.random() < 0.1:
+            options["Style Name"] = None
+        return options
+
+    def _entry(self) -> dict[str, Any]:
+        entry: dict[str, Any] = {"attributes": list(self.attributes)}
+        if self.attributes and self.rng.random() < 0.6:
+            asked = self.attributes[:3]
+            text = f"Find me {', '.join(asked[:2])} {self.kind.query}" + (f" with {asked[2]}" if asked[2:] else "")
+            entry |= {"instruction": text, "instruction_attributes": asked}
+        return entry
+
+    def _human(self) -> list[dict[str, Any]]:
+        if not self.attributes or self.rng.random() * _HUMAN_EVERY > 1:
+            return []
+        values = [group[0]["value"].lower() for group in self.options.values() if group]
+        asked = self.attributes[: 1 + int(self.rng.random() * 2)]
+        wish = f" in {values[0]}" if values else ""
+        text = f"{self._pick(_WANTS)} {self.noun.lower()} that is {' and '.join(asked)}{wish}."
+        return [
+            {
+                "asin": self.asin, "instruction": text, "attributes": list(self.attributes), "options": values,
+                "instruction_attributes": asked, "instruction_options": values[:1],
+            }
+        ]  # fmt: skip
+
+
+class _Slots(dict[str, Any]):
+    """The words of a sentence; what is not there is drawn."""
+
+    def __missing__(self, name: str) -> str:
+        return str(self["maker"].slot(name))
+
+
+def _asin(index: int, seed: int) -> str:
+    """Spreads the numbers over all ids of ten characters; no two of a catalogue are equal."""
+    value, digits = (index * _STRIDE + seed * 7_919) % _ASINS, ""
+    for _ in range(7):
+        value, digit = divmod(value, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return f"B0G{digits}"
+
+
+def _name(rng: random.Random, number: int) -> str:
+    """Draws a made-up word; of the words there are, the first are drawn far more often than the last."""
+    value, word = int(number ** rng.random()), ""
+    while value or not word:
+        value, place = divmod(value, len(SYLLABLES))
+        word += SYLLABLES[place]
+    return word.title()
+
+
+def _model(rng: random.Random) -> str:
+    letters = "".join(_DIGITS[10 + int(rng.random() * 26)] for _ in range(2))
+    return f"{letters}-{int(10 ** (2 + 3 * rng.random()))}"
+
+
+def _pricing(rng: random.Random, kind: Kind) -> str:
+    low, high = kind.price
+    first, chance = low * (high / low) ** rng.random(), rng.random()
+    if chance < 0.08:
+        return ""
+    if chance < 0.9:
+        return f"${first:.2f}"
+    second = first * (1 + rng.random())
+    return f"${first:,.2f} - ${second:,.2f}"

@@ -1,0 +1,186 @@
+"""Cleaning upstream's rows into products, by upstream's rules, and saying what became of every row that breaks them.
+
+Upstream's loader dies on one bad row. Here a row whose product could not be scored (no id, query or readable price,
+an option without a value) is skipped, one that lacks only what pages show is kept without it; both are reported.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from skillc_gym.envs.webshop.catalog.product import Product
+from skillc_gym.envs.webshop.goals.goals import MOST_COMBINATIONS, combinations
+from skillc_gym.errors import SkillCError
+
+__all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "read_options", "read_pricing"]
+
+NO_ATTRIBUTES = ("DUMMY_ATTR",)
+"""What a product has of which the attributes are not known."""
+MAX_ASIN = 10
+_UNPRICED = (100.0,)
+_NOT_PRICE = re.compile(r"[^\d.]")
+
+
+class BadRowError(SkillCError, ValueError):
+    """A row that makes no product; the message says why."""
+
+
+def clean(row: object, attributes: object, index: int) -> tuple[Product, list[str]]:
+    """Makes a product of a row.
+
+    Args:
+        row: An object of upstream's ``items_shuffle*.json``.
+        attributes: The product's entry in ``items_ins_v2*.json``, None if there is none.
+        index: The product's place in the catalogue.
+
+    Returns:
+        The product, and what had to be left empty.
+
+    Raises:
+        BadRowError: If no product can be made of it.
+    """
+    if not isinstance(row, Mapping):
+        raise BadRowError(f"expected an object, got {type(row).__name__}")
+    notes: list[str] = []
+    asin = read_asin(row)
+    pricing = read_pricing(row.get("pricing"))
+    said, instruction, asked = _read_attributes(attributes)
+    product = Product(
+        index=index,
+        asin=asin,
+        title=_shown(row, "name", notes),
+        description=_shown(row, "full_description", notes),
+        bullets=_bullets(row, notes),
+        category=_shown(row, "category", notes),
+        query=_scored(row, "query").lower().strip(),
+        product_category=_shown(row, "product_category", notes),
+        price_tag=price_tag(pricing),
+        pricing=pricing,
+        options=read_options(row.get("customization_options")),
+        attributes=said,
+        main_image=_image(row, notes),
+        instruction=instruction,
+        instruction_attributes=asked,
+    )
+    number = combinations(product.options)
+    if instruction is not None and number > MOST_COMBINATIONS:
+        notes.append(f"{number:.3g} combinations of options: no synthetic goals are made of them")
+    return product, notes
+
+
+def read_asin(row: Mapping[str, Any]) -> str:
+    """Returns a row's id; upstream passes over "nan" and ids of more than ten characters.
+
+    Raises:
+        BadRowError: If there is none, or one that upstream passes over.
+    """
+    asin = _scored(row, "asin")
+    if asin in ("nan", "") or len(asin) > MAX_ASIN:
+        raise BadRowError(f"asin {asin[:40]!r} is no id (at most {MAX_ASIN} characters, not 'nan')")
+    return asin
+
+
+def read_pricing(text: object) -> tuple[float, ...]:
+    """Returns the first two prices of a text such as ``$12.00$25.50``; 100.0 where there is no text.
+
+    Raises:
+        BadRowError: If there is a text without a readable price.
+    """
+    if not text:
+        return _UNPRICED
+    if not isinstance(text, str):
+        raise BadRowError(f"pricing: expected text such as '$19.99', got {type(text).__name__}")
+    pieces = text.split("$")[1:]
+    if not pieces:
+        raise BadRowError(f"pricing {text[:40]!r} has no '$'")
+    try:
+        prices = tuple(float(Decimal(_NOT_PRICE.sub("", piece))) for piece in pieces)
+    except InvalidOperation:
+        raise BadRowError(f"pricing {text[:40]!r} is no price") from None
+    if not all(map(math.isfinite, prices)):
+        raise BadRowError(f"pricing {text[:40]!r} is beyond any price")
+    return prices[:2]
+
+
+def price_tag(pricing: tuple[float, ...]) -> str:
+    """Returns the price as pages show it."""
+    return " to ".join(f"${price}" for price in pricing)
+
+
+def read_options(groups: object) -> dict[str, tuple[str, ...]]:
+    """Returns the option values per group: lower case, ``/`` written as `` | ``; of equal names the last group counts.
+
+    Raises:
+        BadRowError: If an option has no value, or the groups are no mapping of lists.
+    """
+    if not groups:
+        return {}
+    if not isinstance(groups, Mapping):
+        raise BadRowError(f"customization_options: expected an object, got {type(groups).__name__}")
+    options: dict[str, tuple[str, ...]] = {}
+    for name, values in groups.items():
+        if values is not None:
+            if values and not isinstance(values, list):
+                raise BadRowError(f"option {name[:40]!r}: expected a list, got {type(values).__name__}")
+            options[name.lower()] = tuple(_value(name, value) for value in values or ())
+    return options
+
+
+def _value(name: str, option: object) -> str:
+    value = option.get("value") if isinstance(option, Mapping) else None
+    if not isinstance(value, str):
+        raise BadRowError(f"option {name[:40]!r} has an entry without a value")
+    return value.strip().replace("/", " | ").lower()
+
+
+def _scored(row: Mapping[str, Any], field: str) -> str:
+    value = row.get(field)
+    if not isinstance(value, str):
+        raise BadRowError(f"{field}: expected text, got {'nothing' if value is None else type(value).__name__}")
+    return value
+
+
+def _shown(row: Mapping[str, Any], field: str, notes: list[str]) -> str:
+    value = row.get(field)
+    if isinstance(value, str):
+        return value
+    notes.append(f"{field} left empty: expected text, got {'nothing' if value is None else type(value).__name__}")
+    return ""
+
+
+def _bullets(row: Mapping[str, Any], notes: list[str]) -> tuple[str, ...]:
+    value = row.get("small_description")
+    if isinstance(value, str):
+        return (value,)
+    lines = value if isinstance(value, list) else []
+    kept = tuple(line for line in lines if isinstance(line, str))
+    if not kept or len(kept) < len(lines):
+        notes.append(f"small_description: {len(kept)} lines of text" + (f" of {len(lines)}" if lines else ""))
+    return kept
+
+
+def _image(row: Mapping[str, Any], notes: list[str]) -> str:
+    images = row.get("images")
+    if isinstance(images, list) and images and isinstance(images[0], str):
+        return images[0]
+    notes.append("images: no first image")
+    return ""
+
+
+def _read_attributes(entry: object) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
+    if not isinstance(entry, Mapping):
+        return NO_ATTRIBUTES, None, ()
+    instruction, said = entry.get("instruction"), entry.get("attributes")
+    return (
+        _texts(said) if isinstance(said, list) else NO_ATTRIBUTES,
+        instruction if isinstance(instruction, str) else None,
+        _texts(entry.get("instruction_attributes")),
+    )
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()

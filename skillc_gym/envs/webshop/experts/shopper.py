@@ -1,0 +1,174 @@
+"""A rule-based customer that knows only what it reads: it searches, compares, chooses options and buys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillc_gym.envs.webshop.experts.reading import (
+    ItemView,
+    Listing,
+    Wishes,
+    read_item,
+    read_results,
+    read_wishes,
+    words,
+)
+from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
+
+__all__ = ["Shopper"]
+
+_PREV, _BACK, _BUY = "click[< prev]", "click[back to search]", "click[buy now]"
+
+
+@dataclass
+class _Seen:
+    """A product looked at: what would be chosen there and how well it fits, from 0 to 1."""
+
+    choices: list[str]
+    fit: float
+    sure: bool
+
+
+class Shopper:
+    """Buys what an instruction asks for, from pages in the mode "text" and the actions listed with them.
+
+    Args:
+        goal: The instruction (``info["goal"]``).
+        steps: After how many actions the episode is cut.
+        skip_options: Buys without choosing options, as a careless customer does.
+
+    Attributes:
+        thought: Why the last action was chosen, in a few words.
+
+    Example:
+        >>> shopper = Shopper("i need a red rug, and price lower than 40.00 dollars")
+        >>> shopper.act("WebShop [SEP] ... [SEP] Search", ["search[<query>]"])
+        'search[red rug]'
+    """
+
+    def __init__(self, goal: str, *, steps: int = 15, skip_options: bool = False) -> None:
+        self.wishes = read_wishes(goal)
+        self.thought = ""
+        self._left, self._skips = steps, skip_options
+        self._listed: dict[str, Listing] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._at = ""
+        self._todo: list[str] = []
+        self._searches = 0
+
+    def act(self, observation: str, actions: Sequence[str]) -> str:
+        """Returns the next action.
+
+        Args:
+            observation: The page in the mode "text".
+            actions: ``info["available_actions"]``.
+        """
+        self._left -= 1
+        if _BUY in actions:
+            return self._on_item(observation, actions)
+        if any(action.startswith("search[") for action in actions):
+            return self._search()
+        if "click[next >]" in actions:
+            return self._on_results(observation, actions)
+        self.thought = "back"
+        return _PREV
+
+    def _search(self) -> str:
+        self._searches += 1
+        self.thought = "search"
+        chosen = self.wishes.words if self._searches == 1 else self.wishes.features
+        return f"search[{' '.join(chosen) or 'product'}]"
+
+    def _on_results(self, observation: str, actions: Sequence[str]) -> str:
+        found = read_results(observation, actions)
+        self._listed.update({listing.asin: listing for listing in found})
+        fresh = [listing for listing in found if listing.asin not in self._seen]
+        best = max(self._seen, key=lambda asin: self._seen[asin].fit, default="")
+        enough = self._left <= self._needed(best)
+        rank = {listing.asin: place for place, listing in enumerate(found)}
+        if best and (enough or not fresh) and best in rank:
+            return self._open(best, rank[best])
+        if not fresh:
+            self.thought = "none fits"
+            return _BACK if self._searches < 2 else "click[next >]"
+        chosen = max(fresh, key=lambda listing: self._promise(listing, rank[listing.asin])).asin
+        return self._open(chosen, rank[chosen])
+
+    def _open(self, asin: str, rank: int) -> str:
+        self._at, self.thought = asin, f"open {rank + 1}"
+        return f"click[{asin}]"
+
+    def _needed(self, best: str) -> int:
+        """Actions that buying the best product so far takes after this one, with a look at another one before."""
+        return (len(self._seen[best].choices) if best else 2) + 4
+
+    def _promise(self, listing: Listing, rank: int) -> float:
+        shared = _share(self.wishes.features, words(listing.title))
+        return shared - 0.3 * rank - (2.0 if _too_dear(listing.price, self.wishes) else 0.0)
+
+    def _on_item(self, observation: str, actions: Sequence[str]) -> str:
+        if self._at in self._seen and self._todo:
+            return self._next()
+        seen = self._judge(read_item(observation, actions))
+        known = self._at in self._seen
+        self._seen[self._at] = seen
+        buy = seen.sure or known or self._left <= len(seen.choices) + 1
+        if not buy:
+            self.thought = "does not fit"
+            return _PREV
+        self._todo = [f"click[{choice}]" for choice in seen.choices] + [_BUY]
+        return self._next()
+
+    def _next(self) -> str:
+        choices = [action[len("click[") : -1] for action in self._todo[:-1]]
+        self.thought = f"choose {', '.join(choices)}" if choices else "buy"
+        return self._todo.pop(0)
+
+    def _judge(self, item: ItemView) -> _Seen:
+        choices, fitting = ([], len(self.wishes.options)) if self._skips else choose(self.wishes, item)
+        share = fitting / len(self.wishes.options) if self.wishes.options else 1.0
+        cheap = not _too_dear(item.price, self.wishes)
+        fit = 0.6 * share + 0.2 * cheap + 0.2 * _share(self.wishes.features, words(item.title))
+        return _Seen(choices, fit, share == 1.0 and cheap)
+
+
+def choose(wishes: Wishes, item: ItemView) -> tuple[list[str], float]:
+    """Chooses options on a product's page.
+
+    Returns:
+        The values to click, and how many of the named options they satisfy; one that is only similar counts less.
+    """
+    choices: dict[str, str] = {}
+    fitting = 0.0
+    for wanted in wishes.options:
+        found = [(group, value) for group, values in item.groups for value in values if _same(value, wanted)]
+        exact = [(group, value) for group, value in found if value == wanted]
+        if found:
+            group, value = (exact or found)[0]
+            choices.setdefault(group, value)
+            fitting += 1.0 if exact else 0.8
+    if not wishes.options:
+        for group, values in item.groups:
+            best = max(values, key=lambda value: _said(value, wishes), default="")
+            if best:
+                choices[group] = best
+    return list(dict.fromkeys(choices.values())), fitting
+
+
+def _same(value: str, wanted: str) -> bool:
+    return value == wanted or matches(normalize_color(value), normalize_color(wanted))
+
+
+def _said(value: str, wishes: Wishes) -> float:
+    """How much of an option's value the instruction says."""
+    said, asked = words(value), set(words(wishes.text))
+    return sum(word in asked for word in said) / max(len(said), 1) + (value in wishes.text)
+
+
+def _share(wanted: Sequence[str], have: Sequence[str]) -> float:
+    return len(set(wanted) & set(have)) / max(len(set(wanted)), 1)
+
+
+def _too_dear(price: float, wishes: Wishes) -> bool:
+    return wishes.price is not None and price > wishes.price

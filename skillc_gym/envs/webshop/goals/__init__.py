@@ -1,0 +1,1 @@
+"""What a customer wants, and what a purchase is worth."""

@@ -1,0 +1,119 @@
+"""The goal sets of a process: built once per catalogue, kind and seed, and shared by all environments."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from skillc_gym.envs.webshop.goals.goal_table import Facts, human_table, synthetic_table
+from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction
+from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+
+__all__ = ["keep_goals", "open_goals"]
+
+_LARGE = 20_000
+_FORMAT = 2
+
+
+class _Goals(NamedTuple):
+    table: GoalTable
+    human: dict[str, tuple[HumanInstruction, ...]]
+
+
+@lru_cache(64)
+def open_goals(catalog: Catalog, *, kind: str = "synthetic", split: str = "all", seed: int = 0) -> GoalSet:
+    """Returns the goals of a split; the same arguments give the same object.
+
+    Args:
+        catalog: The catalogue.
+        kind: "synthetic" (combinations of options, texts made by a template) or "human".
+        split: "all", "train", "valid" or "test".
+        seed: Seeds the prices hidden behind ranges and the highest prices; never the order.
+
+    Raises:
+        UnknownNameError: If the kind or the split does not exist.
+        MissingDataError: If the catalogue has no instruction of that kind.
+        ConfigError: If the split holds no goal.
+    """
+    if kind not in KINDS:
+        raise unknown_name("kind of goals", kind, KINDS)
+    goals = _goals(catalog, kind, seed)
+    if not len(goals.table.product):
+        raise MissingDataError(
+            f"The catalogue has no {kind} instruction for any of its {len(catalog)} products; "
+            f"use goals={'human' if kind == 'synthetic' else 'synthetic'!r}, or name the file of instructions in data."
+        )
+    return GoalSet(catalog, goals.table, kind=kind, split=split, human=goals.human)
+
+
+def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
+    """Makes the goals of a large catalogue beforehand, so that opening it later takes no time.
+
+    Args:
+        catalog: The catalogue; a small one is left alone.
+        seed: Seeds the prices.
+    """
+    if len(catalog) < _LARGE:
+        return
+    facts = Facts(catalog, _human(catalog))
+    _write(synthetic_table(facts, seed=seed), _place(catalog, "synthetic", seed))
+    _write(human_table(facts, seed=seed), _place(catalog, "human", seed))
+
+
+@lru_cache(16)
+def _goals(catalog: Catalog, kind: str, seed: int) -> _Goals:
+    if kind == "synthetic":
+        return _Goals(_kept(catalog, kind, seed, lambda: synthetic_table(Facts(catalog), seed=seed)), {})
+    human = _human(catalog)
+    return _Goals(_kept(catalog, kind, seed, lambda: human_table(Facts(catalog, human), seed=seed)), human)
+
+
+def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:
+    return {
+        asin: tuple(HumanInstruction.read(row) for row in rows) for asin, rows in catalog.human_instructions().items()
+    }
+
+
+def _place(catalog: Catalog, kind: str, seed: int) -> Path:
+    return Path(catalog.folder) / f"goals-{kind}-{seed}-{_FORMAT}"
+
+
+def _kept(catalog: Catalog, kind: str, seed: int, make: Callable[[], GoalTable]) -> GoalTable:
+    """Maps a large catalogue's table from its folder, where it is written the first time; makes a small one's."""
+    if getattr(catalog, "folder", None) is None or len(catalog) < _LARGE:
+        return make()
+    folder = _place(catalog, kind, seed)
+    if not folder.is_dir():
+        table = make()
+        try:
+            _write(table, folder)
+        except OSError:  # a folder that cannot be written to: every process makes its own
+            return table
+    try:
+        return GoalTable(*(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in GoalTable._fields))
+    except (OSError, ValueError) as error:
+        raise CatalogError(f"The goals in {folder} are damaged ({error}); delete that folder.") from error
+
+
+def _write(table: GoalTable, folder: Path) -> None:
+    work = Path(tempfile.mkdtemp(prefix=".goals-", dir=folder.parent))
+    try:
+        for name, column in table._asdict().items():
+            np.save(work / f"{name}.npy", column)
+        work.chmod(0o755)
+        work.rename(folder)
+    except OSError:
+        # Another process may have written the same meanwhile.
+        if not folder.is_dir():
+            raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,252 @@
+"""Goals: what a customer asks for, in upstream's order, as a table that holds numbers and makes texts when asked.
+
+A goal is a product and either one of the instructions people wrote for it, or one combination of its options. The
+table keeps four numbers a goal, so millions of goals can lie in one memory-mapped file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillc_gym.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.product import Product
+
+__all__ = [
+    "KINDS",
+    "MOST_COMBINATIONS",
+    "NO_LIMIT",
+    "SPLITS",
+    "Goal",
+    "GoalSet",
+    "GoalTable",
+    "HumanInstruction",
+    "Products",
+    "split_range",
+]
+
+NO_LIMIT = 1_000_000
+"""The highest price of a goal that names none."""
+MOST_COMBINATIONS = 1_000_000
+"""A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
+SPLITS = ("all", "train", "valid", "test")
+KINDS = ("synthetic", "human")
+_TEST, _VALID = 500, 1_500
+_REMEMBERED = 1 << 9
+
+
+class Products(Protocol):
+    """What goals read of a catalogue."""
+
+    def __len__(self) -> int:
+        """The number of products."""
+
+    def product(self, index: int, /) -> Product:
+        """Returns a product."""
+
+
+class HumanInstruction(NamedTuple):
+    """An instruction that a person wrote for a product."""
+
+    text: str
+    attributes: tuple[str, ...]
+    options: tuple[str, ...]
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> HumanInstruction:
+        """Reads an entry of upstream's ``items_human_ins.json``."""
+        return cls(row["instruction"], tuple(row["instruction_attributes"]), tuple(row["instruction_options"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a customer asks for.
+
+    Attributes:
+        index: Its place in upstream's final order.
+        asin: The product it was made from; another product may satisfy it as well.
+        category: The product's category (beauty, electronics, fashion, garden, grocery).
+        query: The query the product was found by.
+        name: The product's name.
+        product_category: The product's path of categories.
+        instruction: The text shown to the agent, with the clause about the price.
+        attributes: The attributes asked for.
+        price_upper: The highest price; `NO_LIMIT` when the text names none.
+        options: The options asked for: values of a human goal, (name, value) of a synthetic one.
+        weight: Its weight in random draws.
+    """
+
+    index: int
+    asin: str
+    category: str
+    query: str
+    name: str
+    product_category: str
+    instruction: str
+    attributes: tuple[str, ...]
+    price_upper: float
+    options: tuple[str | tuple[str, str], ...]
+    weight: float
+
+
+class GoalTable(NamedTuple):
+    """All goals of a catalogue in their final order, as columns; N goals, P products.
+
+    Attributes:
+        product: int32 (N,): the index of the goal's product.
+        variant: int32 (N,): which combination of options, or which instruction of the product.
+        price_upper: float64 (N,).
+        cumulative: float64 (N + 1,): running sum of the weights, from 0.
+        prices: float64 (P,): every product's one price.
+    """
+
+    product: NDArray[np.int32]
+    variant: NDArray[np.int32]
+    price_upper: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+    prices: NDArray[np.float64]
+
+
+class GoalSet:
+    """The goals of one split, drawn by number; shared by all environments of a process.
+
+    Args:
+        products: The catalogue.
+        table: The goals of the whole catalogue.
+        kind: "synthetic" or "human".
+        split: "all", or upstream's "test" (goals 0-499), "valid" (500-1,499) or "train" (the rest).
+        human: The instructions per asin, for human goals.
+
+    Raises:
+        UnknownNameError: If the kind or the split does not exist.
+        ConfigError: If the split holds no goal.
+    """
+
+    def __init__(
+        self,
+        products: Products,
+        table: GoalTable,
+        *,
+        kind: str,
+        split: str = "all",
+        human: Mapping[str, Sequence[HumanInstruction]] | None = None,
+    ) -> None:
+        if kind not in KINDS:
+            raise unknown_name("kind of goals", kind, KINDS)
+        self.products, self.table, self.kind, self.split = products, table, kind, split
+        self.range = split_range(split, len(table.product))
+        self._human = human or {}
+        self._task_ids: tuple[str, ...] | None = None
+        self.goal = lru_cache(_REMEMBERED)(self._goal)
+
+    def __len__(self) -> int:
+        return len(self.range)
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids ``<kind>/<index>`` of the split's tasks, sorted as text. Made when asked for."""
+        if self._task_ids is None:
+            self._task_ids = tuple(sorted(f"{self.kind}/{index}" for index in self.range))
+        return self._task_ids
+
+    def task_id(self, index: int) -> str:
+        """Returns the id of a goal."""
+        return f"{self.kind}/{index}"
+
+    def index(self, task_id: str) -> int:
+        """Returns the goal's index.
+
+        Raises:
+            UnknownNameError: If the split has no such task.
+        """
+        kind, _, number = task_id.partition("/")
+        plain = kind == self.kind and number.isascii() and number.isdecimal() and str(int(number[:12])) == number
+        if plain and int(number) in self.range:
+            return int(number)
+        first, last = self.task_id(self.range.start), self.task_id(self.range.stop - 1)
+        raise unknown_name("task id", task_id, (first, last), f"The split {self.split!r} has {first} to {last}.")
+
+    def draw(self, generator: np.random.Generator, *, skewed: bool = False) -> int:
+        """Draws a goal of the split by weight.
+
+        Args:
+            generator: Where randomness comes from.
+            skewed: Draws as upstream does, one place late: never the first goal, the last one too often.
+        """
+        start, stop = self.range.start, self.range.stop
+        sums = self.table.cumulative
+        value = sums[start] + generator.random() * (sums[stop] - sums[start])
+        place = int(np.searchsorted(sums[start : stop + 1], value, side="right"))
+        return start + min(place if skewed else place - 1, stop - start - 1)
+
+    def _goal(self, index: int) -> Goal:
+        product = self.products.product(int(self.table.product[index]))
+        variant, limit = int(self.table.variant[index]), float(self.table.price_upper[index])
+        weight = float(self.table.weight[index])
+        options: tuple[str | tuple[str, str], ...]
+        if self.kind == "human":
+            text, attributes, options = self._human[product.asin][variant]
+            text = text.strip(".")
+        else:
+            pairs = combination(product.options, variant)
+            wanted = ", and ".join(f"{name}: {value}" for name, value in pairs)
+            text = (product.instruction or "") + (f" with {wanted}" if pairs else "")
+            attributes, options = product.instruction_attributes, pairs
+        text += f", and price lower than {limit:.2f} dollars" if limit < NO_LIMIT else ""
+        return Goal(
+            index,
+            product.asin,
+            product.category,
+            product.query,
+            product.title,
+            product.product_category,
+            text,
+            attributes,
+            limit,
+            options,
+            weight,
+        )
+
+
+def split_range(split: str, goals: int) -> range:
+    """Returns the indices of a split's goals, upstream's division of the final order.
+
+    Args:
+        split: One of `SPLITS`.
+        goals: The number of goals in all.
+
+    Raises:
+        UnknownNameError: If the split does not exist.
+        ConfigError: If it holds no goal.
+    """
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    bounds = {"all": (0, goals), "test": (0, _TEST), "valid": (_TEST, _VALID), "train": (_VALID, goals)}
+    start, stop = bounds[split]
+    found = range(start, min(stop, goals))
+    if not found:
+        raise ConfigError(f"The split {split!r} begins at goal {start}, of {goals}; use split='all' or more products.")
+    return found
+
+
+def combination(options: Mapping[str, Sequence[str]], number: int) -> tuple[tuple[str, str], ...]:
+    """Returns one combination of options, as (name, value) by name; the last name's values vary fastest."""
+    pairs: list[tuple[str, str]] = []
+    for name in sorted(options, reverse=True):
+        number, place = divmod(number, len(options[name]))
+        pairs.append((name, options[name][place]))
+    return tuple(reversed(pairs))
+
+
+def combinations(options: Mapping[str, Sequence[str]]) -> int:
+    """Returns how many combinations there are: 1 without groups, 0 with an empty group."""
+    return prod(len(values) for values in options.values())

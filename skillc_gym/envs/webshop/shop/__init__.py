@@ -1,0 +1,1 @@
+"""Pages of the shop and the way between them."""

@@ -1,0 +1,37 @@
+"""What the environments of a process share: the catalogue, its pages and its nouns, each opened once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_catalog
+from skillc_gym.envs.webshop.goals.noun_table import NounsOf, nouns_of
+from skillc_gym.envs.webshop.goals.nouns import NounTagger
+from skillc_gym.envs.webshop.shop.compat import Fixes
+from skillc_gym.envs.webshop.shop.store import Store
+
+__all__ = ["find_catalog", "open_nouns", "open_store"]
+
+
+def find_catalog(
+    data: str | os.PathLike[str] | Mapping[str, Any] | Catalog | None, generator: Mapping[str, Any]
+) -> Catalog:
+    """Opens what ``data=`` of the environment names; a catalogue that is open already is returned as it is."""
+    if data is None or isinstance(data, str | Mapping):
+        return open_catalog(data, **generator)
+    return open_catalog(os.fspath(data)) if isinstance(data, os.PathLike) else data
+
+
+@lru_cache(16)
+def open_nouns(catalog: Catalog, tagger: NounTagger) -> NounsOf:
+    """Returns what tells the nouns of a catalogue's products."""
+    return nouns_of(catalog, tagger)
+
+
+@lru_cache(16)
+def open_store(catalog: Catalog, fixed: Fixes, attributes: bool) -> Store:
+    """Returns the pages of a catalogue."""
+    return Store(catalog, fixed, attributes=attributes)

@@ -1,0 +1,268 @@
+"""The shop: which page a click or a search leads to, with the pages of a catalogue remembered for all customers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from skillc_gym.envs.webshop.search.analyzer import analyze
+from skillc_gym.envs.webshop.search.searcher import MAX_TERMS
+from skillc_gym.envs.webshop.shop import nodes
+from skillc_gym.envs.webshop.shop.compat import Fixes
+from skillc_gym.envs.webshop.shop.nodes import Node
+from skillc_gym.envs.webshop.shop.pages import HOME, SUB_PAGES, Page, parse_action, parse_bracketed_click, url_of
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.product import Listing, Product
+
+__all__ = ["Body", "ShopCatalog", "Store"]
+
+_RANDOM = 50
+_ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
+_LARGE, _SHARE = 1 << 15, 4
+"""Of shops with more products, this share is remembered: what was seen is seldom seen again."""
+_BACK, _PREV, _NEXT, _BUY, _SEARCH = "back to search", "< prev", "next >", "buy now", "search"
+_SUBS = {sub.lower(): sub for sub in SUB_PAGES}
+_NAVIGATION = frozenset({_BACK, _PREV, _NEXT, _BUY, _SEARCH, *_SUBS})
+_ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_page", "sub"), ("done", "done"))
+
+
+class ShopCatalog(Protocol):
+    """What the shop reads of a catalogue."""
+
+    def __len__(self) -> int:
+        """The number of products."""
+
+    def product(self, index: int, /) -> Product:
+        """Returns a product."""
+
+    def listing(self, index: int, /) -> Listing | Product:
+        """Returns what a list of results shows of a product."""
+
+    def index_of(self, asin: str, /) -> int | None:
+        """Returns the index of the product of that id, None if there is none."""
+
+    def search(self, query: str, /) -> Sequence[int]:
+        """Returns the indices of the products found, best first, 50 at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A page without the instruction.
+
+    Attributes:
+        text: Its texts, written in the mode "text".
+        clickables: What can be clicked, as upstream lists it.
+        actions: The same as actions, without the search button, whose click does nothing.
+        targets: The products by their links' texts, or the groups of an option's value.
+    """
+
+    text: str
+    clickables: tuple[str, ...]
+    actions: tuple[str, ...]
+    targets: Mapping[str, tuple[int | str, ...]]
+
+
+class Store:
+    """The pages of a catalogue; one for all environments of a process that share it.
+
+    Args:
+        catalog: The products and their search.
+        fixes: The fixes in force.
+        attributes: Whether products have a tab with their attributes.
+    """
+
+    def __init__(self, catalog: ShopCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
+        self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
+        share = _SHARE if len(catalog) > _LARGE else 1
+        self._searched = lru_cache(_QUERIES // share)(self._search)
+        self._results = lru_cache(_PAGES // share)(self._results_body)
+        self._item = lru_cache(_ITEMS // share)(self._item_body)
+        self._sub = lru_cache(_PAGES // share)(self._sub_body)
+
+    def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
+        """Carries out an action.
+
+        Args:
+            page: Where the customer is.
+            action: ``search[words]`` or ``click[label]``; anything else is possible, too.
+            generator: Draws upstream's random results.
+
+        Returns:
+            The next page, its reward not yet known after a purchase; None when the action cannot be carried out.
+        """
+        parsed = parse_action(action)
+        if parsed is not None:
+            name, argument = parsed
+            if name == "click":
+                return self._click(page, argument, generator)
+            if name == "search":
+                return self._to_results(page, argument, generator)
+        if self.fixes.bracketed_values and (argument := parse_bracketed_click(action)):
+            return self._click(page, argument, generator)
+        return None
+
+    def body(self, page: Page) -> Body:
+        """Returns the page without the instruction, remembered."""
+        match page.kind:
+            case "results":
+                return self._results(page.hits, page.number)
+            case "item":
+                return self._item(page.product)
+            case "sub":
+                return self._sub(page.product, page.sub)
+            case "index":
+                return _INDEX
+            case _:
+                return _body(self.nodes(page))
+
+    def nodes(self, page: Page) -> list[Node]:
+        """Returns the texts of the page, without the instruction; not remembered."""
+        match page.kind:
+            case "results":
+                return nodes.results_nodes(page.number, len(page.hits), self.listings(page))
+            case "item":
+                return nodes.item_nodes(self.catalog.product(page.product), attributes=self.attributes)
+            case "sub":
+                return nodes.sub_nodes(self.catalog.product(page.product), page.sub)
+            case "index":
+                return [nodes.SEARCH]
+            case _:
+                return nodes.done_nodes(page, self.asin(page))
+
+    def listings(self, page: Page) -> list[Listing | Product]:
+        """Returns what a page of results shows of its products."""
+        start = (page.number - 1) * nodes.PAGE_SIZE
+        return [self.catalog.listing(index) for index in page.hits[start : start + nodes.PAGE_SIZE] if start >= 0]
+
+    def product(self, page: Page) -> Product | None:
+        """Returns the product looked at, None where there is none."""
+        return self.catalog.product(page.product) if page.product >= 0 else None
+
+    def asin(self, page: Page) -> str:
+        """Returns the asin of the product looked at, "" for none."""
+        return self.catalog.product(page.product).asin if page.product >= 0 else ""
+
+    def url(self, page: Page, session: str) -> str:
+        """Returns upstream's address of the page."""
+        return url_of(page, session, self.asin(page))
+
+    def clicked(self, page: Page, url: str) -> Callable[[Node], bool]:
+        """Returns what tells whether an option or a link of a page is shown as clicked.
+
+        Args:
+            page: The page.
+            url: Its address, by which upstream judges options.
+        """
+        if page.kind == "results":
+            seen = {listing.asin for listing in self.listings(page) if listing.index in page.visited}
+            return lambda node: node.text in seen
+        if self.fixes.real_selections:
+            return lambda node: (node.group, node.text) in page.options
+        return lambda node: f'"{node.text}"' in url
+
+    def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
+        cut = len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
+        if cut and not self.fixes.long_queries:
+            return None
+        hits = self._find(words, generator)
+        return None if hits is None else Page("results", words, 1, hits, visited=page.visited, cut=cut)
+
+    def _find(self, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
+        first = words.split(" ", 1)[0]
+        if not self.fixes.plain_queries and first in ("<r>", "<a>", "<c>", "<q>"):
+            return self._upstream_find(first, words, generator)
+        return self._searched(words) if len(words) <= _LONGEST else self._search(words)
+
+    def _search(self, words: str) -> tuple[int, ...]:
+        return tuple(self.catalog.search(words))
+
+    def _upstream_find(self, first: str, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
+        """The hidden commands of upstream's search; None where it raises."""
+        if first == "<r>":
+            count = len(self.catalog)
+            return None if count < _RANDOM else tuple(generator.choice(count, _RANDOM, replace=False).tolist())
+        parts = words.split(" ")
+        products = map(self.catalog.product, range(len(self.catalog)))
+        if first == "<q>":
+            query = " ".join(parts[1:]).strip()
+            return tuple(product.index for product in products if product.query == query)
+        if first == "<c>" and len(parts) > 1:
+            return tuple(product.index for product in products if product.category == parts[1].strip())
+        return None
+
+    def _click(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
+        body = self.body(page)
+        if label == _SEARCH or label not in body.clickables:
+            return None
+        if label == _BUY:
+            return page._replace(kind="done")
+        if label == _BACK:
+            return HOME
+        if label in _NAVIGATION:
+            return self._navigate(page, label, generator)
+        return self._open(page, label, body.targets[label])
+
+    def _navigate(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
+        kind = self._kind(page)
+        if label in (_PREV, _NEXT) and kind == "results":
+            return self._turn(page, page.number + (1 if label == _NEXT else -1), generator)
+        if label == _PREV and kind == "item":
+            return self._turn(page, page.number, generator)
+        if label == _PREV and kind == "sub":
+            return page._replace(kind="item", sub="")
+        if label in _SUBS and page.product >= 0:
+            return page._replace(kind="sub", sub=_SUBS[label])
+        targets = self.body(page).targets
+        return self._open(page, label, targets[label]) if label in targets else None
+
+    def _turn(self, page: Page, number: int, generator: np.random.Generator) -> Page | None:
+        if page.words.startswith("<r>") and not self.fixes.plain_queries:  # upstream draws again at every turn
+            hits = self._find(page.words, generator)
+            return None if hits is None else page.results(number)._replace(hits=hits)
+        return page.results(number)
+
+    def _open(self, page: Page, label: str, target: tuple[int | str, ...]) -> Page | None:
+        if page.kind == "results":
+            product = int(target[-1]) if self.fixes.any_case_asins else self.catalog.index_of(label.upper())
+            return None if product is None else page.item(product)
+        groups = [str(group) for group in target]
+        if not self.fixes.every_group:
+            return page.chosen(groups[-1], label)
+        chosen = dict(page.options)
+        return page.chosen(next((group for group in groups if chosen.get(group) != label), groups[0]), label)
+
+    def _kind(self, page: Page) -> str:
+        if self.fixes.page_by_state:
+            return page.kind
+        url = self.url(page, "")
+        return next((kind for address, kind in _ADDRESSES if address in url), "index")
+
+    def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
+        listings = self.listings(Page("results", number=number, hits=hits))
+        targets = {listing.asin.lower(): (listing.index,) for listing in listings}
+        return _body(nodes.results_nodes(number, len(hits), listings), targets)
+
+    def _item_body(self, index: int) -> Body:
+        groups: dict[str, tuple[str, ...]] = {}
+        for group, values in self.catalog.product(index).options.items():
+            for value in dict.fromkeys(values):
+                groups[value] = (*groups.get(value, ()), group)
+        return _body(self.nodes(Page("item", product=index)), groups)
+
+    def _sub_body(self, index: int, sub: str) -> Body:
+        return _body(self.nodes(Page("sub", product=index, sub=sub)))
+
+
+def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None = None) -> Body:
+    buttons = [node.text.lower() for node in found if node.kind == "button"]
+    clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
+    actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
+    return Body(nodes.text(found), clickables, actions, targets or {})
+
+
+_INDEX = _body([nodes.SEARCH])

@@ -1,0 +1,260 @@
+"""The curriculum: gate, allocation, retirement, K(t), state."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.curricula.options import scale_capacity
+from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement
+from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+
+TYPES = ("pick", "look", "clean", "heat", "cool", "pick2")
+rates = st.floats(0.0, 1.0)
+validation = st.fixed_dictionaries({k: st.tuples(rates, rates) for k in TYPES})
+
+
+def at_gap(gap: float, **options: object) -> InternalizationCurriculum:
+    return InternalizationCurriculum(["heat"], initial_gap=gap, **options)  # type: ignore[arg-type]
+
+
+def feed(curriculum: InternalizationCurriculum, gaps: dict[str, float], step: int) -> tuple[Retirement, ...]:
+    with_ = {k: max(g, 0.0) for k, g in gaps.items()}
+    without = {k: max(-g, 0.0) for k, g in gaps.items()}
+    return curriculum.update(with_, without, step)
+
+
+def validate(curriculum: InternalizationCurriculum, rates: dict[str, tuple[float, float]], step: int) -> None:
+    curriculum.update({k: w for k, (w, _) in rates.items()}, {k: wo for k, (_, wo) in rates.items()}, step)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "n_plus"), [(0.022, 2), (0.055, 3), (0.090, 4), (0.132, 5), (0.188, 6), (0.285, 7)]
+)
+def test_n_plus_rises_at_the_published_thresholds(threshold: float, n_plus: int) -> None:
+    assert at_gap(threshold - 0.001).n_plus("heat", 8) == n_plus - 1
+    assert at_gap(threshold + 0.001).n_plus("heat", 8) == n_plus
+
+
+def test_gate_and_shares_at_known_gaps() -> None:
+    closed = at_gap(0.0)
+    assert (closed.gate("heat"), closed.rho_with("heat"), closed.n_plus("heat", 8)) == (0.5, 0.1, 1)
+    wide = at_gap(1.0)
+    assert wide.gate("heat") == pytest.approx(1 / (1 + math.exp(-10)), rel=1e-15)
+    assert wide.rho_with("heat") == pytest.approx(0.9, abs=1e-4)
+    assert wide.n_plus("heat", 8) == 7
+    assert at_gap(-1.0).rho_with("heat") == 0.1
+
+
+@given(gap=st.floats(-1, 1), temperature=st.floats(1e-6, 10))
+def test_the_gate_never_overflows(gap: float, temperature: float) -> None:
+    assert 0.0 <= at_gap(gap, temperature=temperature).gate("heat") <= 1.0
+
+
+@given(gaps=st.tuples(st.floats(-1, 1), st.floats(-1, 1)), group_size=st.integers(2, 64))
+def test_n_plus_grows_with_the_gap_and_leaves_room_for_both_branches(
+    gaps: tuple[float, float], group_size: int
+) -> None:
+    low, high = (at_gap(g).n_plus("heat", group_size) for g in sorted(gaps))
+    assert 1 <= low <= high <= group_size - 1
+
+
+def test_a_group_of_one_cannot_be_paired() -> None:
+    with pytest.raises(ConfigError, match="group_size=1"):
+        at_gap(0.0).n_plus("heat", 1)
+
+
+def test_half_shares_round_up() -> None:
+    assert at_gap(0.0, rho=0.5).n_plus("heat", 3) == 2
+
+
+@given(observed=st.lists(st.floats(-1, 1), min_size=1, max_size=12))
+def test_the_smoothed_gap_is_the_exponential_average(observed: list[float]) -> None:
+    curriculum = InternalizationCurriculum(["heat"], retire_by=())
+    for gap in observed:
+        feed(curriculum, {"heat": gap}, 10)
+    n = len(observed)
+    closed_form = sum(0.3 * 0.7 ** (n - 1 - i) * g for i, g in enumerate(observed))
+    assert curriculum.gap("heat") == pytest.approx(closed_form, abs=1e-12)
+
+
+def test_correction_weight() -> None:
+    curriculum = at_gap(0.1, lam=2.0)
+    gate = curriculum.gate("heat")
+    assert curriculum.lam("heat") == 2.0 * gate
+    assert curriculum.lam("heat", visits=100) == pytest.approx(gate)
+
+
+def test_retirement_by_gap_and_by_budget_is_recorded() -> None:
+    curriculum = InternalizationCurriculum(TYPES)
+    gaps = {"pick": -0.1, "look": 0.2, "clean": 0.2, "heat": 0.9, "cool": 0.2, "pick2": 0.1}
+    assert feed(curriculum, gaps, 10) == (Retirement("pick", 10, "gap", curriculum.gap("pick")),)
+    assert curriculum.active == TYPES[1:]
+    retired = feed(curriculum, gaps, 60)
+    # heat leads; look, clean and cool tie, and the fixed order lets look and clean stay.
+    assert [(r.task_type, r.reason) for r in retired] == [("cool", "budget"), ("pick2", "budget")]
+    assert curriculum.active == ("look", "clean", "heat")
+    assert {r.task_type for r in feed(curriculum, gaps, 120)} == {"look", "clean", "heat"}
+    assert curriculum.active == ()
+    assert len(curriculum.retirements) == 6
+
+
+def test_a_retired_type_sees_no_skill_and_no_correction_but_keeps_its_gap() -> None:
+    curriculum = InternalizationCurriculum(["heat", "cool"])
+    feed(curriculum, {"heat": -0.5, "cool": 0.5}, 10)
+    assert not curriculum.is_active("heat")
+    assert (curriculum.n_plus("heat", 8), curriculum.rho_with("heat"), curriculum.lam("heat")) == (0, 0.0, 0.0)
+    before = curriculum.gap("heat")
+    feed(curriculum, {"heat": 1.0, "cool": 0.5}, 20)
+    assert curriculum.gap("heat") > before
+    assert not curriculum.is_active("heat")
+
+
+def test_a_validation_before_training_moves_the_gap_and_retires_nobody() -> None:
+    curriculum = InternalizationCurriculum(TYPES, capacity=(1,))
+    assert feed(curriculum, dict.fromkeys(TYPES, -1.0), 0) == ()
+    assert curriculum.active == TYPES
+    assert curriculum.gap("pick") == pytest.approx(-0.3)
+
+
+def test_a_gap_of_exactly_the_threshold_stays() -> None:
+    curriculum = InternalizationCurriculum(["heat"], capacity=(1,))
+    feed(curriculum, {"heat": 0.0}, 10)
+    assert curriculum.active == ("heat",)
+
+
+def test_capacity_in_thirds() -> None:
+    curriculum = InternalizationCurriculum(TYPES, total_steps=180)
+    assert [curriculum.capacity_at(s) for s in (0, 59, 60, 119, 120, 180, 500)] == [6, 6, 3, 3, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("capacity", "types", "scaled"),
+    [
+        ((6, 3, 0), 6, (6, 3, 0)),
+        ((6, 3, 0), 3, (3, 2, 0)),
+        ((6, 3, 0), 1, (1, 1, 0)),
+        ((6, 3, 0), 12, (12, 6, 0)),
+        ((1,), 1, (1,)),
+        ((4, 2, 0), 6, (4, 2, 0)),
+        ((4, 2, 0), 2, (2, 1, 0)),
+        ((4, 3, 2, 1, 0), 4, (4, 3, 2, 1, 0)),
+        ((0,), 3, (0,)),
+    ],
+)
+def test_capacity_scales_with_the_number_of_types(
+    capacity: tuple[int, ...], types: int, scaled: tuple[int, ...]
+) -> None:
+    assert scale_capacity(capacity, types) == scaled
+
+
+@given(history=st.lists(validation, min_size=1, max_size=20), total_steps=st.integers(1, 250))
+def test_the_active_set_only_shrinks_and_respects_the_budget(
+    history: list[dict[str, tuple[float, float]]], total_steps: int
+) -> None:
+    curriculum = InternalizationCurriculum(TYPES, total_steps=total_steps)
+    before = set(curriculum.active)
+    for i, rates in enumerate(history, start=1):
+        validate(curriculum, rates, 10 * i)
+        assert set(curriculum.active) <= before
+        assert len(curriculum.active) <= curriculum.capacity_at(10 * i)
+        assert all(curriculum.gap(k) >= 0.0 for k in curriculum.active)
+        before = set(curriculum.active)
+
+
+def test_min_validations_shield_from_the_gap_but_not_from_the_budget() -> None:
+    curriculum = InternalizationCurriculum(["heat", "cool"], min_validations=3, capacity=(2, 1), total_steps=100)
+    losing = {"heat": -0.5, "cool": -0.6}
+    assert feed(curriculum, losing, 10) == ()
+    assert [r.reason for r in feed(curriculum, losing, 60)] == ["budget"]
+    assert [(r.task_type, r.reason) for r in feed(curriculum, losing, 70)] == [("heat", "gap")]
+
+
+def test_the_margin_asks_for_significance() -> None:
+    noisy, sure = (InternalizationCurriculum(["heat"], margin=1.645) for _ in range(2))
+    noisy.update({"heat": 0.4}, {"heat": 0.5}, 10, standard_error={"heat": 0.15})
+    sure.update({"heat": 0.4}, {"heat": 0.5}, 10, standard_error={"heat": 0.01})
+    assert (noisy.active, sure.active) == (("heat",), ())
+    with pytest.raises(ConfigError, match="standard_error"):
+        noisy.update({"heat": 0.4}, {"heat": 0.5}, 20)
+
+
+def test_no_pruning_and_fixed_options() -> None:
+    curriculum = InternalizationCurriculum(TYPES, retire_by=(), gate=0.5, rho=0.25)
+    feed(curriculum, dict.fromkeys(TYPES, -1.0), 180)
+    assert curriculum.active == TYPES
+    assert (curriculum.gate("heat"), curriculum.rho_with("heat"), curriculum.n_plus("heat", 8)) == (0.5, 0.25, 2)
+    only_budget = InternalizationCurriculum(TYPES, retire_by=("budget",))
+    feed(only_budget, dict.fromkeys(TYPES, -1.0), 10)
+    assert only_budget.active == TYPES
+
+
+@given(history=st.lists(validation, min_size=2, max_size=10), cut=st.integers(0, 10))
+def test_a_restored_curriculum_goes_on_with_the_identical_trace(
+    history: list[dict[str, tuple[float, float]]], cut: int
+) -> None:
+    first = InternalizationCurriculum(TYPES, total_steps=100)
+    second = InternalizationCurriculum(TYPES, total_steps=100)
+    for i, rates in enumerate(history):
+        if i == cut:
+            second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+        validate(first, rates, 10 * i)
+        if i >= cut:
+            validate(second, rates, 10 * i)
+            assert second.state_dict() == first.state_dict()
+
+
+def test_the_configuration_rebuilds_the_curriculum() -> None:
+    curriculum = InternalizationCurriculum(TYPES, rho=0.5, min_validations=2, capacity=(4, 1))
+    rebuilt = InternalizationCurriculum(TYPES, **json.loads(json.dumps(curriculum.config)))
+    assert rebuilt.state_dict() == curriculum.state_dict()
+
+
+def test_states_of_another_curriculum_are_refused() -> None:
+    state = InternalizationCurriculum(TYPES).state_dict()
+    with pytest.raises(CheckpointError, match="task_types"):
+        InternalizationCurriculum(TYPES[:3]).load_state_dict(state)
+    with pytest.raises(CheckpointError, match=r"alpha_val=0\.7"):
+        InternalizationCurriculum(TYPES, alpha_val=0.5).load_state_dict(state)
+    del state["gap"]
+    with pytest.raises(CheckpointError, match="lacks gap"):
+        InternalizationCurriculum(TYPES).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 0.0},
+        {"rho_min": 0.5},
+        {"alpha_val": 1.0},
+        {"capacity": ()},
+        {"capacity": (3, 4)},
+        {"total_steps": 0},
+        {"gate": 1.5},
+        {"rho": -0.1},
+        {"margin": -1.0},
+        {"temperature": float("nan")},
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        InternalizationCurriculum(TYPES, **options)  # type: ignore[arg-type]
+
+
+def test_bad_input_is_named() -> None:
+    curriculum = InternalizationCurriculum(["heat", "cool"])
+    with pytest.raises(UnknownNameError, match="heat"):
+        curriculum.gap("heet")
+    with pytest.raises(ConfigError, match="cool"):
+        curriculum.update({"heat": 0.5}, {"heat": 0.5}, 10)
+    with pytest.raises(ConfigError, match="success rate"):
+        curriculum.update({"heat": math.nan, "cool": 0.5}, {"heat": 0.5, "cool": 0.5}, 10)
+    with pytest.raises(ConfigError, match="repetitions"):
+        InternalizationCurriculum(["heat", "heat"])
+    with pytest.raises(UnknownNameError, match="budget"):
+        InternalizationCurriculum(["heat"], retire_by=("bugdet",))
+    assert curriculum.gap("heat") == 0.0

@@ -1,0 +1,252 @@
+"""Generated games: deterministic, disjoint, solvable, and clear about options that make no sense."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames, generate_game
+from skillc_gym.envs.alfworld.generate import recipe as generated
+from skillc_gym.envs.alfworld.generate.house import sample_house
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS, TASK_TYPES
+from skillc_gym.errors import ConfigError, UnknownNameError
+
+KINDS = tuple(SHORT_NAMES.values())
+ANY_GAME = {
+    "task_type": st.sampled_from(KINDS),
+    "seed": st.integers(0, 2**40),
+    "size": st.sampled_from(list(SIZES)),
+    "split": st.sampled_from(SPLITS),
+    "index": st.integers(0, 10_000),
+}
+
+
+def scene(task_id: str) -> int:
+    return int(task_id.split("/")[1].rsplit("-", 1)[1])
+
+
+def anatomy(task_id: str, raw: dict) -> str:
+    """What a house is, without the coordinates in its names and without the wording of its task."""
+    problem = raw["pddl_problem"]
+    places = re.findall(r"^  (\S+) - receptacle$", problem, re.MULTILINE)
+    spots = dict(re.findall(r"\(receptacleAtLocation (\S+) (\S+)\)", problem))
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(spots[place] for place in places))}
+    things = re.findall(r"^  \(inReceptacle (\S+) (\S+)\)$", problem, re.MULTILINE)
+    return json.dumps(
+        [
+            scene(task_id),
+            [(place.split("_bar_")[0], numbers[spots[place]]) for place in places],
+            sorted((thing.split("_bar_")[0], places.index(place)) for thing, place in things),
+            re.findall(r"\(:goal .*\)", problem),
+        ]
+    )
+
+
+def manifests(**options) -> dict[str, str]:
+    return {split: GeneratedGames(split, **options).manifest_sha256 for split in SPLITS}
+
+
+PROGRAM = """
+import json
+from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.tasks import SPLITS
+print(json.dumps({split: GeneratedGames(split, games_per_type=2, size="real").manifest_sha256 for split in SPLITS}))
+"""
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
+def test_other_processes_generate_the_same(hash_seed: str):
+    env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == manifests(games_per_type=2, size="real")
+
+
+@pytest.mark.parametrize(
+    ("size", "scenes", "split", "expected"),
+    [
+        ("small", 25, "train", "509531df65a94cf8e5899435d86e9c7dcefe46cc3ea5c899527c57489894f7b4"),
+        ("small", 4, "valid_seen", "098e2c58fda6349d460ce469cc53ce9b5b2deda30745c620706f151056f198c1"),
+        ("medium", 25, "valid_unseen", "e0cbceb71f9079ad6dbc1ff2e62417a2dd2b3aac2b73643705466c24d447c38f"),
+        ("large", 25, "train", "0d94c15ff81558c960477cbccc0e0dd1f82cc532c5181beb984734b926fc3c02"),
+    ],
+)
+def test_games_that_policies_were_trained_on_stay_as_they_are(size: str, scenes: int, split: str, expected: str):
+    games = GeneratedGames(split, games_per_type=6, size=size, scenes=scenes, seed=1)
+    assert games.manifest_sha256 == expected
+
+
+def test_the_order_of_asking_does_not_matter():
+    games = GeneratedGames("valid_seen", games_per_type=3)
+    backwards = {task_id: games.raw(task_id) for task_id in reversed(games.task_ids)}
+    again = GeneratedGames("valid_seen", games_per_type=3)
+    assert backwards == {task_id: again.raw(task_id) for task_id in again.task_ids}
+
+
+def test_manifests_name_the_content():
+    assert manifests(games_per_type=2) == manifests(games_per_type=2)
+    different = [{}, {"seed": 1}, {"games_per_type": 3}, {"size": "medium"}, {"task_types": ["heat"]}]
+    found = [GeneratedGames("train", **{"games_per_type": 2, **options}).manifest_sha256 for options in different]
+    assert len(set(found)) == len(different)
+
+
+@pytest.mark.parametrize("size", ["small", "real"])
+def test_no_house_is_in_two_splits_whatever_the_seeds(size: str):
+    splits_of: dict[str, set[str]] = {}
+    for split in SPLITS:
+        for seed in range(2):
+            games = GeneratedGames(split, seed=seed, games_per_type=10, size=size)
+            for task_id in games.task_ids:
+                splits_of.setdefault(anatomy(task_id, games.raw(task_id)), set()).add(split)
+    assert len(splits_of) > 200
+    assert all(len(splits) == 1 for splits in splits_of.values())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_house_is_accepted_by_one_split_only(seed: int, monkeypatch):
+    house = sample_house(KINDS[seed % 6], size="small", unseen=False, rng=np.random.default_rng(seed))
+    reordered = replace(house, things=house.things[::-1])
+
+    def always(of, *_args, **_kwargs):
+        yield from [of] * 3
+
+    accepting = {"given": [], "reordered": []}
+    for name, of in (("given", house), ("reordered", reordered)):
+        for split in SPLITS:
+            offered = always(of)
+            monkeypatch.setattr(generated, "sample_house", lambda *_, offered=offered, **__: next(offered))
+            with contextlib.suppress(StopIteration):
+                generate_game(KINDS[seed % 6], seed=0, split=split)
+                accepting[name].append(split)
+    assert len(accepting["given"]) == 1
+    assert accepting["given"] == accepting["reordered"]
+
+
+def test_valid_unseen_has_scenes_of_its_own():
+    scenes = {split: set(map(scene, GeneratedGames(split, games_per_type=60).task_ids)) for split in SPLITS}
+    assert not scenes["valid_unseen"] & (scenes["train"] | scenes["valid_seen"] | scenes["valid_train"])
+    assert scenes["valid_seen"] & scenes["train"]
+
+
+@pytest.mark.parametrize("scenes", [1, 40, 1000])
+def test_more_or_fewer_scenes_leave_the_unseen_ones_alone(scenes: int):
+    usual = GeneratedGames("valid_unseen", games_per_type=30)
+    assert GeneratedGames("valid_unseen", games_per_type=30, scenes=scenes).task_ids == usual.task_ids
+    found = {scene(name) for name in GeneratedGames("train", games_per_type=60, scenes=scenes).task_ids}
+    assert not found & set(map(scene, usual.task_ids))
+    assert len(found) <= 4 * scenes
+    assert scenes < 40 or len(found) > 100
+
+
+def test_a_scene_looks_the_same_in_every_game():
+    games = GeneratedGames("train", games_per_type=40)
+    furniture: dict[int, set[tuple[str, ...]]] = {}
+    for task_id in games.task_ids:
+        places = re.findall(r"^  (\w+?)_bar_\S+ - receptacle$", games.raw(task_id)["pddl_problem"], re.MULTILINE)
+        furniture.setdefault(scene(task_id), set()).add(tuple(places))
+    assert all(len(seen) == 1 for seen in furniture.values())
+    assert sum(len(seen) for seen in furniture.values()) > 30
+
+
+@settings(max_examples=150, deadline=None)
+@given(**ANY_GAME)
+def test_the_walkthrough_wins_and_not_before_its_end(task_type, seed, size, split, index):
+    made = generate_game(task_type, seed=seed, size=size, split=split, index=index)
+    world = World(Game.parse(made.task_id, made.raw))
+    world.reset()
+    for command in made.raw["walkthrough"]:
+        assert not world.won
+        assert command in world.admissible
+        world.step(command)
+    assert world.won
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_game_of_a_set_loads_and_is_won_by_its_walkthrough(size: str, split: str):
+    games = GeneratedGames(split, games_per_type=4, size=size)
+    assert Counter(map(games.task_type, games.task_ids)) == dict.fromkeys(TASK_TYPES, 4)
+    assert list(games.task_ids) == sorted(set(games.task_ids))
+    for task_id in games.task_ids:
+        world = World(games.load(task_id))
+        world.reset()
+        for command in games.load(task_id).walkthrough:
+            world.step(command)
+        assert world.won, task_id
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_houses_are_as_large_as_asked(size: str):
+    games = GeneratedGames("train", games_per_type=15, size=size)
+    low, high = SIZES[size].objects
+    for task_id in games.task_ids:
+        problem = games.raw(task_id)["pddl_problem"]
+        assert low <= len(re.findall(r"\(pickupable \S+\)", problem)) <= high
+        assert len(re.findall(r" - receptacle$", problem, re.MULTILINE)) <= SIZES[size].receptacles[1]
+
+
+def test_a_game_says_what_it_is():
+    made = generate_game("heat", seed=3, index=7)
+    split, folder, trial = made.task_id.split("/")
+    assert (split, trial) == ("train", "trial_G00000003_000007")
+    assert folder.startswith("pick_heat_then_place_in_recep-")
+    assert set(made.raw) == {"pddl_domain", "grammar", "pddl_problem", "walkthrough", "solvable"}
+    assert made == generate_game("pick_heat_then_place_in_recep", seed=3, index=7, size="small", split="train")
+    assert made.raw != generate_game("heat", seed=4, index=7).raw
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"size": "huge"}, UnknownNameError, "small, medium, large, real"),
+        ({"sise": "small"}, UnknownNameError, "Did you mean 'size'"),
+        ({"split": "train"}, UnknownNameError, "option of the generator 'split'"),
+        ({"seed": -1}, ConfigError, "seed is a whole number of at least 0; got -1"),
+        ({"seed": "x"}, ConfigError, "got 'x'"),
+        ({"seed": 1.5}, ConfigError, "got 1.5"),
+        ({"seed": True}, ConfigError, "got True"),
+        ({"seed": {1}}, ConfigError, "numbers and names"),
+        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
+        ({"games_per_type": "3"}, ConfigError, "got '3'"),
+        ({"scenes": 0}, ConfigError, "scenes is a whole number of at least 1; got 0"),
+        ({"scenes": "many"}, ConfigError, "got 'many'"),
+        ("small", ConfigError, "a dictionary such as"),
+    ],
+)
+def test_bad_options_are_named(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        open_games("generated", generator=options)
+
+
+def test_other_bad_arguments_are_named(tmp_path):
+    with pytest.raises(UnknownNameError, match="pick_heat_then_place_in_recep"):
+        generate_game("warm", seed=0)
+    with pytest.raises(UnknownNameError, match="valid_unseen"):
+        generate_game("heat", seed=0, split="test")
+    with pytest.raises(ConfigError, match="index"):
+        generate_game("heat", seed=0, index=-1)
+    with pytest.raises(ConfigError, match="data='generated'"):
+        open_games(tmp_path, generator={"size": "small"})
+    with pytest.raises(UnknownNameError, match="task id"):
+        GeneratedGames("train", games_per_type=1).raw("train/none/trial_0")
+
+
+def test_options_reach_the_environment():
+    env = gym.make("skillc/ALFWorld-v0", data="generated", split="valid_seen", generator={"games_per_type": 1})
+    assert env.unwrapped.task_ids == GeneratedGames("valid_seen", games_per_type=1).task_ids
+    with pytest.raises(UnknownNameError, match="size of a house"):
+        gym.make("skillc/ALFWorld-v0", data="generated", generator={"size": "tiny"})

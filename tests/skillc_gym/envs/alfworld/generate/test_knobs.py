@@ -1,0 +1,214 @@
+"""Options of the generator beyond its sizes: the mix of types, the knobs, and difficulty in their names."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.measure_difficulty import MOVES, SETTINGS, measured, monotone
+from skillc_gym.envs.alfworld.data.games import GENERATOR_OPTIONS, open_games
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.experts.explorer import parse_goal
+from skillc_gym.envs.alfworld.experts.planner import Planner
+from skillc_gym.envs.alfworld.generate import KNOBS, GeneratedGames, difficulty_of, generate_game
+from skillc_gym.envs.alfworld.generate.catalogue import OPENABLE
+from skillc_gym.envs.alfworld.generate.mix import REAL_MIX, numbers
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.errors import ConfigError, UnknownNameError
+
+KINDS = tuple(SHORT_NAMES.values())
+ROOMS = {"kitchen": 0, "living room": 200, "bedroom": 300, "bathroom": 400}
+"""Kind of room -> the number before its first scene."""
+
+
+def game(kind: str, **options) -> Game:
+    made = generate_game(kind, **options)
+    return Game.parse(made.task_id, made.raw)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    index=st.integers(0, 500),
+    size=st.sampled_from(["small", "medium", "real"]),
+    split=st.sampled_from(["train", "valid_unseen"]),
+    difficulty=st.none() | st.floats(0, 1),
+    knobs=st.fixed_dictionaries(
+        {},
+        optional={
+            "receptacles": st.integers(4, 45),
+            "objects": st.integers(1, 50),
+            "closed": st.floats(0, 1),
+            "hidden": st.floats(0, 1),
+            "spares": st.integers(0, 5),
+        },
+    ),
+)
+def test_any_setting_gives_a_game_that_is_not_won_at_once_and_can_be_won(kind, index, size, split, difficulty, knobs):
+    found = game(kind, seed=1, index=index, size=size, split=split, difficulty=difficulty, **knobs)
+    world = World(found)
+    world.reset()
+    for command in found.walkthrough:
+        assert not world.won
+        assert world.step(command)[1]
+    assert world.won
+    assert len(Planner(found).plan()) <= len(found.walkthrough)
+    if "receptacles" in knobs:
+        assert len(found.receptacles) == max(knobs["receptacles"], 5 if "microwave 1" in found.receptacles else 4)
+
+
+@pytest.mark.parametrize("size", ["small", "real"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_that_are_asked_for_are_there(kind: str, size: str):
+    for index in range(8):
+        found = game(kind, seed=2, index=index, size=size, receptacles=[15, 18], objects=20, spares=2)
+        assert 15 <= len(found.receptacles) <= 18
+        assert len(found.pickupable) == 20
+        planner = Planner(found)
+        assert len(planner.things) == 2 + (2 if kind == "pick2" else 1)
+
+
+def behind_doors(found: Game) -> set[int]:
+    inside = found.start.inside
+    return set().union(*(things for place, things in enumerate(inside) if found.openable >> place & 1))
+
+
+@pytest.mark.parametrize("size", ["medium", "real"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_doors_follow_their_share(kind: str, size: str):
+    doors = []
+    for closed in (0.0, 0.5, 1.0):
+        found = [game(kind, seed=3, index=index, size=size, closed=closed) for index in range(6)]
+        able = sum(place.rsplit(" ", 1)[0].title() in OPENABLE for one in found for place in one.receptacles)
+        doors.append(sum(one.openable.bit_count() for one in found) / able)
+    assert doors[0] == 0
+    assert 0.2 < doors[1] < 0.8
+    assert doors[2] == 1
+
+
+def test_hidden_objects_are_behind_doors_mostly():
+    def share(hidden: float) -> float:
+        found = [game("pick", seed=4, index=index, size="medium", hidden=hidden) for index in range(60)]
+        return statistics.mean(bool(Planner(one).things & behind_doors(one)) for one in found)
+
+    assert share(0.0) < 0.2 < 0.6 < share(1.0)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_those_that_are_asked_for(room: str):
+    games = GeneratedGames("train", ["pick", "pick2"], games_per_type=10, rooms=[room])
+    assert all(0 < int(name.split("/")[1].rsplit("-", 1)[1]) - ROOMS[room] <= 30 for name in games.task_ids)
+
+
+def test_the_mix_is_the_real_one_on_request():
+    games = open_games("generated", generator={"games_per_type": 30, "mix": "real"})
+    counts = Counter(SHORT_NAMES[games.task_type(name)] for name in games.task_ids)
+    assert sum(counts.values()) == 180
+    assert all(abs(counts[kind] - 180 * weight / 3553) < 1 for kind, weight in REAL_MIX.items())
+
+
+@given(
+    weights=st.dictionaries(st.sampled_from(KINDS), st.floats(0, 100), min_size=1).filter(
+        lambda w: sum(w.values()) > 0.1
+    ),
+    total=st.integers(1, 500),
+)
+def test_weights_divide_all_games(weights, total):
+    counts = numbers(KINDS, total, weights)
+    assert sum(counts.values()) == total
+    whole = sum(weights.values())
+    assert all(abs(counts[kind] - total * weights.get(kind, 0) / whole) < 1 + 1e-6 for kind in KINDS)
+
+
+def test_a_list_of_difficulties_gives_games_of_each_and_names_say_which():
+    games = GeneratedGames("train", ["heat"], games_per_type=3, difficulty=[0, 0.25, 1])
+    assert Counter(map(difficulty_of, games.task_ids)) == {0.0: 3, 0.25: 3, 1.0: 3}
+    assert difficulty_of(GeneratedGames("train", games_per_type=1).task_ids[0]) is None
+    single = GeneratedGames("train", ["heat"], games_per_type=3, difficulty=0.25)
+    assert set(single.task_ids) < set(games.task_ids)
+    assert all(single.raw(name) == games.raw(name) for name in single.task_ids)
+
+
+def test_a_knob_goes_before_the_difficulty():
+    hard = game("pick", seed=0, difficulty=1.0, receptacles=6)
+    assert len(hard.receptacles) == 6
+    assert len(hard.pickupable) >= 44
+
+
+@pytest.mark.parametrize("knob", SETTINGS)
+def test_each_knob_moves_what_it_says_from_end_to_end(knob: str, monkeypatch):
+    monkeypatch.setitem(SETTINGS, knob, (SETTINGS[knob][0], SETTINGS[knob][-1]))
+    rows = measured(knob, games_per_type=5)
+    for name, direction in MOVES[knob].items():
+        assert monotone([row[name] for row in rows], direction), name
+
+
+def test_real_houses_hold_together():
+    """Things that lie nowhere else, rooms that a task needs, and objects that cannot be taken."""
+    games = GeneratedGames("train", games_per_type=8, size="real", mix="real")
+    fixed = 0
+    for name in games.task_ids:
+        found = games.load(name)
+        wish = parse_goal(found.task)
+        taken = {found.objects[thing].rsplit(" ", 1)[0] for thing in found.pickupable}
+        assert wish.thing in taken
+        assert not taken & {"houseplant", "television", "desklamp", "floorlamp"}
+        fixed += any(thing.startswith(("houseplant", "television")) for thing in found.objects)
+    assert fixed > len(games.task_ids) // 4
+
+
+def test_all_knobs_are_options():
+    assert set(KNOBS) < set(GENERATOR_OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"receptacles": 3}, ConfigError, "receptacles is a whole number from 4 to 100; got 3"),
+        ({"receptacles": [9, 700]}, ConfigError, "from 4 to 100; got 700"),
+        ({"objects": 700}, ConfigError, "objects is a whole number from 1 to 150; got 700"),
+        ({"receptacles": [9, 6]}, ConfigError, "[lowest, highest]; got [9, 6]"),
+        ({"objects": "many"}, ConfigError, "got 'many'"),
+        ({"closed": 1.5}, ConfigError, "closed is a number between 0 and 1; got 1.5"),
+        ({"hidden": True}, ConfigError, "got True"),
+        ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20; got -1"),
+        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
+        ({"rooms": [["kitchen"]]}, UnknownNameError, "kitchen"),
+        ({"rooms": ["kitchin"]}, UnknownNameError, "Did you mean 'kitchen'"),
+        ({"rooms": []}, ConfigError, "got none"),
+        ({"rooms": ["bathroom"]}, ConfigError, "Tasks of type 'look' need a living room, bedroom"),
+        ({"difficulty": 2}, ConfigError, "difficulty is a number between 0 and 1; got 2"),
+        ({"difficulty": [0, "hard"]}, ConfigError, "got 'hard'"),
+        ({"difficulty": []}, ConfigError, "got []"),
+        ({"difficulty": [0.5, 0.5001]}, ConfigError, "differ by a thousandth"),
+        ({"mix": "realistic"}, UnknownNameError, "mix of task types 'realistic'"),
+        ({"mix": {"heet": 1}}, UnknownNameError, "heet"),
+        ({"mix": {"heat": -1}}, ConfigError, "a number from 0 on; got -1"),
+        ({"mix": {"heat": 0}}, ConfigError, "gives no weight"),
+        ({"mix": {"heat": 1e308, "pick": 1e308}}, ConfigError, "too large"),
+        ({"mix": [1, 2]}, ConfigError, "weights such as"),
+        ({"hiden": 1}, UnknownNameError, "Did you mean 'hidden'"),
+    ],
+)
+def test_bad_options_are_named(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        open_games("generated", generator={"games_per_type": 1, **options})
+
+
+@pytest.mark.parametrize("size", ["small", "real"])
+def test_the_largest_house_can_be_written(size: str):
+    found = game("pick2", seed=1, size=size, receptacles=100, objects=150, spares=2)
+    assert (len(found.receptacles), len(found.pickupable)) == (100, 150)
+
+
+def test_options_are_the_same_after_json():
+    options = {"games_per_type": 2, "receptacles": [8, 9], "rooms": ["kitchen"], "mix": {"heat": 1}}
+    one, other = (GeneratedGames("train", **given) for given in (options, json.loads(json.dumps(options))))
+    assert one.manifest_sha256 == other.manifest_sha256

@@ -1,0 +1,253 @@
+"""Things numbered in another order in each episode: upstream's shuffle, seeded by ``reset``."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import pickle
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import gymnasium as gym
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.engine import textworld
+from skillc_gym.envs.alfworld.engine.names import display_names, numbered_anew, renamed
+from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
+from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
+from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
+from skillc_gym.vector import PairedVectorEnv
+
+GENERATED = {"data": "generated", "generator": {"size": "medium", "games_per_type": 2}}
+IDS = st.lists(
+    st.builds(
+        "{}_bar_{}{}".format,
+        st.sampled_from(["mug", "sink", "desk"]),
+        st.integers(0, 99),
+        st.sampled_from(["", "_bar_sinkbasin"]),
+    )
+    | st.sampled_from(["agent1", "mugtype", "x_minus_y"]),
+    unique=True,
+)
+REPLAY = """
+import hashlib, sys
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+env = ALFWorldEnv(data="generated", generator={"size": "medium", "games_per_type": 2}, domain_randomization=True)
+said = []
+for seed in range(4):
+    observation, info = env.reset(seed=seed)
+    said += [observation, *info["admissible_commands"], env.step(info["admissible_commands"][0])[0]]
+    said.append(env.reset()[0])
+print(hashlib.sha256("".join(said).encode()).hexdigest())
+"""
+
+
+@pytest.fixture
+def env():
+    return ALFWorldEnv(**GENERATED, domain_randomization=True)
+
+
+def words_of(names):
+    return Counter(name.rpartition(" ")[0] for name in names)
+
+
+@given(IDS, st.integers(0, 2**32))
+def test_names_keep_their_words_and_swap_their_numbers(ids, seed):
+    names = list(display_names(ids).values())
+    anew = numbered_anew(names, seed)
+    assert sorted(anew) == sorted(anew.values()) == sorted(names)
+    assert all(old.rpartition(" ")[0] == new.rpartition(" ")[0] for old, new in anew.items())
+
+
+@given(IDS, st.integers(0, 2**32))
+@settings(deadline=None)
+def test_names_are_upstreams(ids, seed):
+    misc = pytest.importorskip("alfworld.agents.utils.misc")
+
+    class Info:
+        def __init__(self, name):
+            self.id = name
+
+    infos = {name: Info(name) for name in ids}
+    random.seed(seed)
+    for shuffle in (False, True):
+        theirs = misc.Demangler(game_infos=infos, shuffle=shuffle)
+        names = display_names(ids)
+        ours = (
+            numbered_anew(list(names.values()), seed)
+            if shuffle
+            else dict(zip(names.values(), names.values(), strict=True))
+        )
+        assert {name: ours[names[name]] for name in ids} == {name: theirs.demangle_alfred_name(name) for name in ids}
+
+
+def test_every_numbering_is_equally_likely():
+    names = [*display_names(["mug_bar_1", "mug_bar_2", "mug_bar_3", "desk_bar_1", "agent1"]).values()]
+    mugs = [name for name in names if name.startswith("mug")]
+    counts = Counter(tuple(numbered_anew(names, seed)[mug] for mug in mugs) for seed in range(6000))
+    assert counts.keys() == set(itertools.permutations(mugs))
+    # Five standard deviations of a binomial with mean 1000.
+    assert all(abs(count - 1000) < 5 * (1000 * 5 / 6) ** 0.5 for count in counts.values())
+
+
+def test_words_are_numbered_independently():
+    names = [*display_names(["mug_bar_1", "mug_bar_2", "desk_bar_1", "desk_bar_2"]).values()]
+    counts = Counter(tuple(numbered_anew(names, seed).items()) for seed in range(4000))
+    pairs = Counter()
+    for numbering, count in counts.items():
+        pairs[tuple(sorted(numbering))] += count
+    assert len(pairs) == 4
+    assert all(abs(count - 1000) < 5 * (1000 * 3 / 4) ** 0.5 for count in pairs.values())
+
+
+def test_commands_are_renamed_as_wholes():
+    names = {"mug 1": "mug 11", "mug 11": "mug 1", "desk 2": "desk 1"}
+    assert renamed("move mug 1 to desk 2", names) == "move mug 11 to desk 1"
+    assert renamed("take mug 11 from desk 3", names) == "take mug 1 from desk 3"
+
+
+def test_a_renamed_game_is_the_same_game(env):
+    game = env.games.load(env.task_ids[0])
+    other = env.games.load(env.task_ids[0], 5)
+    assert other is env.games.load(env.task_ids[0], 5)
+    assert other is not env.games.load(env.task_ids[0], 6)
+    assert words_of(other.receptacles) == words_of(game.receptacles)
+    assert sorted(other.objects) == sorted(game.objects)
+    assert other.receptacles != game.receptacles
+    assert (other.start, other.goal) == (game.start, game.goal)
+    assert sorted(other.commands) != []
+    for one in (game, other):
+        world = World(one)
+        world.reset()
+        assert all(world.step(command)[1] for command in one.walkthrough)
+        assert world.won
+
+
+def test_the_seed_alone_decides(env):
+    assert env.reset(seed=3) == env.reset(seed=3)
+    task_id = env.task_ids[0]
+    seen = {env.reset(seed=seed, options={"task_id": task_id})[0] for seed in range(8)}
+    assert len(seen) == 8
+    again = [env.reset(seed=0, options={"task_id": task_id})[0], env.reset(options={"task_id": task_id})[0]]
+    assert again[0] != again[1], "another episode, another numbering"
+    assert again == [env.reset(seed=0, options={"task_id": task_id})[0], env.reset(options={"task_id": task_id})[0]]
+
+
+def test_off_changes_nothing():
+    plain, off = ALFWorldEnv(**GENERATED), ALFWorldEnv(**GENERATED, domain_randomization=False)
+    for seed in range(4):
+        assert plain.reset(seed=seed) == off.reset(seed=seed)
+        assert plain.reset() == off.reset()
+
+
+def test_other_processes_number_alike():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", REPLAY],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+
+
+def test_global_random_state_is_left_alone(env):
+    random.seed(1)
+    before = random.getstate()
+    env.reset(seed=1)
+    assert random.getstate() == before
+
+
+def test_snapshots_know_the_numbering(env):
+    env.reset(seed=2)
+    command = next(
+        command for command in env.commands if command.startswith("go to") and command in env._engine.admissible
+    )
+    env.step(command)
+    moment = pickle.loads(pickle.dumps(env.snapshot()))
+    expected = env.step("look")
+    env.reset(seed=9)
+    env.restore(moment)
+    assert env.step("look") == expected
+    other = ALFWorldEnv(**GENERATED)
+    other.restore(moment)
+    assert other.step("look") == expected
+
+
+def test_plans_and_goals_still_hold(env):
+    for seed in range(3):
+        env.reset(seed=seed)
+        for command in shortest_plan(env):
+            *_, info = env.step(command)
+        assert info["won"] == 1.0
+
+
+def test_members_of_a_group_share_the_numbering():
+    groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 3, library="alfworld", **GENERATED, domain_randomization=True)
+    groups.reset(seed=1, options={"n_plus": [0, 0]})
+    firsts = [str(observation) for observation in groups.observations]
+    assert len(set(firsts[:3])) == len(set(firsts[3:])) == 1
+
+
+def test_vectors_number_as_single_environments_do():
+    fast = ALFWorldVectorEnv(3, **GENERATED, domain_randomization=True)
+    sync = gym.make_vec(
+        "skillc/ALFWorld-v0", num_envs=3, vectorization_mode="sync", **GENERATED, domain_randomization=True
+    )
+    assert fast.reset(seed=5)[0] == sync.reset(seed=5)[0]
+    assert fast.reset()[0] == sync.reset()[0]
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize("naming", [0, 1, 12345])
+def test_upstream_plays_shuffled_games_alike(house, upstream, naming):
+    for seed in (1, 5):
+        raw, game = house(seed)
+        theirs, ours = UpstreamWorld(upstream, raw, naming), World(game.renamed(naming))
+        assert theirs.reset() == ours.reset()
+        assert theirs.admissible == ours.admissible
+        for index in range(12):
+            command = ours.admissible[index * 5 % len(ours.admissible)]
+            assert theirs.step(command) == ours.step(command)
+            assert theirs.admissible == ours.admissible
+
+
+@pytest.mark.upstream
+@pytest.mark.slow
+def test_upstream_plays_shuffled_real_games_alike(alfworld_data, upstream):
+    games = open_games(alfworld_data, split="valid_unseen")
+    for index, task_id in enumerate(games.task_ids[::45]):
+        raw, game = games.raw(task_id), games.load(task_id, index)
+        theirs, ours = UpstreamWorld(upstream, raw, index), World(game)
+        assert theirs.reset() == ours.reset()
+        for command in game.walkthrough:
+            assert theirs.step(command) == ours.step(command)
+            assert (theirs.admissible, theirs.won) == (ours.admissible, ours.won)
+        assert ours.won
+
+
+@pytest.mark.upstream
+def test_both_engines_number_alike(folder, upstream, monkeypatch):
+    monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True))
+    native = ALFWorldEnv(data=folder, split="valid_seen", domain_randomization=True)
+    env = ALFWorldEnv(data=folder, split="valid_seen", domain_randomization=True, engine="textworld")
+    options = {"task_id": env.task_ids[0]}
+    assert env.reset(seed=4, options=options) == native.reset(seed=4, options=options)
+    moment = env.snapshot()
+    assert env.reset(options=options) == native.reset(options=options)
+    observation, info = env.restore(moment)
+    assert re.search("Your task is to", observation)
+    assert (observation, info) == native.reset(seed=4, options=options)
+    env.close()

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from odd_houses import WON_AT_ONCE, write_game
+
+import skillc_gym
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.errors import ConfigError, UnknownNameError
+
+INFO = {"task_id", "task_type", "goal", "admissible_commands", "won", "task_score", "action_valid"}
+
+
+@pytest.fixture
+def env(folder):
+    return ALFWorldEnv(data=folder, split="valid_seen")
+
+
+def play(env, count, seed=0):
+    rng = np.random.default_rng(seed)
+    answers = []
+    for _ in range(count):
+        commands = [*env.commands, " look ", "", "jump"]
+        answers.append(env.step(commands[int(rng.integers(len(commands)))]))
+    return answers
+
+
+def test_gymnasium_accepts_it(folder):
+    made = gymnasium.make(skillc_gym.ALFWORLD_ID, data=str(folder), split="valid_seen", render_mode="ansi")
+    check_env(made.unwrapped)
+    assert made.spec.max_episode_steps == 50
+    assert gymnasium.make(made.spec).unwrapped.task_ids == made.unwrapped.task_ids
+    made.spec.to_json()
+
+
+def test_infos_hold_the_keys_at_reset_and_step(env):
+    observation, info = env.reset(seed=1)
+    assert info.keys() == INFO
+    assert observation.startswith("-= Welcome to TextWorld, ALFRED! =-\n\nYou are ")
+    assert observation.endswith(f"Your task is to: {info['goal']}")
+    assert info["task_type"] in info["task_id"]
+    assert info["admissible_commands"] == sorted(info["admissible_commands"])
+    _, reward, terminated, truncated, later = env.step("sing")
+    assert later.keys() == INFO
+    assert (later["action_valid"], truncated, type(later["won"])) == (False, False, float)
+    assert (reward, terminated) == (later["won"], bool(later["won"]))
+
+
+@pytest.mark.parametrize("action", ["", "  ", "go to the moon", "look" * 3000, "\x00", "gö tö", 7, None, ["look"]])
+def test_a_bad_action_is_answered_and_changes_nothing(env, action):
+    _, info = env.reset(seed=2)
+    before = env.snapshot().state
+    observation, _, _, truncated, later = env.step(action)
+    assert observation == "Nothing happens."
+    assert truncated is False
+    assert later == info | {"action_valid": False}
+    assert env.snapshot().state == before
+
+
+def test_space_around_a_command_does_not_matter(env):
+    env.reset(seed=2)
+    observation, *_, info = env.step(" \t look\n")
+    assert info["action_valid"]
+    assert observation != "Nothing happens."
+
+
+def test_the_seed_chooses_the_task(env, folder):
+    other = ALFWorldEnv(data=folder, split="valid_seen")
+    first = [env.reset(seed=5 if index == 0 else None)[1]["task_id"] for index in range(20)]
+    again = [other.reset(seed=5 if index == 0 else None)[1]["task_id"] for index in range(20)]
+    assert first == again
+    assert len(set(first)) > 2
+
+
+def test_a_task_can_be_asked_for(env):
+    for task_id in env.task_ids:
+        assert env.reset(options={"task_id": task_id})[1]["task_id"] == task_id
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"task": "x"}, ConfigError, "Unknown reset option 'task'"),
+        ({"task_id": 3}, ConfigError, "is a string"),
+        ({"task_id": "valid_seen/x/y"}, UnknownNameError, "Unknown task id"),
+        ({"skill": True}, ConfigError, "SkillInjection"),
+    ],
+)
+def test_bad_options_are_errors(env, options, error, message):
+    with pytest.raises(error, match=message):
+        env.reset(options=options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"split": "test"}, "split"), ({"engine": "unreal"}, "engine"), ({"render_mode": "human"}, "render mode"),
+     ({"task_types": ["fly"]}, "task type")],
+)  # fmt: skip
+def test_bad_arguments_are_errors(folder, arguments, message):
+    with pytest.raises(UnknownNameError, match=f"Unknown {message}"):
+        ALFWorldEnv(**{"data": folder, "split": "valid_seen"} | arguments)
+
+
+def test_nothing_can_be_done_before_the_first_reset(env):
+    for act in (lambda: env.step("look"), env.snapshot, env.action_mask):
+        with pytest.raises(ResetNeeded):
+            act()
+
+
+def test_a_snapshot_is_exact_small_and_picklable(env, folder):
+    env.reset(seed=3)
+    play(env, 10)
+    content = pickle.dumps(env.snapshot())
+    assert len(content) < 4000
+    later = play(env, 20, seed=1)
+    other = ALFWorldEnv(data=folder, split="valid_seen")
+    for again in (env, other):
+        observation, info = again.restore(pickle.loads(content))
+        assert info["task_id"] in again.task_ids
+        assert observation == again.snapshot().observation
+        assert play(again, 20, seed=1) == later
+
+
+def test_the_mask_marks_the_admissible_commands(env):
+    _, info = env.reset(seed=4)
+    mask = env.action_mask()
+    assert mask.dtype == np.int8
+    assert [command for command, flag in zip(env.commands, mask, strict=True) if flag] == info["admissible_commands"]
+
+
+def test_ansi_draws_the_house_and_the_last_exchange(folder):
+    env = ALFWorldEnv(data=folder, split="valid_seen", render_mode="ansi")
+    observation, info = env.reset(seed=0)
+    assert env.render().endswith(f"task: {info['goal']}\n\n{observation}")
+    observation, *_ = env.step("look")
+    assert env.render().endswith(f"> look\n{observation}")
+    env.close()
+    env.close()
+
+
+def test_winning_terminates_and_a_step_limit_truncates(template, tmp_path):
+    task_id = "train/pick_and_place_simple-Mug-None-Desk-1/trial_T1"
+    write_game(tmp_path, task_id, template)
+    env = gymnasium.make(skillc_gym.ALFWORLD_ID, data=str(tmp_path), split="train", max_episode_steps=50)
+    env.reset(seed=0)
+    *steps, last = env.unwrapped.games.load(task_id).walkthrough
+    for command in steps:
+        _, reward, terminated, truncated, info = env.step(command)
+        assert (reward, terminated, truncated, info["won"], info["action_valid"]) == (0.0, False, False, 0.0, True)
+    _, reward, terminated, truncated, info = env.step(last)
+    assert (reward, terminated, truncated, info["won"], info["task_score"]) == (1.0, True, False, 1.0, 1.0)
+    env.reset(seed=0)
+    assert [env.step("sing")[3] for _ in range(50)] == [False] * 49 + [True]
+
+
+def test_a_task_won_at_the_start_says_so(house, template, tmp_path):
+    raw, _ = house(11, goal=WON_AT_ONCE)
+    write_game(tmp_path, "train/pick_and_place_simple-Mug-None-Desk-1/trial_T1", raw)
+    env = ALFWorldEnv(data=tmp_path, split="train")
+    assert env.reset(seed=0)[1]["won"] == 1.0
+    assert env.step("sing")[1:3] == (1.0, True)

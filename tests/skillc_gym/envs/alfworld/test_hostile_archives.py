@@ -1,0 +1,258 @@
+"""Archives made to do harm: each is refused in words, within bounded memory, before much of it is unpacked."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import itertools
+import json
+import lzma
+import os
+import re
+import shutil
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confined import Confined
+
+from skillc_gym.envs.alfworld.data import archives, sources
+from skillc_gym.envs.alfworld.data.archives import archive_files
+from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.data.sources import open_source
+from skillc_gym.errors import InvalidGameError
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited as on Linux")
+
+FOLDER = "json_2.1.1/valid_seen/pick_and_place_simple-Mug-None-Desk-1"
+NAME = f"{FOLDER}/trial_1/game.tw-pddl"
+ZEROS = bytes(512)
+PACKERS = {"tar": bytes, "tar.gz": gzip.compress, "tar.bz2": bz2.compress, "tar.xz": lzma.compress}
+
+
+@pytest.fixture(scope="module")
+def confined() -> Iterator[Confined]:
+    process = Confined()
+    yield process
+    process.close()
+
+
+def header(name: str = NAME, size: int = 0, kind: bytes = tarfile.REGTYPE, **fields: object) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def extended(body: bytes, kind: bytes = tarfile.XHDTYPE, size: int | None = None) -> bytes:
+    padded = body + bytes(-len(body) % 512)
+    return header("pax", len(body) if size is None else size, kind) + padded
+
+
+def keyword(name: str, value: str) -> bytes:
+    length = len(name) + len(value) + 3
+    length += len(str(length + len(str(length))))
+    return f"{length} {name}={value}\n".encode()
+
+
+def sparse() -> bytes:
+    block = bytearray(header(kind=tarfile.GNUTYPE_SPARSE, size=512))
+    block[482] = 1  # more maps follow, and each says the same
+    block[148:156] = b"        "
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + (b"0" * 504 + b"\1" + bytes(7)) * 20_000
+
+
+KEYWORDS = b"".join(keyword(f"k{index}", "v") for index in range(4_000))
+TARS = {
+    "ten gigabytes": (header(size=10**10), "claims to have 10,000,000,000"),
+    "ten gigabytes of something else": (header("a.bin", size=10**10), "claims to have 10,000,000,000"),
+    "less than nothing": (extended(keyword("size", "-1024")) + header(), "claims to have -1,024"),
+    "three megabytes": (header(size=3_000_000) + bytes(3_000_000), "at most 2,000,000"),
+    "a way out": (header(f"../{NAME}"), "leads out"),
+    "a way out in the middle": (header("a/../../etc/cron.d/x"), "leads out"),
+    "a way out by a long name": (header("a/" * 90 + "../" * 95 + "x"), "leads out"),
+    "a way out by a keyword": (extended(keyword("path", f"../{NAME}")) + header(), "leads out"),
+    "an absolute name": (header(f"/{NAME}"), "leads out"),
+    "a name of two lines": (header(NAME.replace("trial_1", "trial\n1")), "cannot be printed"),
+    "a name that is no text": (header(NAME.replace("trial_1", "trial_\udcff")), "cannot be printed"),
+    "a drive": (header(f"C:/{NAME}"), "leads out"),
+    "a symbolic link": (header(kind=tarfile.SYMTYPE, linkname="/etc/passwd"), "a link, a device"),
+    "a hard link": (header(kind=tarfile.LNKTYPE, linkname="/etc/passwd"), "a link, a device"),
+    "a device": (header(kind=tarfile.CHRTYPE, devmajor=1, devminor=5), "a link, a device"),
+    "a pipe": (header(kind=tarfile.FIFOTYPE), "a link, a device"),
+    "the same game twice": ((header(size=2) + b"{}".ljust(512)) * 2, "twice"),
+    "a giant header": (extended(b"", size=10**9) + header(), "a header in it has 1,000,000"),
+    "a giant name": (header("x", 10**9, tarfile.GNUTYPE_LONGNAME), "a header in it has 1,000,000"),
+    "a long name": (extended(keyword("path", "x" * 5_000)) + header(), "name of 5,000 characters"),
+    "an endless chain of headers": (extended(b"") * 60_000, "a header in it has|RecursionError"),
+    "many keywords": (extended(KEYWORDS, tarfile.XGLTYPE) + header(), "keywords"),
+    "a map of holes": (sparse(), "a header in it has"),
+    "a size of many digits": (extended(keyword("size", "9" * 5_000)) + header(), "JSON"),
+    "no end": (header(), "without the mark of its end|end of"),
+    "cut in a file": (header(size=5_000) + bytes(600), "end"),
+    "something behind a file": (header() + b"x" * 2048, "without the mark"),
+    "nothing": (b"", "cannot be read|without the mark"),
+}  # fmt: skip
+
+
+def refused(confined: Confined, path: Path, message: str) -> None:
+    name, said = confined.open(path)
+    assert (name, bool(re.search(message, said))) == ("InvalidGameError", True), (name, said)
+    assert str(path) in said
+    assert len(said) < 1_500
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz"])
+@pytest.mark.parametrize("case", TARS)
+def test_hostile_tars_are_refused(confined, tmp_path, case, kind):
+    content, message = TARS[case]
+    path = tmp_path / f"games.{kind}"
+    ends = case not in ("no end", "cut in a file", "something behind a file", "nothing")
+    path.write_bytes(PACKERS[kind](content + 20 * ZEROS * ends))
+    refused(confined, path, message)
+    assert not Path("/etc/cron.d/x").exists()
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "tar.bz2", "tar.xz"])
+def test_a_bomb_is_refused_when_it_has_gone_off_a_little(confined, tmp_path, kind):
+    path = tmp_path / f"games.{kind}"
+    path.write_bytes(PACKERS[kind](b"".join(header(f"{i}.bin", 2**24) + bytes(2**24) for i in range(3))))
+    refused(confined, path, "it unpacks to .* bytes or more")
+
+
+def test_an_xz_file_that_wants_gigabytes_is_refused(confined, tmp_path):
+    packed = bytearray(lzma.compress(header() + 4 * ZEROS))
+    block = packed[12 : 12 + 4 * (packed[12] + 1)]
+    at = block.index(b"\x21\x01") + 2  # the LZMA2 filter, one byte of properties: the size of its dictionary
+    block[at] = 40  # 4 GiB
+    block[-4:] = struct.pack("<I", zlib.crc32(block[:-4]))
+    packed[12 : 12 + len(block)] = block
+    path = tmp_path / "games.tar.xz"
+    path.write_bytes(packed)
+    refused(confined, path, "[Mm]emory")
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+@pytest.mark.parametrize("padding", [0, 8, 200_000])
+def test_xz_files_of_several_streams_are_read(tmp_path, streams, padding):
+    content = header(size=700) + b"{}".ljust(1024, b" ") + 4 * ZEROS
+    cuts = [len(content) * index // streams for index in range(streams + 1)]
+    parts = [lzma.compress(content[start:end]) for start, end in itertools.pairwise(cuts)]
+    path = tmp_path / "games.tar.xz"
+    path.write_bytes(bytes(padding).join(parts) + bytes(padding))
+    assert list(archive_files(path, lambda name: name == NAME, max_bytes=700)) == [(NAME, b"{}".ljust(700))]
+
+
+def test_an_xz_file_that_is_cut_off_is_refused(confined, tmp_path):
+    path = tmp_path / "games.tar.xz"
+    path.write_bytes(lzma.compress(header(size=60_000) + os.urandom(61_440))[:30_000])
+    refused(confined, path, "too early")
+
+
+def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED, mode: int = 0o100644) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as made:
+        for name, content in members:
+            info = zipfile.ZipInfo(name)
+            info.compress_type, info.external_attr = method, mode << 16
+            made.writestr(info, content)
+    return file.getvalue()
+
+
+def field(content: bytes, offset: int, value: int, form: str = "<I", *, local: int | None = None) -> bytes:
+    """Writes a field of the first entry of the directory, and of its local header."""
+    changed = bytearray(content)
+    struct.pack_into(form, changed, changed.index(b"PK\1\2") + offset, value)
+    if local is not None:
+        struct.pack_into(form, changed, local, value)
+    return bytes(changed)
+
+
+def directory_of(size: int) -> bytes:
+    """A file that claims a directory of so many bytes, and has a hole where it should be."""
+    return struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, size, 0, 0)
+
+
+BOMB = zipped((NAME, bytes(60_000_000)))
+ZIPS = {
+    "sixty megabytes": (BOMB, "it unpacks to"),
+    "sixty megabytes that claim to be a thousand bytes": (field(BOMB, 24, 1_000, local=22), "CRC|cannot be read"),
+    "three megabytes": (zipped((NAME, os.urandom(3_000_000))), "at most 2,000,000"),
+    "a way out": (zipped((f"../{NAME}", b"{}")), "leads out"),
+    "a way out backwards": (zipped(("..\\..\\x", b"{}")), "leads out"),
+    "an absolute name": (zipped((f"/{NAME}", b"{}")), "leads out"),
+    "a symbolic link": (zipped((NAME, b"/etc/passwd"), mode=0o120777), "a link, a device"),
+    "a device": (zipped((NAME, b""), mode=0o020666), "a link, a device"),
+    "another packing": (zipped((NAME, b"{}"), method=zipfile.ZIP_LZMA), "stored or deflated"),
+    "another packing still": (zipped((NAME, bytes(9_000)), method=zipfile.ZIP_BZIP2), "stored or deflated"),
+    "an unknown packing": (field(zipped((NAME, b"{}")), 10, 99, "<H", local=8), "stored or deflated"),
+    "a password": (field(zipped((NAME, b"{}")), 8, 1, "<H", local=6), "password|cannot be read"),
+    "a wrong sum": (field(zipped((NAME, b"{}")), 16, 7, local=14), "CRC"),
+    "a wrong place": (field(zipped((NAME, b"{}")), 42, 10**6), "cannot be read"),
+    "cut off": (zipped((NAME, os.urandom(9_000)))[:5_000], "cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ZIPS)
+def test_hostile_zips_are_refused(confined, tmp_path, case):
+    content, message = ZIPS[case]
+    path = tmp_path / "games.zip"
+    path.write_bytes(content)
+    refused(confined, path, message)
+
+
+def test_a_zip_whose_entries_share_their_bytes_is_refused(confined, tmp_path):
+    whole = zipped((NAME, bytes(1_900_000)))
+    start, end = whole.index(b"PK\1\2"), whole.index(b"PK\5\6")
+    entries = [whole[start:end].replace(b"trial_1", b"t%06d" % index) for index in range(3_000)]
+    closing = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 3_000, 3_000, sum(map(len, entries)), start, 0)
+    path = tmp_path / "games.zip"
+    path.write_bytes(whole[:start] + b"".join(entries) + closing)
+    refused(confined, path, "it unpacks to 5,700,000,000|overlap|differ")
+
+
+def test_a_giant_directory_is_refused(confined, tmp_path):
+    path = tmp_path / "games.zip"
+    with path.open("wb") as file:
+        file.truncate(2_000_000_000)
+        file.seek(2_000_000_000)
+        file.write(directory_of(2_000_000_000))
+    refused(confined, path, "its directory has 2,000,000,000 bytes")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_neither_folder_nor_file_is_refused(confined, tmp_path, kind):
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(path)
+    refused(confined, path, "neither a folder nor a plain file")
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [(archives, "MAX_UNPACKED_BYTES", 100_000), (archives, "MAX_MEMBERS", 3), (sources, "MAX_KEPT_BYTES", 1_000)],
+)
+def test_bounds_on_the_whole_are_kept(folder, tmp_path, monkeypatch, kind, module, name, value):
+    path = Path(shutil.make_archive(str(tmp_path / "games"), kind, folder, "json_2.1.1"))
+    assert open_source(path, "valid_seen").task_ids == open_games(folder, split="valid_seen").task_ids
+    monkeypatch.setattr(module, name, value)
+    with pytest.raises(InvalidGameError, match=r"at most|more than"):
+        open_source(path, "valid_seen")
+
+
+def test_what_games_share_is_bounded_and_changes_nothing(folder, tmp_path, monkeypatch):
+    path = tmp_path / "games.tar"
+    with tarfile.open(path, "w") as tar:
+        tar.add(folder / "json_2.1.1", "json_2.1.1")
+    monkeypatch.setattr(sources, "MAX_SHARED_BYTES", 100)
+    found, expected = open_source(path, "valid_seen"), open_source(folder, "valid_seen")
+    assert [found.read(name) for name in found.task_ids] == [expected.read(name) for name in expected.task_ids]
+    assert json.loads(found.read(found.task_ids[0]))["grammar"]

@@ -1,0 +1,224 @@
+"""The same answers in other processes, in threads, in vectors of both, and in Ray's actors."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import skillc_gym  # noqa: F401 - registers the environment
+from skillc_gym.envs.alfworld.data import games as games_module
+from skillc_gym.envs.alfworld.data.games import FileGames, open_games
+from skillc_gym.envs.alfworld.data.sources import open_source
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
+
+GAMES: dict[str, Any] = {"data": "generated", "generator": {"seed": 4, "games_per_type": 2, "size": "small"}}
+METHODS = [name for name in ("fork", "forkserver", "spawn") if name in multiprocessing.get_all_start_methods()]
+STEPS = 12
+
+
+def choices(admissible: Any, step: int) -> list[str]:
+    return [commands[(7 * step + index) % len(commands)] for index, commands in enumerate(admissible)]
+
+
+def vector_transcript(envs: gym.vector.VectorEnv) -> list[Any]:
+    """What a vector of environments says along a fixed walk."""
+    observations, infos = envs.reset(seed=3)
+    said: list[Any] = [observations]
+    for step in range(STEPS):
+        actions = choices(infos["admissible_commands"], step)
+        observations, rewards, won, cut, infos = envs.step(actions)
+        said.append((observations, rewards.tolist(), won.tolist(), cut.tolist(), infos["task_id"].tolist()))
+    envs.close()
+    return said
+
+
+def native_transcript(count: int = 3) -> list[Any]:
+    return vector_transcript(ALFWorldVectorEnv(count, max_episode_steps=5, **GAMES))
+
+
+def episode(env: ALFWorldEnv, task_id: str) -> list[Any]:
+    said: list[Any] = [env.reset(seed=1, options={"task_id": task_id})]
+    for step in range(STEPS):
+        commands = said[-1][-1]["admissible_commands"]
+        said.append(env.step(commands[(5 * step + 3) % len(commands)]))
+    return said
+
+
+def next_step(moment: bytes) -> Any:
+    """What an environment of another process says after a snapshot."""
+    env = ALFWorldEnv(**GAMES)
+    env.restore(pickle.loads(moment))
+    return env.step("look")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_vector_answers_alike_in_another_process(method):
+    expected = native_transcript()
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(native_transcript) == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_snapshots_travel_to_another_process(method):
+    env = ALFWorldEnv(**GAMES)
+    env.reset(seed=0)
+    env.step(env._engine.admissible[0])
+    moment = pickle.dumps(env.snapshot())
+    expected = env.step("look")
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(next_step, (moment,)) == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gymnasiums_async_vector_answers_as_the_native_one(method):
+    envs = gym.make_vec(
+        "skillc/ALFWorld-v0",
+        num_envs=3,
+        vectorization_mode="async",
+        vector_kwargs={"context": method, "shared_memory": False},
+        max_episode_steps=5,
+        **GAMES,
+    )
+    assert vector_transcript(envs) == native_transcript()
+
+
+@pytest.mark.skipif("fork" not in METHODS, reason="forks")
+def test_a_fork_goes_on_where_its_parent_was():
+    env = ALFWorldEnv(**GAMES)
+    env.reset(seed=0)
+    env.step(env._engine.admissible[0])
+    moment = env.snapshot()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, pickle.dumps([env.step("look"), env.reset()]))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answers:
+        said = pickle.loads(answers.read())
+    os.waitpid(child, 0)
+    env.restore(moment)
+    assert said == [env.step("look"), env.reset()]
+
+
+def test_threads_that_share_games_answer_as_one_thread_does(folder, monkeypatch):
+    monkeypatch.setattr(games_module, "LOADED_GAMES", 2)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    games = open_games(folder, split="valid_seen")
+    work = [games.task_ids[index % len(games.task_ids)] for index in range(48)]
+
+    def play(task_id: str) -> list[Any]:
+        return episode(ALFWorldEnv(data=folder, split="valid_seen"), task_id)
+
+    try:
+        expected = {task_id: play(task_id) for task_id in games.task_ids}
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(play, work)) == [expected[task_id] for task_id in work]
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_game_may_be_dropped_by_another_thread_just_when_it_is_found(folder):
+    class Dropping(OrderedDict):
+        def get(self, key, default=None):
+            return self.pop(key, default)
+
+    games = FileGames(open_source(folder, "valid_seen"))
+    game = games.load(games.task_ids[0])
+    games._loaded = Dropping(games._loaded)
+    assert games.load(games.task_ids[0]) is game
+
+
+def test_a_game_that_another_thread_has_just_loaded_is_shared(folder, monkeypatch):
+    games = FileGames(open_source(folder, "valid_seen"))
+    name = games.task_ids[0]
+    first: list[Game] = []
+    parse = Game.parse
+
+    def slowly(task_id: str, raw: Any) -> Game:
+        if not first:
+            first.append(parse(task_id, raw))
+            games.load(task_id)  # the other thread
+        return parse(task_id, raw)
+
+    monkeypatch.setattr(games_module.Game, "parse", slowly)
+    assert games.load(name) is games.load(name)
+    assert len(games._loaded) == 1
+
+
+def test_threads_share_one_set_of_games(folder):
+    with ThreadPoolExecutor(8) as pool:
+        envs = list(pool.map(lambda _: ALFWorldEnv(data=folder, split="valid_unseen"), range(16)))
+    assert len({id(env.games) for env in envs}) <= 8
+    assert ALFWorldEnv(data=folder, split="valid_unseen").games is open_games(folder, split="valid_unseen")
+
+
+def test_ten_thousand_environments_in_one_process():
+    envs = ALFWorldVectorEnv(10_000, max_episode_steps=50, **GAMES)
+    observations, infos = envs.reset(seed=0)
+    observations, *_, infos = envs.step(choices(infos["admissible_commands"], 0))
+    assert len(observations) == 10_000
+    assert np.all(infos["action_valid"])
+    assert len(set(infos["task_id"].tolist())) == len(envs.task_ids)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as on Linux")
+@pytest.mark.parametrize("tasks", [1, 6])
+def test_an_environment_takes_less_than_30_kb_beyond_its_task(folder, tasks):
+    program = (
+        "from benchmarks.bench_alfworld import kilobytes_each\n"
+        f"print(kilobytes_each({{'data': {str(folder)!r}, 'split': 'valid_seen'}}, 2000, {tasks}))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert 0 < float(answer.stdout) < 30
+
+
+@pytest.mark.slow
+def test_rays_actors_answer_alike():
+    ray = pytest.importorskip("ray", reason="needs the ray extra")
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the actors cannot import a test
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        player = ray.remote(num_cpus=0)(Player)
+        actors = [player.remote(seed) for seed in range(3)]
+        here = [Player(seed) for seed in range(3)]
+        assert ray.get([actor.play.remote() for actor in actors]) == [one.play() for one in here]
+        moment = ray.get(actors[0].snapshot.remote())
+        assert moment == here[0].snapshot()
+        assert ray.get(actors[1].go_on.remote(moment)) == here[2].go_on(moment)
+        assert ray.get(ray.remote(num_cpus=0)(native_transcript).remote()) == native_transcript()
+    finally:
+        ray.shutdown()
+
+
+class Player:
+    """An environment with its episode, as one would put it into an actor."""
+
+    def __init__(self, seed: int) -> None:
+        self.env = ALFWorldEnv(**GAMES)
+        self.seed = seed
+
+    def play(self) -> list[Any]:
+        return episode(self.env, self.env.task_ids[self.seed])
+
+    def snapshot(self) -> Any:
+        return self.env.snapshot()
+
+    def go_on(self, moment: Any) -> Any:
+        return self.env.restore(moment), self.env.step("look")

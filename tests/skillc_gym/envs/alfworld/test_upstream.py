@@ -1,0 +1,183 @@
+"""The native engine against upstream itself, and upstream behind the environment."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks.parity.alfworld import compare, older_wording, random_walk, scripts_for, sum_up
+from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.engine import textworld
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.grammar import split_sentence
+from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
+from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.errors import EngineError, InvalidGameError, MissingExtraError
+
+pytestmark = pytest.mark.upstream
+
+# Small houses that upstream agrees to load (it refuses some whose goal is decided from the start).
+HOUSES = (0, 1, 5, 8, 11, 14, 26, 27, 30, 33)
+
+
+def played(world, commands):
+    return [(world.reset(), world.admissible, world.won)] + [
+        (world.step(command)[0], world.admissible, world.won) for command in commands
+    ]
+
+
+@pytest.mark.parametrize("seed", HOUSES)
+def test_odd_houses_are_played_alike(house, upstream, seed):
+    raw, game = house(seed)
+    world = UpstreamWorld(upstream, raw)
+    for walk in range(2):
+        commands = random_walk(game, np.random.default_rng([seed, walk]), 40)
+        assert played(World(game), commands) == played(world, commands)
+
+
+@pytest.mark.parametrize("rewrite", [dict, older_wording], ids=["as it is", "older wording"])
+def test_a_game_is_played_alike_in_both_wordings(template, upstream, rewrite):
+    found = compare(
+        "valid_seen/pick_and_place_simple-Mug-None-Desk-1/trial_1", rewrite(template), upstream, oracle="cached"
+    )
+    assert found.differences == []
+    assert found.wins > 0
+
+
+@pytest.mark.slow
+def test_real_games_are_played_alike(alfworld_data, upstream):
+    games = open_games(alfworld_data, split="valid_unseen")
+    chosen = [min(name for name in games.task_ids if name.split("/")[1].startswith(kind)) for kind in KINDS]
+    found = [compare(task_id, games.raw(task_id), upstream, oracle="cached") for task_id in chosen]
+    assert [group["differences"] for group in sum_up(found)] == [0]
+    assert sum(one.answers for one in found) > 500
+
+
+KINDS = ("pick_and", "look", "pick_clean", "pick_heat", "pick_cool", "pick_two")
+
+
+@pytest.mark.slow
+def test_remembering_parses_changes_no_answer(house, template, upstream):
+    plain = UpstreamProcess()
+    for raw, commands in [
+        (template, scripts_for(house(0)[1], 0)[0]),
+        (house(5)[0], random_walk(house(5)[1], np.random.default_rng(5), 30)),
+    ]:
+        assert played(UpstreamWorld(plain, raw), commands) == played(UpstreamWorld(upstream, raw), commands)
+    plain.close()
+
+
+def test_a_difference_would_be_found(template, upstream):
+    other = {**template, "grammar": template["grammar"].replace("You arrive at", "You get to")}
+
+    class Swapped(UpstreamProcess):
+        too_large = False
+
+        def __init__(self):  # the process of the fixture, with another game in it
+            pass
+
+        def load(self, raw, naming=None):
+            upstream.load(other)
+
+        def holds(self, raw, naming):
+            return True
+
+        def ask(self, **request):
+            return upstream.ask(**request)
+
+    found = compare("valid_seen/pick_and_place_simple-Mug-None-Desk-1/trial_1", template, Swapped(), oracle="cached")
+    assert {key for one in found.differences for key in one} == {"step", "commands", "native", "upstream"}
+    assert all("You get to" in one["upstream"][0] for one in found.differences)
+    assert sum_up([found])[0]["games_that_differ"] == 1
+
+
+def test_upstream_behind_the_environment(folder, upstream):
+    arguments = list(sys.argv), sys.stdout
+    native = ALFWorldEnv(data=folder, split="valid_seen")
+    env = ALFWorldEnv(data=folder, split="valid_seen", engine="textworld")
+    options = {"task_id": env.task_ids[0]}
+    assert env.reset(seed=1, options=options) == native.reset(seed=1, options=options)
+    commands = random_walk(native.games.load(env.task_ids[0]), np.random.default_rng(0), 12)
+    for command in [*commands, 7]:
+        assert env.step(command) == native.step(command)
+    moment = env.snapshot()
+    observation, info = env.step("look")[0], env.step("look")[4]
+    for _ in range(3):
+        env.step("inventory")
+    assert env.restore(moment) == native.restore(native.snapshot())
+    assert (env.step("look")[0], env.step("look")[4]) == (observation, info)
+    assert (list(sys.argv), sys.stdout) == arguments
+    env.close()
+    env.close()
+    assert env.reset(options=options)[1]["task_id"] == env.task_ids[0]
+    env.close()
+
+
+def test_the_process_is_replaced_after_some_games(template, upstream):
+    process = UpstreamProcess(cached=True, games_per_process=2)
+    pids = []
+    for _ in range(3):
+        process.load(template)
+        pids.append(process.pid)
+    assert pids[0] == pids[1] != pids[2]
+    process.close()
+    process.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[2], 0)
+
+
+def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template, upstream):
+    with pytest.raises(InvalidGameError, match="Upstream cannot load the game"):
+        upstream.load({**template, "pddl_problem": "(nonsense"})
+    upstream.load(template)
+    assert upstream.ask(op="reset")["admissible"]
+
+
+def test_the_end_of_the_process_is_an_error_and_the_next_game_starts_another(template, upstream):
+    upstream.load(template)
+    os.kill(upstream.pid, signal.SIGKILL)
+    with pytest.raises(EngineError, match="ended with code -9 during 'reset'"):
+        upstream.ask(op="reset")
+    upstream.load(template)
+    assert upstream.ask(op="reset")["admissible"]
+
+
+@pytest.mark.parametrize(
+    "task", ["look: it's done!", 'put \\"the\\" mug away', "wait; now", "a // b", "x  ", "grüße", "a\\tb"]
+)
+def test_unusual_tasks_are_told_alike(template, upstream, task):
+    grammar = re.sub(r"Your task is to: [^\"]*", lambda _: f"Your task is to: {task}", template["grammar"])
+    raw = {**template, "grammar": grammar}
+    game = Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", raw)
+    assert World(game).reset() == UpstreamWorld(upstream, raw).reset()
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setattr(textworld.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"skillc-gym\[alfworld\]"):
+        UpstreamProcess()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("textworld") is None, reason="textworld is not installed")
+@pytest.mark.parametrize(
+    "text",
+    ["\nAvailable\n  x", "Your\ttask.", "  lead", "a; b", 'put "x" in y', "x # y", "a{r.name}\n b", "a<b", "5 > 3",
+     "a//b",
+     "#task#  x", "a b] c", "{r.indefinite} {r.name} (in {r.name})}", "é ü", "\t a \t", "a\n// c", "{ r.name }x"],
+)  # fmt: skip
+def test_sentences_are_split_alike(text):
+    textgen = pytest.importorskip("textworld.envs.pddl.textgen")
+    ours = [(part.kind, part.body) for part in split_sentence(text)]
+    kinds = {"TerminalSymbol": "text", "NonterminalSymbol": "rule", "ConditionalSymbol": "value"}
+    theirs = [
+        (kinds[type(one).__name__], str(one).strip("{}"))
+        for one in textgen._parse_and_convert(text, rule_name="symbols")
+    ]
+    assert [(kind, body.strip() if kind == "value" else body) for kind, body in theirs] == ours

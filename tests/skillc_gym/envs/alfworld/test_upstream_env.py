@@ -1,0 +1,295 @@
+"""engine="textworld": upstream behind the environment, whose process is replaced when it is worn out or dead."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import signal
+from pathlib import Path
+
+import gymnasium
+import pytest
+from odd_houses import odd_house, write_game
+
+import skillc_gym  # noqa: F401 - registers the environment
+from skillc_gym.envs.alfworld.engine import textworld
+from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
+from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
+from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, MissingExtraError
+from skillc_gym.testing import TextEnvContract
+
+pytestmark = pytest.mark.upstream
+
+HOUSES = (0, 1, 5)
+WAVE = """
+(:action wave
+    :parameters (?a - agent ?l - location)
+    :precondition (and (atLocation ?a ?l))
+    :effect (and (checked ?l))
+))
+"""
+SAY_WAVE = """
+action wave {
+    template :: "wave";
+    feedback :: "You wave at nobody.";
+}
+"""
+
+
+@pytest.fixture
+def quick(upstream, monkeypatch):
+    """Environments whose upstream remembers what it parses; options of their processes can be given."""
+
+    def use(**options: float) -> None:
+        monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True, **options))
+
+    use()
+    return use
+
+
+@pytest.fixture(scope="module")
+def houses(template, tmp_path_factory) -> Path:
+    """Small houses that upstream loads, and one of another domain."""
+    root = tmp_path_factory.mktemp("houses")
+    for seed in HOUSES:
+        write_game(
+            root, f"valid_seen/pick_and_place_simple-Mug-None-Cabinet-{seed}/trial_T0", odd_house(seed, template)
+        )
+    write_game(root, "valid_train/pick_and_place_simple-Mug-None-Cabinet-0/trial_T0", template)
+    raw = odd_house(HOUSES[0], template)
+    domain = raw["pddl_domain"].rstrip()
+    assert domain.endswith(")")
+    other = {**raw, "pddl_domain": domain[:-1] + WAVE, "grammar": raw["grammar"] + SAY_WAVE}
+    write_game(root, "valid_unseen/pick_and_place_simple-Mug-None-Cabinet-0/trial_T0", other)
+    return root
+
+
+@pytest.fixture
+def env(houses, quick):
+    env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+    yield env
+    env.close()
+
+
+def pid_of(env: ALFWorldEnv) -> int:
+    return env._engine._process.pid
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.slow
+class TestContract(TextEnvContract):
+    seeds = (0,)
+    walk_length = 4
+
+    @pytest.fixture(autouse=True)
+    def _arguments(self, houses, quick):
+        self.arguments = {"data": str(houses), "split": "valid_train", "engine": "textworld"}
+
+    def make_env(self):
+        return gymnasium.make("skillc/ALFWorld-v0", **self.arguments)
+
+
+def test_a_dead_process_is_an_error_in_words_and_the_next_reset_starts_another(env):
+    options = {"task_id": env.task_ids[0]}
+    first = env.reset(options=options)
+    moment, dead = env.snapshot(), pid_of(env)
+    os.kill(dead, signal.SIGKILL)
+    with pytest.raises(EngineError, match=r"ended with code -9 during 'step'.*reset\(\) starts another"):
+        env.step("look")
+    with pytest.raises(EngineError, match=r"reset\(\)"):
+        env.step("look")
+    assert env.restore(moment) == first
+    assert env.step("look")[4]["action_valid"]
+    os.kill(pid_of(env), signal.SIGKILL)
+    with pytest.raises(EngineError):
+        env.step("look")
+    assert env.reset(options=options) == first
+    assert pid_of(env) != dead
+
+
+def test_it_is_replaced_after_some_games_and_answers_the_same(houses, quick, env):
+    expected = [env.reset(options={"task_id": task_id}) for task_id in env.task_ids]
+    quick(games_per_process=1)
+    worn = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+    pids = []
+    for task_id, answer in zip(worn.task_ids, expected, strict=True):
+        assert worn.reset(options={"task_id": task_id}) == answer
+        pids.append(pid_of(worn))
+    assert len(set(pids)) == len(HOUSES)
+    assert [alive(pid) for pid in pids] == [False] * (len(HOUSES) - 1) + [True]
+    worn.close()
+    assert not alive(pids[-1])
+
+
+def test_it_is_replaced_when_it_has_grown(houses, quick):
+    quick(megabytes_per_process=1)
+    env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+    options = {"task_id": env.task_ids[0]}
+    first = env.reset(options=options)
+    pid = pid_of(env)
+    assert env.step("look")[4]["action_valid"], "not in the middle of an episode"
+    assert pid_of(env) == pid
+    assert env.reset(options=options) == first
+    assert pid_of(env) != pid
+    env.close()
+
+
+def test_a_process_of_ordinary_size_is_kept(env):
+    env.reset(options={"task_id": env.task_ids[0]})
+    pid = pid_of(env)
+    env.reset(options={"task_id": env.task_ids[0]})
+    env.reset(options={"task_id": env.task_ids[1]})
+    assert pid_of(env) == pid
+    assert 20 < env._engine._process._megabytes < 500
+
+
+def test_a_process_that_does_not_answer_is_ended(template, upstream):
+    process = UpstreamProcess(cached=True, seconds_per_answer=0.01)
+    with pytest.raises(EngineError, match=r"no answer in 0\.01 seconds"):
+        process.load(template)
+    assert process.pid is None
+
+
+def test_an_interrupted_answer_is_not_taken_for_the_next_one(env, monkeypatch):
+    options = {"task_id": env.task_ids[0]}
+    first = env.reset(options=options)
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(textworld.select, "poll", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            env.step("inventory")
+    assert env.reset(options=options) == first
+
+
+def test_worlds_that_share_a_process_do_not_answer_for_each_other(template, upstream):
+    first = UpstreamWorld(upstream, odd_house(0, template))
+    before = first.reset()
+    second = UpstreamWorld(upstream, odd_house(1, template))
+    assert second.reset() != before
+    with pytest.raises(EngineError, match="does not hold this game any more"):
+        first.step("look")
+    assert first.reset() == before
+
+
+def test_nothing_is_left_behind(env):
+    env.reset(seed=0)
+    pid, folder = pid_of(env), env._engine._process._worker.folder
+    assert folder.exists()
+    env.close()
+    env.close()
+    assert not alive(pid)
+    assert not folder.exists()
+
+
+def test_an_environment_that_is_forgotten_ends_its_process(houses, quick):
+    env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+    env.reset(seed=0)
+    pid = pid_of(env)
+    del env
+    gc.collect()
+    assert not alive(pid)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_fork_starts_a_process_of_its_own(env):
+    options = {"task_id": env.task_ids[0]}
+    first = env.reset(options=options)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if env.reset(options=options) == first else 2
+            env.close()
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert env.step("look")[4]["action_valid"]
+
+
+def test_snapshots_go_to_another_environment_but_not_to_another_engine(houses, env, quick):
+    options = {"task_id": env.task_ids[0]}
+    env.reset(options=options)
+    command = next(command for command in env._engine.admissible if command.startswith("go to"))
+    env.step(command)
+    moment = env.snapshot()
+    expected = env.step("look")
+    other = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+    other.restore(moment)
+    assert other.step("look") == expected
+    other.close()
+    native = ALFWorldEnv(data=houses, split="valid_seen")
+    native.reset(options=options)
+    with pytest.raises(ConfigError, match="another engine"):
+        native.restore(moment)
+    with pytest.raises(ConfigError, match="another engine"):
+        env.restore(native.snapshot())
+
+
+@pytest.mark.parametrize("command", ["", "\n", "look\n", "\ud800", "\0", "x" * 100_000, "{r.name}", '"', "look; look"])
+def test_commands_of_any_form_are_answered_as_the_native_engine_answers(houses, env, command):
+    native = ALFWorldEnv(data=houses, split="valid_seen")
+    options = {"task_id": env.task_ids[0]}
+    assert env.reset(options=options) == native.reset(options=options)
+    assert env.step(command) == native.step(command)
+    assert env.step("look") == native.step("look")
+
+
+def test_drawings_tell_the_last_exchange(houses, quick):
+    for mode, expected in (
+        ("ansi", "> <look>\n" + NOTHING_HAPPENS),
+        ("html", f"<pre>&gt; &lt;look&gt;\n{NOTHING_HAPPENS}</pre>"),
+    ):
+        env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld", render_mode=mode)
+        env.reset(seed=0)
+        env.step("<look>")
+        assert env.render() == expected
+        env.close()
+
+
+def test_a_game_of_another_domain_is_for_upstream_alone(houses, quick):
+    native = ALFWorldEnv(data=houses, split="valid_unseen")
+    with pytest.raises(InvalidGameError, match=r"unknown or changed actions \['wave'\].*engine='textworld'"):
+        native.reset(seed=0)
+    env = ALFWorldEnv(data=houses, split="valid_unseen", engine="textworld")
+    _, info = env.reset(seed=0)
+    assert "wave" in info["admissible_commands"]
+    observation, *_, info = env.step("wave")
+    assert (observation, info["action_valid"]) == ("You wave at nobody.", True)
+    env.close()
+
+
+def test_a_discrete_view_is_refused_in_words(env):
+    env.reset(seed=0)
+    with pytest.raises(ConfigError, match="engine='native'"):
+        env.action_mask()
+
+
+def test_a_vector_of_upstreams_answers_as_a_vector_of_natives_does(houses, quick):
+    options = {"data": str(houses), "split": "valid_seen", "max_episode_steps": 3}
+    upstreams = ALFWorldVectorEnv(2, engine="textworld", **options)
+    natives = ALFWorldVectorEnv(2, **options)
+    found, expected = upstreams.reset(seed=3), natives.reset(seed=3)
+    for _ in range(5):
+        assert found[0] == expected[0]
+        assert found[-1]["admissible_commands"].tolist() == expected[-1]["admissible_commands"].tolist()
+        actions = [commands[0] for commands in expected[-1]["admissible_commands"]]
+        found, expected = upstreams.step(actions), natives.step(actions)
+    pids = [pid_of(game) for game in upstreams.games]
+    assert len(set(pids)) == 2
+    upstreams.close()
+    assert not any(map(alive, pids))
+
+
+def test_a_missing_upstream_is_named_when_the_environment_is_made(houses, monkeypatch):
+    monkeypatch.setattr(textworld.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"skillc-gym\[alfworld\]"):
+        ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")

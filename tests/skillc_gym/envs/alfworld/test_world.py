@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from benchmarks.parity.alfworld import random_walk
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
+from skillc_gym.errors import InvalidGameError
+
+SEEDS = range(20)
+
+
+def walk(game, seed, steps=40):
+    return random_walk(game, np.random.default_rng(seed), steps)
+
+
+def play(world, commands):
+    return [(*world.step(command), world.admissible, world.won) for command in commands]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_admissible_commands_are_sorted_unique_known_and_carried_out(house, seed):
+    _, game = house(seed)
+    world = World(game)
+    world.reset()
+    for command in walk(game, seed):
+        assert world.admissible == sorted(set(world.admissible))
+        assert set(world.admissible) <= set(game.commands)
+        expected = command.strip() in world.admissible
+        assert world.is_admissible(command) == expected
+        before, view = world.state, world.admissible
+        feedback, valid = world.step(command)
+        assert valid == expected
+        if not valid:
+            assert (feedback, world.state, world.admissible) == (NOTHING_HAPPENS, before, view)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_snapshot_brings_everything_back(house, seed):
+    _, game = house(seed)
+    commands = walk(game, seed)
+    world = World(game)
+    world.reset()
+    play(world, commands[:15])
+    state = pickle.loads(pickle.dumps(world.snapshot()))
+    later = play(world, commands[15:])
+    other = World(game)
+    for again in (world, other):
+        again.restore(state)
+        assert play(again, commands[15:]) == later
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_commands_give_the_same_answers(house, seed):
+    raw, game = house(seed)
+    again = Game.parse(game.task_id, raw)
+    first, second = World(game), World(again)
+    assert first.reset() == second.reset()
+    commands = walk(game, seed)
+    assert play(first, commands) == play(second, commands)
+    first.reset()
+    second.reset()
+    assert first.state == second.state == game.start
+
+
+def test_a_mutated_list_of_commands_changes_nothing(house):
+    world = World(house(3)[1])
+    world.reset()
+    world.admissible.clear()
+    assert world.admissible
+
+
+def test_a_state_of_another_game_is_refused(house):
+    worlds = [World(house(seed)[1]) for seed in range(8)]
+    states = {(len(world.state.inside), len(world.state.lying)): world.state for world in worlds}
+    shapes = list(states)
+    assert len(shapes) > 1
+    for world in worlds:
+        own = (len(world.game.receptacles), len(world.game.places))
+        for shape in shapes:
+            if shape != own:
+                with pytest.raises(InvalidGameError, match="does not belong"):
+                    world.restore(states[shape])
+
+
+def test_the_walkthrough_wins_and_the_game_goes_on(template):
+    game = Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", template)
+    world = World(game)
+    assert game.task in world.reset()
+    for command in game.walkthrough:
+        assert not world.won
+        assert world.step(command)[1]
+    assert world.won
+    assert world.step("look")[1]
+    assert world.won
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("pddl_problem", None, "no text under 'pddl_problem'"),
+        ("grammar", 3, "no text under 'grammar'"),
+        ("walkthrough", "go", "walkthrough"),
+        ("pddl_domain", "(define (domain other))", "missing actions"),
+    ],
+)
+def test_content_that_is_no_game_is_refused(template, key, value, message):
+    with pytest.raises(InvalidGameError, match=message):
+        Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", {**template, key: value})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(atLocation agent1", "(atlocation2 agent1", "0 agents"),
+        ("(:init", "(:init (holdsAny agent1)", "hands"),
+        ("(:init", "(:init (inReceptacle agent1 agent1)", "other types"),
+    ],
+)
+def test_a_problem_that_cannot_be_played_is_refused(template, old, new, message):
+    problem = template["pddl_problem"]
+    assert old in problem
+    with pytest.raises(InvalidGameError, match=message):
+        Game.parse(
+            "train/pick_and_place_simple-Mug-None-Desk-1/trial_1",
+            {**template, "pddl_problem": problem.replace(old, new)},
+        )
+
+
+def test_an_action_with_another_meaning_is_refused(template):
+    before, name, after = template["pddl_domain"].partition("HeatObject")
+    domain = before + name + after.replace("(isHot ?o)", "(isClean ?o)", 1)
+    assert domain != template["pddl_domain"]
+    with pytest.raises(InvalidGameError, match=r"heatobject.*engine='textworld'"):
+        Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", {**template, "pddl_domain": domain})

@@ -1,0 +1,102 @@
+"""A shop of a few dozen products, made by rule, whose search counts shared words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from skillc_gym.envs.webshop.catalog.product import Product
+from skillc_gym.envs.webshop.experts.reading import words
+
+KINDS = {
+    "rug": ("garden", "area rugs", "Home & Kitchen › Home Décor › Rugs"),
+    "lamp": ("garden", "table lamps", "Home & Kitchen › Lighting › Lamps"),
+    "sandal": ("fashion", "women's sandals", "Clothing › Women › Sandals"),
+    "serum": ("beauty", "hair treatments", "Beauty › Hair Care › Serums"),
+}
+COLORS = ("red", "navy blue", "light pink", "titanium")
+MAKERS = ("Alderon", "Brivane", "Corvita", "Delmary", "Elvora", "Fennwick", "Galtree", "Horvex", "Ilmira", "Jorando")
+
+
+class SmallShop:
+    """A catalogue: see `skillc_gym.envs.webshop.catalog.catalog.Catalog`."""
+
+    sha256 = "0" * 64
+
+    def __init__(self, makers=MAKERS, extra=()):
+        self.products = [*regular(makers)]
+        self.products += [make(len(self.products) + place, **given) for place, given in enumerate(extra)]
+        self._words = [Counter(words(product.contents)) for product in self.products]
+        self._index = {product.asin: product.index for product in self.products}
+
+    def __len__(self):
+        return len(self.products)
+
+    def product(self, index):
+        return self.products[index]
+
+    listing = product
+
+    def asin(self, index):
+        return self.products[index].asin
+
+    def index_of(self, asin):
+        return self._index.get(asin)
+
+    def search(self, query, k=50):
+        return [index for index, _ in self.search_scores(query, k)]
+
+    def search_scores(self, query, k=50):
+        asked = set(words(query))
+        scored = [(index, float(sum(word in own for word in asked))) for index, own in enumerate(self._words)]
+        return sorted((found for found in scored if found[1]), key=lambda found: (-found[1], found[0]))[:k]
+
+    def scalar_price(self, index, seed=0):
+        return self.products[index].pricing[0]
+
+    def human_instructions(self):
+        return {
+            product.asin: [
+                {
+                    "instruction": f"i want a {product.attributes[0]} thing for my home.",
+                    "instruction_attributes": [product.attributes[0]],
+                    "instruction_options": ["red"],
+                }
+            ]
+            for product in self.products[::3]
+        }
+
+
+def regular(makers):
+    for number, (kind, maker) in enumerate((kind, maker) for kind in KINDS for maker in makers):
+        category, query, path = KINDS[kind]
+        price = 12.5 + 3 * number
+        yield make(
+            number,
+            title=f"{maker} Soft {kind.title()} for Home",
+            description=f"A {kind} by {maker}.\n It lasts.",
+            category=category,
+            query=query,
+            product_category=path,
+            pricing=(price, price + 20) if number % 3 == 0 else (price,),
+            options={"color": COLORS, "size": ("small", 'large 12" [xl]')} if number % 4 else {},
+        )
+
+
+def make(index, **given):
+    pricing = given.get("pricing", (10.0,))
+    fields = {
+        "title": f"Thing {index}",
+        "description": "Plain.",
+        "bullets": ("Machine wash: easy.", "", " Long "),
+        "category": "garden",
+        "query": "things",
+        "product_category": "Home › Things",
+        "options": {},
+        "attributes": ("machine wash", "easy clean"),
+        "instruction": f"Find me machine wash {given.get('query', 'things')}",
+        "instruction_attributes": ("machine wash",),
+        "asin": f"B0{index:08d}",
+        "price_tag": " to ".join(f"${price}" for price in pricing),
+        "pricing": pricing,
+    }
+    return Product(index, **{**fields, **given})

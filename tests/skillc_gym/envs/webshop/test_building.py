@@ -1,0 +1,128 @@
+"""Building under bad circumstances: killed, disturbed, without room; clear words, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from skillc_gym.envs.webshop.catalog.build import FORMAT
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog, open_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
+from skillc_gym.errors import CatalogError
+
+OPEN = (
+    "from skillc_gym.envs.webshop.catalog.catalog import open_catalog\n"
+    "print(len(open_catalog('generated', size={size})))"
+)
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
+
+
+def start(code, cache):
+    env = {**os.environ, "SKILLC_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", code], env=env, stdout=-1, stderr=-1, text=True)
+
+
+def wait_for(condition, process):
+    for _ in range(3_000):
+        if condition():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    pytest.fail("nothing happened")
+
+
+def test_a_killed_build_is_made_again_and_leaves_nothing(tmp_path):
+    code = OPEN.format(size=6_000)
+    killed = start(code, tmp_path)
+    wait_for(lambda: list(tmp_path.glob("webshop/.building-*/products.bin")), killed)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert any((tmp_path / "webshop").glob(".building-*"))
+    again = start(code, tmp_path)
+    assert again.communicate()[0] == "6000\n"
+    (folder,) = (tmp_path / "webshop").iterdir()
+    assert len(Catalog(folder)) == 6_000
+
+
+def test_processes_that_want_the_same_wait_for_the_first(tmp_path):
+    processes = [start(OPEN.format(size=4_000), tmp_path) for _ in range(3)]
+    wait_for(lambda: list(tmp_path.glob("webshop/.building-*")), processes[0])
+    assert [process.communicate()[0] for process in processes] == ["4000\n"] * 3
+    (folder,) = (tmp_path / "webshop").iterdir()
+    assert folder.name[0] != "."
+
+
+@pytest.mark.parametrize("limit", [100_000, 400_000, 1_200_000])
+def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
+    pytest.importorskip("resource")
+    full = start(LIMITED.format(limit=limit) + OPEN.format(size=2_000), tmp_path)
+    assert "SKILLC_CACHE" in full.communicate()[1].splitlines()[-1]
+    assert not list((tmp_path / "webshop").iterdir())
+
+
+def test_a_cache_that_cannot_be_written_to(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "file"))
+    with pytest.raises(CatalogError, match="SKILLC_CACHE"):
+        open_catalog("generated", size=5)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the administrator may write anywhere")
+def test_a_cache_that_may_only_be_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path))
+    open_catalog("generated", size=5)
+    (tmp_path / "webshop").chmod(0o555)
+    with pytest.raises(CatalogError, match="SKILLC_CACHE"):
+        open_catalog("generated", size=6)
+    assert len(open_catalog("generated", size=5)) == 5
+
+
+def test_a_folder_of_an_older_format_says_what_to_do(tmp_path):
+    build_catalog(GeneratedSource(5), tmp_path / "old")
+    manifest = tmp_path / "old" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": FORMAT - 1}))
+    with pytest.raises(CatalogError, match=rf"format {FORMAT - 1}, this .* format {FORMAT}; build it again"):
+        open_catalog(tmp_path / "old")
+
+
+@pytest.mark.parametrize("name", ["docs.npy", "window_starts.npy", "human.json", "products.bin", "goals"])
+def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
+    from skillc_gym.envs.webshop.goals.goal_sets import open_goals
+
+    monkeypatch.setattr("skillc_gym.envs.webshop.goals.goal_sets._LARGE", 10)
+    monkeypatch.setattr("skillc_gym.envs.webshop.search.searcher._SMALL", 10)
+    folder = tmp_path / "shop"
+    build_catalog(GeneratedSource(60), folder)
+    path = next(folder.glob("goals-human-*")) / "product.npy" if name == "goals" else folder / name
+    kept = path.read_bytes()
+    path.write_bytes(b"x" * len(kept) if name == "products.bin" else kept[:9])
+
+    def use():
+        catalog = Catalog(folder)
+        open_goals(catalog, kind="human")
+        catalog.product(0)
+
+    with pytest.raises(CatalogError, match="damaged"):
+        use()
+
+
+def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):
+    from skillc_gym.envs.webshop.goals import goal_sets
+
+    monkeypatch.setattr(goal_sets, "_LARGE", 10)
+    build_catalog(GeneratedSource(60), tmp_path / "shop")
+    kept = {path.name for path in Path(tmp_path / "shop").glob("goals-*")}
+    assert kept == {f"goals-{kind}-0-{goal_sets._FORMAT}" for kind in ("synthetic", "human")}
+    catalog = Catalog(tmp_path / "shop")
+    mapped = [goal_sets.open_goals(catalog, kind=kind) for kind in ("synthetic", "human")]
+    monkeypatch.setattr(goal_sets, "_LARGE", 100)
+    for goals, kind in zip(mapped, ("synthetic", "human"), strict=True):
+        made = goal_sets.open_goals(Catalog(tmp_path / "shop"), kind=kind)
+        assert [made.goal(index) for index in made.range] == [goals.goal(index) for index in goals.range]

@@ -1,0 +1,374 @@
+"""Catalogues: from files to products, shared and read-only, and what is said of bad files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import threading
+from pathlib import Path
+
+import pytest
+from recordings import read_lines
+
+from skillc_gym.envs.webshop.catalog import catalog as catalog_module
+from skillc_gym.envs.webshop.catalog import streams
+from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog, cache_folder, open_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
+from skillc_gym.envs.webshop.catalog.sources import JsonSource
+from skillc_gym.envs.webshop.goals.goal_sets import open_goals
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Upstream's three files with twelve generated products."""
+    return write(tmp_path / "data", [*generate_rows(12, seed=9)])
+
+
+def write(folder, rows):
+    folder.mkdir()
+    dump(folder / "items_shuffle.json", [row.row for row in rows])
+    dump(folder / "items_ins_v2.json", {row.row["asin"]: row.attributes for row in rows})
+    dump(folder / "items_human_ins.json", {row.row["asin"]: row.human for row in rows if row.human})
+    return folder
+
+
+def dump(path, content):
+    path.write_text(json.dumps(content), "utf-8")
+
+
+def change(folder, edit):
+    rows = json.loads((folder / "items_shuffle.json").read_text())
+    edit(rows)
+    dump(folder / "items_shuffle.json", rows)
+    return folder
+
+
+def test_recorded_catalogue(webshop_reference):
+    catalog = open_catalog(webshop_reference)
+    recorded = read_lines(webshop_reference / "products_clean.jsonl")
+    assert [catalog.asin(place) for place in range(len(catalog))] == [row["asin"] for row in recorded]
+    assert [catalog.product(place).title for place in range(len(catalog))] == [row["Title"] for row in recorded]
+    assert catalog.load_report.rows - catalog.load_report.skipped == len(recorded)
+    assert [note.row for note in catalog.load_report] == [88, 128, 475]
+
+
+def test_real_products(webshop_data):
+    catalog = open_catalog(webshop_data)
+    products = [catalog.product(place) for place in range(len(catalog))]
+    assert len(catalog) == 1000
+    assert catalog.load_report.skipped == catalog.load_report.mended == 0
+    assert sum(product.instruction is not None for product in products) == 415
+    assert sum(product.pricing[0] > product.pricing[-1] for product in products) == 3
+    assert len(catalog.human_instructions()) == 13
+
+
+def test_products_by_index_and_id(files):
+    catalog = open_catalog(files)
+    for place, row in enumerate(generate_rows(12, seed=9)):
+        product = catalog.product(place)
+        assert (product.index, product.asin, product.title) == (place, row.row["asin"], row.row["name"])
+        assert catalog.asin(place) == product.asin
+        assert catalog.index_of(product.asin) == place
+    assert [catalog.index_of(text) for text in ("", "B0", "b" * 10, "B" * 99, "\0", "é", "\ud800")] == [None] * 7
+    for place in (-1, 12):
+        with pytest.raises(IndexError):
+            catalog.product(place)
+
+
+def test_one_source_is_one_object(files):
+    assert open_catalog(files) is open_catalog(str(files))
+    mapping = {"products": files / "items_shuffle.json", "attributes": files / "items_ins_v2.json"}
+    assert open_catalog(mapping) is open_catalog(dict(mapping))
+    assert open_catalog(mapping) is not open_catalog(files)
+    assert open_catalog("generated", size=7) is open_catalog("generated", seed=0, size=7)
+
+
+def test_other_content_is_another_catalogue(files):
+    before = open_catalog(files)
+    change(files, lambda rows: rows.pop())
+    assert len(open_catalog(files)) == len(before) - 1
+
+
+def test_the_variable_names_a_folder(files, monkeypatch):
+    monkeypatch.setenv("WEBSHOP_DATA", str(files))
+    assert open_catalog() is open_catalog(files)
+    monkeypatch.delenv("WEBSHOP_DATA")
+    with pytest.raises(MissingDataError, match="WEBSHOP_DATA"):
+        open_catalog()
+
+
+def test_compressed_files(files):
+    whole = open_catalog(files)
+    plain = files / "items_shuffle.json"
+    (files / "items_shuffle.json.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    assert open_catalog(files).sha256 == whole.sha256
+
+
+def test_catalogues_travel_by_their_folder(files):
+    catalog = open_catalog(files)
+    again = pickle.loads(pickle.dumps(catalog))
+    assert again.sha256 == catalog.sha256
+    assert again.search("the living room") == catalog.search("the living room")
+
+
+def test_searches_end_in_products(files):
+    catalog = open_catalog(files)
+    for place in range(len(catalog)):
+        found = catalog.search(catalog.product(place).title)
+        assert found[0] == place
+        assert [index for index, _ in catalog.search_scores(catalog.product(place).title)] == found
+    assert catalog.search(catalog.product(0).title, k=1) == [0]
+
+
+def test_a_returned_ranking_can_be_changed(files):
+    catalog = open_catalog(files)
+    query = catalog.product(3).title
+    catalog.search(query).clear()
+    assert catalog.search(query)
+
+
+class TestBadRows:
+    def test_every_row_is_a_product_or_reported(self, files):
+        def edit(rows):
+            rows[1] = {**rows[1], "pricing": "Free"}
+            rows[2] = {**rows[2], "images": []}
+            rows[3] = {**rows[3], "customization_options": None, "pricing": None}
+            rows[4] = "no object"
+            rows.append({**rows[0], "name": "again"})
+            rows.append({})
+
+        catalog = open_catalog(change(files, edit))
+        notes = {note.row: note for note in catalog.load_report}
+        assert len(catalog) == catalog.load_report.products == 10
+        assert (catalog.load_report.rows, catalog.load_report.skipped, catalog.load_report.mended) == (14, 4, 1)
+        assert {row: note.action for row, note in notes.items()} == {
+            1: "skipped", 2: "mended", 4: "skipped", 12: "skipped", 13: "skipped",
+        }  # fmt: skip
+        assert "pricing 'Free'" in notes[1].reason
+        assert "images" in notes[2].reason
+        assert "first row counts" in notes[12].reason
+        assert catalog.product(0).title != "again"
+        assert "14 rows: 10 products" in str(catalog.load_report)
+
+    def test_products_without_attributes_have_no_instruction(self, files):
+        (files / "items_ins_v2.json").unlink()
+        catalog = open_catalog(files)
+        assert all(catalog.product(place).instruction is None for place in range(len(catalog)))
+        assert catalog.load_report.counts["without_instruction"] == len(catalog)
+
+    def test_no_product_at_all(self, files):
+        dump(files / "items_shuffle.json", [{"asin": "B1"}])
+        with pytest.raises(CatalogError, match="None of 1 rows makes a product"):
+            open_catalog(files)
+
+    def test_human_instructions_of_other_products_are_left_out(self, files):
+        asin = next(generate_rows(1, seed=9)).row["asin"]
+        good = {
+            "instruction": "i want it",
+            "instruction_attributes": ["soft"],
+            "instruction_options": [],
+            "worker_id": "x",
+        }
+        numbers = {**good, "instruction_options": [7]}
+        dump(files / "items_human_ins.json", {"B000000000": [good], asin: [good, {"instruction": 3}, numbers]})
+        catalog = open_catalog(files)
+        assert dict(catalog.human_instructions()) == {asin: [{name: good[name] for name in list(good)[:3]}]}
+        assert catalog.load_report.counts["human_elsewhere"] == 1
+        assert [note.asin for note in catalog.load_report] == [asin, asin]
+
+    def test_of_entries_with_the_same_key_the_last_counts(self, files):
+        asin = next(generate_rows(1, seed=9)).row["asin"]
+        rows = [{"instruction": text, "instruction_attributes": [], "instruction_options": []} for text in "ab"]
+        text = ", ".join(f"{json.dumps(asin)}: {json.dumps([row])}" for row in rows)
+        (files / "items_human_ins.json").write_text(f"{{{text}}}")
+        assert dict(open_catalog(files).human_instructions()) == {asin: rows[1:]}
+
+    def test_a_product_of_countless_combinations_has_no_synthetic_goals(self, files):
+        def edit(rows):
+            values = [{"value": str(number)} for number in range(40)]
+            rows[0]["customization_options"] = {f"group {number}": values for number in range(12)}
+
+        entries = json.loads((files / "items_ins_v2.json").read_text())
+        asin = next(generate_rows(1, seed=9)).row["asin"]
+        entries[asin] = {"attributes": ["a"], "instruction": "find me it", "instruction_attributes": ["a"]}
+        dump(files / "items_ins_v2.json", entries)
+        catalog = open_catalog(change(files, edit))
+        assert [(note.row, note.action) for note in catalog.load_report] == [(0, "mended")]
+        goals = open_goals(catalog)
+        assert asin not in {goals.goal(index).asin for index in goals.range}
+
+
+class TestBadFiles:
+    def test_a_missing_folder(self, tmp_path):
+        with pytest.raises(MissingDataError, match="nowhere"):
+            open_catalog(tmp_path / "nowhere")
+
+    def test_a_folder_without_products(self, tmp_path):
+        with pytest.raises(MissingDataError, match="items_shuffle"):
+            open_catalog(tmp_path)
+
+    def test_a_missing_file(self, files):
+        with pytest.raises(MissingDataError, match="gone"):
+            open_catalog({"products": files / "gone.json"})
+
+    def test_a_mapping_with_other_names(self, files):
+        with pytest.raises(UnknownNameError, match="products"):
+            open_catalog({"product": files / "items_shuffle.json"})
+        with pytest.raises(ConfigError, match="products"):
+            open_catalog({"attributes": files / "items_ins_v2.json"})
+
+    @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.62, 0.999])
+    def test_a_file_that_breaks_off(self, files, share):
+        path = files / "items_shuffle.json"
+        text = path.read_text()
+        path.write_text(text[: int(len(text) * share)])
+        with pytest.raises(CatalogError, match=r"whole elements.*cut off"):
+            open_catalog(files)
+        assert not list(cache_folder().glob(".building-*"))
+
+    def test_the_whole_rows_of_a_broken_file_can_be_kept(self, files):
+        path = files / "items_shuffle.json"
+        text = path.read_text()
+        path.write_text(text[: int(len(text) * 0.6)])
+        source = {"products": path, "attributes": files / "items_ins_v2.json", "accept_truncated": True}
+        catalog = open_catalog(source)
+        assert 5 <= len(catalog) <= 9
+        assert catalog.load_report.truncated
+        assert [note.action for note in catalog.load_report] == ["truncated"]
+        assert "breaks off" in str(catalog.load_report)
+
+    def test_an_element_in_the_middle_is_broken(self, files):
+        path = files / "items_shuffle.json"
+        text = path.read_text()
+        path.write_text(text.replace('"pricing":', '"pricing"', 1))
+        with pytest.raises(CatalogError, match="0 whole elements"):
+            open_catalog(files)
+
+    def test_objects_and_arrays_are_told_apart(self, files):
+        with pytest.raises(CatalogError, match=r"expected '\['"):
+            open_catalog({"products": files / "items_ins_v2.json"})
+
+    def test_a_damaged_catalogue(self, tmp_path):
+        build_catalog(GeneratedSource(5), tmp_path / "a")
+        (tmp_path / "a" / "products.bin").write_bytes(b"[]")
+        with pytest.raises(CatalogError, match="damaged"):
+            Catalog(tmp_path / "a")
+        (tmp_path / "a" / "manifest.json").write_text('{"kind": "other", "format": 1}')
+        with pytest.raises(CatalogError, match="build it again"):
+            Catalog(tmp_path / "a")
+        manifest = {"kind": KIND, "format": FORMAT, "products": 5}
+        (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(CatalogError, match="lacks sha256, report, index, source"):
+            Catalog(tmp_path / "a")
+        (tmp_path / "a" / "manifest.json").write_text("{")
+        with pytest.raises(CatalogError, match="no catalogue's manifest"):
+            Catalog(tmp_path / "a")
+        with pytest.raises(MissingDataError, match="no built catalogue"):
+            Catalog(tmp_path)
+
+
+class TestBuilding:
+    def test_two_at_once(self, tmp_path):
+        folder, errors = tmp_path / "shared", []
+
+        def run():
+            try:
+                build_catalog(GeneratedSource(300), folder)
+            except CatalogError as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        assert [path.name for path in tmp_path.iterdir()] == ["shared"]
+        assert len(Catalog(folder)) == 300
+
+    def test_another_catalogue_is_not_overwritten(self, tmp_path):
+        build_catalog(GeneratedSource(5), tmp_path / "a")
+        with pytest.raises(CatalogError, match="cannot be made"):
+            build_catalog(GeneratedSource(6), tmp_path / "a")
+        assert len(Catalog(tmp_path / "a")) == 5
+
+    def test_a_failed_build_leaves_nothing(self, tmp_path):
+        class Failing(GeneratedSource):
+            def build(self, builder):
+                super().build(builder)
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            build_catalog(Failing(5), tmp_path / "a")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_built_folders_open_without_the_cache(self, tmp_path, monkeypatch):
+        build_catalog(GeneratedSource(5), tmp_path / "a")
+        monkeypatch.setattr(catalog_module, "build_catalog", None)
+        assert len(open_catalog(tmp_path / "a")) == 5
+
+    def test_progress_is_told(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._TOLD", 10)
+        told = []
+        build_catalog(GeneratedSource(25), tmp_path / "a", told.append)
+        assert told == [10, 20]
+
+    def test_files_are_only_read(self, tmp_path):
+        build_catalog(GeneratedSource(5), tmp_path / "a")
+        for path in (tmp_path / "a").iterdir():
+            path.chmod(0o444)
+        catalog = Catalog(tmp_path / "a")
+        with pytest.raises(ValueError, match="read-only"):
+            catalog._asins[0] = b"x"
+
+
+class TestStreams:
+    @pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
+    def test_any_window(self, tmp_path, monkeypatch, chunk):
+        content = {"a": [1, 2.5e10, 'x\\"\u2028😀', None], "": {"b": [True] * 9}, "long": "y" * 500, "n": -12}
+        path = tmp_path / "x.json"
+        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        monkeypatch.setattr(streams, "_CHUNK", chunk)
+        assert {entry.key: entry.value for entry in streams.entries(path)} == content
+        path.write_text(json.dumps(list(content.values()), ensure_ascii=False), "utf-8")
+        assert [element.value for element in streams.elements(path)] == list(content.values())
+
+    @pytest.mark.parametrize(("text", "number"), [("[]", 0), (" [ ]", 0), ("\ufeff[1]", 1), ("[1,\n2]", 2)])
+    def test_small_arrays(self, tmp_path, text, number):
+        path = tmp_path / "x.json"
+        path.write_text(text, "utf-8")
+        assert len(list(streams.elements(path))) == number
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000, b"[" + b"9" * 5_000 + b"]"]
+    )
+    def test_broken_arrays(self, tmp_path, content):
+        path = tmp_path / "x.json"
+        path.write_bytes(content)
+        with pytest.raises(CatalogError, match=r"x\.json"):
+            list(streams.elements(path))
+
+    def test_a_value_that_goes_on_and_on(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(streams, "_CHUNK", 1 << 10)
+        monkeypatch.setattr(streams, "_LONGEST_VALUE", 1 << 14)
+        path = tmp_path / "x.json.gz"
+        path.write_bytes(gzip.compress(b'[1, "' + b"x" * 10_000_000 + b'"]'))
+        with pytest.raises(CatalogError, match=r"1 whole elements, then a value of more than 16,384 characters"):
+            list(streams.elements(path))
+
+    def test_a_broken_archive(self, tmp_path):
+        path = tmp_path / "x.json.gz"
+        path.write_bytes(gzip.compress(json.dumps([1] * 10_000).encode())[:30])
+        with pytest.raises(CatalogError, match=r"x\.json\.gz"):
+            list(streams.elements(path))
+
+
+def test_sources_take_paths_and_texts(files):
+    assert (
+        JsonSource(str(files / "items_shuffle.json")).identity()
+        == JsonSource(Path(files / "items_shuffle.json")).identity()
+    )

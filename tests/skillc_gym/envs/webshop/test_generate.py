@@ -1,0 +1,129 @@
+"""Generated products: the same from a seed everywhere, like the real ones in what goals need."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scripts import make_catalog
+from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
+from skillc_gym.envs.webshop.catalog.loader import clean
+from skillc_gym.errors import ConfigError, MissingDataError
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return list(generate_rows(3_000, seed=1))
+
+
+def test_a_row_depends_on_its_number_and_the_seed_alone(rows):
+    assert generate_row(1_234, 1) == rows[1_234]
+    assert generate_row(1_234, 2) != rows[1_234]
+
+
+def test_the_rows_of_seed_0_stay_what_they_are():
+    text = json.dumps(list(generate_rows(50, 0)))
+    program = "import json; from skillc_gym.envs.webshop.catalog.generate import generate_rows; "
+    program += "print(json.dumps(list(generate_rows(50, 0))), end='')"
+    other = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, env={"PYTHONHASHSEED": "7"}
+    )
+    assert hashlib.sha256(text.encode()).digest() == hashlib.sha256(other.stdout).digest()
+
+
+def test_every_row_is_clean_and_every_id_new(rows):
+    cleaned = [clean(row.row, row.attributes, place) for place, row in enumerate(rows)]
+    assert not any(notes for _, notes in cleaned)
+    assert len({product.asin for product, _ in cleaned}) == len(rows)
+    assert all(len(product.asin) == 10 for product, _ in cleaned)
+
+
+def test_products_are_as_varied_as_real_ones(rows):
+    products = [clean(row.row, row.attributes, 0)[0] for row in rows]
+    groups = Counter(len(product.options) for product in products)
+    prices = Counter(len(product.pricing) for product in products)
+    assert 0.3 < groups[0] / len(rows) < 0.7
+    assert {1, 2} <= set(groups)
+    assert 0.7 < prices[1] / len(rows) < 0.95
+    assert {product.category for product in products} == {"beauty", "electronics", "fashion", "garden", "grocery"}
+    assert 0.3 < statistics.mean(product.instruction is not None for product in products) < 0.6
+    assert 10 < statistics.median(len(product.title.split()) for product in products) < 25
+    assert any(product.price_tag == "$100.0" for product in products)
+
+
+def test_instructions_ask_for_what_the_product_has(rows):
+    for row in rows:
+        product, _ = clean(row.row, row.attributes, 0)
+        assert set(product.instruction_attributes) <= set(product.attributes)
+        for human in row.human:
+            assert set(human["instruction_attributes"]) <= set(product.attributes)
+            assert human["instruction_attributes"]
+            values = [value for group in product.options.values() for value in group]
+            assert [value.replace("/", " | ") for value in human["instruction_options"]] == values[:1][: len(values)]
+
+
+@given(st.integers(0, 50_000_000), st.integers(0, 1_000))
+def test_any_row(index, seed):
+    product, notes = clean(*generate_row(index, seed)[:2], index)
+    assert not notes
+    assert product.title
+
+
+@pytest.mark.parametrize("options", [{"size": 0}, {"size": 10**9}, {"seed": -1}])
+def test_options_out_of_range(options):
+    with pytest.raises(ConfigError):
+        GeneratedSource(**options)
+
+
+def test_a_small_catalogue_begins_as_a_large_one():
+    small, large = open_catalog("generated", size=20, seed=5), open_catalog("generated", size=40, seed=5)
+    assert [small.product(place) for place in range(20)] == [large.product(place) for place in range(20)]
+
+
+class TestCommandLine:
+    def test_json_and_folder_are_the_same_catalogue(self, tmp_path, capsys):
+        assert make_catalog.main(["--out", str(tmp_path / "files"), "--generate", "60", "--json"]) == 0
+        for file in (tmp_path / "files").iterdir():
+            json.loads(file.read_text())
+        assert make_catalog.main(["--out", str(tmp_path / "a"), "--source", str(tmp_path / "files"), "--quiet"]) == 0
+        assert make_catalog.main(["--out", str(tmp_path / "b"), "--generate", "60", "--quiet"]) == 0
+        first, second = open_catalog(tmp_path / "a"), open_catalog(tmp_path / "b")
+        assert first.sha256 == second.sha256
+        assert first.human_instructions() == second.human_instructions()
+        assert "60 products" in capsys.readouterr().out
+
+    def test_a_folder_in_use_is_left_alone(self, tmp_path, capsys):
+        (tmp_path / "mine").touch()
+        assert make_catalog.main(["--out", str(tmp_path), "--generate", "5"]) == 1
+        assert "not an empty folder" in capsys.readouterr().err
+
+    def test_missing_files_are_named(self, tmp_path, capsys):
+        arguments = ["--out", str(tmp_path / "out"), "--products", str(tmp_path / "none.json")]
+        assert make_catalog.main(arguments) == 1
+        assert "none.json" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_the_number_of_rows_can_be_cut(self, tmp_path):
+        assert make_catalog.main(["--out", str(tmp_path / "files"), "--generate", "30", "--json"]) == 0
+        arguments = [
+            "--out",
+            str(tmp_path / "a"),
+            "--source",
+            str(tmp_path / "files"),
+            "--num-products",
+            "10",
+            "--quiet",
+        ]
+        assert make_catalog.main(arguments) == 0
+        assert len(open_catalog(tmp_path / "a")) == 10
+        with pytest.raises(MissingDataError):
+            open_catalog(tmp_path / "b")

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_shop import SmallShop, make
+
+from skillc_gym.envs.webshop.goals.goal_sets import open_goals
+from skillc_gym.envs.webshop.goals.goal_table import Facts, draw_limit, synthetic_table
+from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination, combinations, split_range
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+
+MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
+
+
+def test_every_combination_of_options_is_a_goal(shop):
+    goals = open_goals(shop)
+    assert len(goals) == sum(combinations(product.options) for product in shop.products)
+    texts = {goals.goal(index).instruction for index in goals.range}
+    assert any(
+        "Find me machine wash area rugs with color: red, and size: small, and price lower than" in t for t in texts
+    )
+    assert any(t.startswith("Find me machine wash area rugs, and price") for t in texts)
+
+
+def test_human_goals_keep_their_words(shop):
+    goal = open_goals(shop, kind="human").goal(0)
+    assert goal.instruction.startswith("i want a machine wash thing for my home, and price lower than ")
+    assert goal.options == ("red",)
+    assert goal.weight == 1.0
+
+
+def test_a_product_without_instruction_or_with_an_empty_group_has_no_goal():
+    odd = SmallShop(makers=(), extra=[{"instruction": None}, {"options": {"color": ()}}, {}])
+    goals = open_goals(odd)
+    assert [goals.goal(index).asin for index in goals.range] == ["B000000002"]
+
+
+def test_an_attribute_asked_for_twice_counts_twice():
+    asked = [("soft", "soft", "warm"), ("warm",)]
+    shop = SmallShop(makers=(), extra=[{"instruction_attributes": one} for one in asked])
+    goals = open_goals(shop)
+    weights = {goals.goal(index).attributes: goals.goal(index).weight for index in goals.range}
+    assert weights == {asked[0]: (1 / 2 + 1 / 2 + 1 / 2) / 3, asked[1]: 1 / 2}
+
+
+def test_goals_are_opened_once(shop):
+    assert open_goals(shop, split="test") is open_goals(shop, split="test")
+    assert open_goals(shop, split="test").table is open_goals(shop, split="all").table
+
+
+def test_splits_are_disjoint_and_complete():
+    parts = [set(open_goals(MANY, split=split).task_ids) for split in ("test", "valid", "train")]
+    assert [len(part) for part in parts[:2]] == [500, 1000]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == len(open_goals(MANY))
+
+
+@given(st.integers(1501, 10**7))
+def test_split_ranges_cover_any_number_of_goals(count):
+    assert [*map(len, (split_range(split, count) for split in ("test", "valid", "train")))] == [500, 1000, count - 1500]
+    assert split_range("test", count).stop == split_range("valid", count).start
+    assert split_range("valid", count).stop == split_range("train", count).start
+
+
+def test_a_split_without_goals_says_so(shop):
+    with pytest.raises(ConfigError, match="'train' begins at goal 1500"):
+        open_goals(shop, split="train")
+    with pytest.raises(UnknownNameError, match="'dev'"):
+        open_goals(shop, split="dev")
+    with pytest.raises(UnknownNameError, match="'animal'"):
+        open_goals(shop, kind="animal")
+
+
+def test_a_catalogue_without_instructions_says_so():
+    with pytest.raises(MissingDataError, match="no synthetic instruction"):
+        open_goals(SmallShop(makers=(), extra=[{"instruction": None}]))
+
+
+@pytest.mark.parametrize(
+    "task_id", ["synthetic/-1", "synthetic/99999", "human/0", "synthetic/01", "synthetic/x", "", "synthetic/²"]
+)
+def test_unknown_task_ids_are_refused(shop, task_id):
+    with pytest.raises(UnknownNameError, match="task id"):
+        open_goals(shop).index(task_id)
+
+
+def test_task_ids_lead_back(shop):
+    goals = open_goals(shop)
+    assert [goals.task_id(goals.index(task_id)) for task_id in goals.task_ids] == list(goals.task_ids)
+
+
+@given(st.floats(0, 2000), st.integers(0, 2**32))
+def test_limits_are_two_to_four_tens_above_the_price(price, seed):
+    limit = draw_limit(price, random.Random(seed))
+    if price < 980:
+        assert limit % 10 == 0
+        assert price < limit <= 990
+        assert limit > price + 1e-9
+        assert limit - price <= 40 + 1e-9
+    else:
+        assert limit == NO_LIMIT
+
+
+def test_prices_are_drawn_between_both_ends():
+    pricing = [(), (5.0,), *[(9.0, 5.0)] * 100]
+    shop = SmallShop(makers=(), extra=[{"pricing": one} for one in pricing])
+    prices = Facts(shop).prices(random.Random(0)).tolist()
+    assert prices[:2] == [100.0, 5.0]
+    assert all(5.0 <= price <= 9.0 for price in prices[2:])
+    assert len(set(prices[2:])) == 100
+
+
+def test_the_seed_moves_prices_but_not_the_order():
+    one, other = synthetic_table(Facts(MANY), seed=0), synthetic_table(Facts(MANY), seed=1)
+    assert (one.product == other.product).all()
+    assert (one.variant == other.variant).all()
+    assert (one.prices != other.prices).any()
+    assert (one.price_upper != other.price_upper).any()
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.lists(st.sampled_from("xyz"), min_size=1, max_size=3)), st.data())
+def test_combinations_run_like_nested_loops(options, data):
+    names = sorted(options)
+    expected = list(itertools.product(*(options[name] for name in names)))
+    assert combinations(options) == len(expected)
+    number = data.draw(st.integers(0, len(expected) - 1))
+    assert combination(options, number) == tuple(zip(names, expected[number], strict=True))
+
+
+def test_draws_follow_the_weights_and_upstreams_are_one_place_late(shop):
+    goals = open_goals(shop)
+    drawn = np.bincount([goals.draw(np.random.default_rng(seed)) for seed in range(3000)], minlength=len(goals))
+    weights = goals.table.weight / goals.table.weight.sum()
+    assert abs(drawn / 3000 - weights).max() < 0.02
+    late = [goals.draw(np.random.default_rng(seed), skewed=True) for seed in range(3000)]
+    assert 0 not in late
+    assert [min(goals.draw(np.random.default_rng(seed)) + 1, len(goals) - 1) for seed in range(3000)] == late
+
+
+def test_draws_stay_inside_the_split():
+    for split in ("test", "valid", "train"):
+        goals = open_goals(MANY, split=split)
+        for skewed in (False, True):
+            assert all(goals.draw(np.random.default_rng(seed), skewed=skewed) in goals.range for seed in range(200))
+
+
+def test_other_processes_see_the_same_goals(shop):
+    code = (
+        "from small_shop import SmallShop; "
+        "from skillc_gym.envs.webshop.goals.goal_sets import open_goals; import hashlib;"
+        "goals = open_goals(SmallShop());"
+        "print(hashlib.sha256(repr([goals.goal(index) for index in goals.range]).encode()).hexdigest())"
+    )
+    here = str(Path(__file__).parent)
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r}); {code}"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(seen) == 1
+
+
+def test_a_lone_product_makes_a_goal():
+    lone = SmallShop(makers=(), extra=[{"title": "Lone", "pricing": (985.0,)}])
+    goal = open_goals(lone).goal(0)
+    assert goal.price_upper == NO_LIMIT
+    assert "price lower" not in goal.instruction
+    assert make(0).asin == goal.asin
+
+
+def test_the_goals_of_a_large_catalogue_are_written_once_and_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("skillc_gym.envs.webshop.goals.goal_sets._LARGE", 10)
+    shops = [SmallShop() for _ in range(2)]
+    for shop in shops:
+        shop.folder = tmp_path
+    made, mapped = open_goals(shops[0], seed=3), open_goals(shops[1], seed=3)
+    assert [path.name for path in tmp_path.iterdir()] == ["goals-synthetic-3-2"]
+    assert isinstance(mapped.table.product.base, np.memmap)
+    plain = synthetic_table(Facts(SmallShop()), seed=3)
+    for table in (made.table, mapped.table):
+        assert all((one == other).all() for one, other in zip(table, plain, strict=True))

@@ -1,0 +1,94 @@
+"""Pages as HTML: read the way upstream reads its own, they say what the mode "text" says."""
+
+from __future__ import annotations
+
+import random
+from html.parser import HTMLParser
+
+import pytest
+from small_shop import SmallShop
+from test_pages import ODD
+
+from benchmarks.parity.webshop import read_cases, sources
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
+
+UNSEEN = {"style", "script", "head", "title", "meta"}
+VOID = {"input", "img", "br", "meta"}
+
+
+class Reader(HTMLParser):
+    """Collects the texts between tags; blank ones shrink to a line break or a space, as Beautiful Soup has it."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.inside, self.texts = [], [""]
+        self.feed(page)
+        self.close()
+        self._end()
+
+    def handle_starttag(self, tag, attrs):
+        self._end()
+        if tag not in VOID:
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag):
+        self._end()
+        assert self.inside.pop() == tag
+
+    def handle_data(self, data):
+        if self.inside and self.inside[-1] not in UNSEEN:
+            self.texts[-1] += data
+
+    def _end(self):
+        if text := self.texts[-1]:
+            blank = not text.strip(" \t\n\r\f")
+            self.texts[-1] = ("\n" if "\n" in text else " ") if blank else text
+            self.texts.append("")
+
+
+def as_text(page):
+    return SEPARATOR.join(text.strip() for text in Reader(page).texts[:-1] if text != "\n")
+
+
+@pytest.mark.parametrize("attributes", [False, True])
+def test_random_walks(attributes):
+    shop = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
+    text, html = (WebShopEnv(data=shop, observation_mode=mode, show_attributes=attributes) for mode in ("text", "html"))
+    rng = random.Random(4)
+    for episode in range(80):
+        said, info = text.reset(seed=episode)
+        shown, _ = html.reset(seed=episode)
+        for _ in range(12):
+            assert as_text(shown) == said
+            action = rng.choice(info["available_actions"] or ["search[x]"]).replace("<query>", rng.choice(ODD)["title"])
+            said, *_, info = text.step(action)
+            shown, *_ = html.step(action)
+
+
+@pytest.mark.slow
+def test_recorded_episodes(webshop_reference):
+    envs = {
+        (kind, tab): WebShopEnv(
+            data=sources(webshop_reference),
+            goals=kind,
+            observation_mode="html",
+            compat="upstream",
+            show_attributes=tab,
+        )
+        for kind in ("synthetic", "human")
+        for tab in (False, True)
+    }
+    pages = 0
+    for episode in read_cases(webshop_reference, "episodes.jsonl"):
+        if episode["observation_mode"] != "text" or episode["extra"].get("num_prev_obs"):
+            continue
+        env = envs[episode["goals"], bool(episode["extra"].get("show_attrs"))]
+        shown, _ = env.reset(options={"task_id": f"{episode['goals']}/{episode['goal_idx']}"})
+        assert as_text(shown) == episode["reset"]["obs"]
+        for step in episode["steps"]:
+            shown, *_ = env.step(step["action"])
+            if not episode["extra"].get("num_prev_actions"):
+                assert as_text(shown) == step["obs"]
+                pages += 1
+    assert pages > 1_000

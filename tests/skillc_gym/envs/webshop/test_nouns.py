@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import importlib.util
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.envs.webshop.goals.nouns import BuiltinNouns, FunctionNouns, SpacyNouns, noun_tagger
+from skillc_gym.errors import ConfigError, MissingExtraError
+
+
+def test_function_words_descriptions_and_numbers_are_no_nouns():
+    found = BuiltinNouns().nouns("Velloset Compact Stereo Subwoofer, Gift for Women - 2 Pack, Off-White (2022)")
+    assert found == ("velloset", "stereo", "subwoofer", "gift", "women", "pack", "off")
+
+
+def test_repetitions_stay():
+    assert BuiltinNouns().nouns("Alpha alpha rug") == ("alpha", "alpha", "rug")
+
+
+@given(st.text())
+def test_any_name_has_nouns_in_lower_case(name):
+    tagger = BuiltinNouns()
+    assert tagger.nouns(name) == tuple(tagger.find(name))
+    assert all(noun and noun == noun.lower() for noun in tagger.nouns(name.lower()))
+
+
+def test_the_default_does_not_depend_on_what_is_installed():
+    assert noun_tagger().id == noun_tagger("builtin").id == "builtin-1"
+    assert noun_tagger() is noun_tagger("builtin")
+
+
+def test_a_function_becomes_a_tagger_with_an_id():
+    def last_word(name):
+        return name.lower().split()[-1:]
+
+    tagger = noun_tagger(last_word)
+    assert isinstance(tagger, FunctionNouns)
+    assert tagger.nouns("Red Rug") == ("rug",)
+    assert "last_word" in tagger.id
+    last_word.id = "last-1"
+    assert noun_tagger(last_word).id == "last-1"
+    assert noun_tagger(tagger) is tagger
+
+
+def test_taggers_can_be_pickled():
+    assert pickle.loads(pickle.dumps(BuiltinNouns())).nouns("Rug") == ("rug",)
+
+
+def test_what_is_no_tagger_is_refused():
+    with pytest.raises(ConfigError, match="noun_tagger"):
+        noun_tagger(3)
+
+
+def test_a_model_that_is_not_installed_names_the_extra():
+    with pytest.raises(MissingExtraError, match=r"skillc-gym\[spacy\]"):
+        noun_tagger("en_no_such_model")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm") is None, reason="spaCy's model is not installed")
+def test_spacy_finds_nouns():
+    tagger = SpacyNouns()
+    assert "rug" in tagger.nouns("a soft rug")
+    assert tagger.id.startswith("spacy-en_core_web_sm-")

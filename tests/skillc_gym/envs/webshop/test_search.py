@@ -1,0 +1,232 @@
+"""Ranking: Lucene's recordings, the formula written out plainly, and that skipping changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from recordings import read_lines
+
+from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.search import bm25, windows
+from skillc_gym.envs.webshop.search import searcher as search
+from skillc_gym.envs.webshop.search.analyzer import analyze
+from skillc_gym.envs.webshop.search.index_build import IndexBuilder
+from skillc_gym.envs.webshop.search.searcher import SearchIndex
+
+ROUNDED = 5.2e-5
+"""Lucene's recorded scores are rounded to four decimals, and equal ones pulled apart by a millionth."""
+
+
+def build(folder, texts, ties=None):
+    builder = IndexBuilder(folder)
+    for text in texts:
+        builder.add(text)
+    about = builder.finish(np.arange(len(texts), dtype=np.int32) if ties is None else ties)
+    return SearchIndex(folder, about["documents"], len(texts))
+
+
+def plain_scores(texts, query):
+    """BM25 with exact lengths of up to 39 terms, in double precision."""
+    documents = [Counter(analyze(text)) for text in texts]
+    filled = [document for document in documents if document]
+    average = sum(document.total() for document in filled) / max(len(filled), 1)
+    scores = {}
+    for term, count in Counter(analyze(query)).items():
+        holding = sum(term in document for document in documents)
+        weight = count * math.log(1 + (len(filled) - holding + 0.5) / (holding + 0.5))
+        for place, document in enumerate(documents):
+            if term in document:
+                norm = 0.9 * (0.6 + 0.4 * document.total() / average)
+                gained = weight * (1 - 1 / (1 + document[term] / norm))
+                scores[place] = scores.get(place, 0.0) + gained
+    return scores
+
+
+@pytest.fixture
+def always_skipping(monkeypatch):
+    """Lets small indexes be searched as large ones are."""
+    monkeypatch.setattr(search, "_SMALL", -1)
+
+
+@pytest.mark.parametrize("skipping", [False, True])
+def test_recorded_rankings(webshop_reference, skipping, request):
+    check_recorded(webshop_reference, webshop_reference / "search_cases.jsonl.xz", skipping, request)
+
+
+@pytest.mark.parametrize("skipping", [False, True])
+def test_recorded_rankings_of_real_products(webshop_data, webshop_reference, skipping, request):
+    check_recorded(webshop_data, webshop_reference / "lucene_hits_1k.jsonl", skipping, request)
+
+
+def check_recorded(data, recorded, skipping, request):
+    catalog = open_catalog(data)
+    index = catalog._index
+    if skipping:
+        request.getfixturevalue("always_skipping")
+        manifest_size = len(catalog)
+        index = SearchIndex(catalog.folder, index._documents, manifest_size)
+    for row in read_lines(recorded):
+        hits = row["hits"] if "hits" in row else list(zip(row["asins"], row["scores"], strict=True))
+        found = index.top(row["query"], 50)
+        assert [catalog.asin(place) for place, _ in found] == [asin for asin, _ in hits], row["query"]
+        assert [score for _, score in found] == pytest.approx([score for _, score in hits], abs=ROUNDED)
+        if "tokens" in row:
+            assert analyze(row["query"]) == row["tokens"]
+
+
+words = st.lists(st.sampled_from(["red", "blue", "shoe", "shoes", "lamp", "rug", "7.5", "the", "x"]), max_size=12).map(
+    " ".join
+)
+
+
+@settings(deadline=None)
+@given(st.lists(words, min_size=1, max_size=12), words)
+def test_the_formula(tmp_path_factory, texts, query):
+    index = build(tmp_path_factory.mktemp("index"), texts)
+    wanted = plain_scores(texts, query)
+    found = index.top(query, len(texts))
+    assert dict(found) == pytest.approx(wanted, rel=1e-5)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+
+
+@pytest.fixture
+def narrow_windows(monkeypatch):
+    """Windows of eight documents in groups of three, read by fives, with tables for all but the rarest terms."""
+    monkeypatch.setattr(search, "_SMALL", -1)
+    monkeypatch.setattr(search, "_GROUP", 3)
+    monkeypatch.setattr(search, "_PIECE", 5)
+    monkeypatch.setattr(windows, "BITS", 3)
+    monkeypatch.setattr(windows, "_TABLED", 2)
+
+
+@pytest.mark.usefixtures("narrow_windows")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    texts=st.lists(words, min_size=1, max_size=80),
+    query=words,
+    k=st.integers(1, 12),
+)
+def test_windows_change_nothing(tmp_path_factory, texts, query, k):
+    index = build(tmp_path_factory.mktemp("index"), texts)
+    terms = index._terms(query)
+    if terms:
+        assert index.top(query, k) == index._ranked(*index._score_small(terms), k)
+    assert not index._sums.any()
+
+
+@pytest.mark.usefixtures("narrow_windows")
+def test_an_interrupted_search_leaves_no_trace(tmp_path, monkeypatch):
+    texts = [f"red w{place % 7} shoe" for place in range(60)]
+    index = build(tmp_path, texts)
+    wanted = index.top("red shoe w3", 5)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_complete", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            index.top("red shoe w3", 5)
+    assert index.top("red shoe w3", 5) == wanted
+
+
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [([], []), ([1], [(0, 1)]), ([0, 0], []), ([1, 1, 0, 1], [(0, 2), (3, 4)]), ([0, 1, 1], [(1, 3)])],
+)
+def test_runs_of_windows(chosen, wanted):
+    assert windows.runs(np.array(chosen, bool)) == wanted
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """40,000 texts whose words are drawn unevenly: large enough for columns and for skipping."""
+    rng = np.random.default_rng(3)
+    drawn = (400 ** rng.random((40_000, 9))).astype(int)
+    texts = [" ".join(f"w{word}" for word in row[: 1 + place % 9]) for place, row in enumerate(drawn)]
+    ties = rng.permutation(len(texts)).astype(np.int32)
+    return texts, ties, build(tmp_path_factory.mktemp("many"), texts, ties)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    query=st.lists(st.integers(1, 420), min_size=1, max_size=14),
+    k=st.sampled_from([1, 10, 50, 200]),
+)
+def test_skipping_changes_nothing(many, query, k):
+    _, _, index = many
+    text = " ".join(f"w{word}" for word in query)
+    terms = index._terms(text)
+    if terms:
+        assert index.top(text, k) == index._ranked(*index._score_small(terms), k)
+    assert not index._sums.any()
+
+
+def test_threads_share_an_index(many):
+    index = many[2]
+    queries = [f"w{number} w{2 * number} w{number % 5}" for number in range(1, 60)]
+    wanted = [index.top(query) for query in queries]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(index.top, queries * 4)) == wanted * 4
+
+
+def test_equal_scores_go_by_ties(many):
+    texts, ties, index = many
+    found = index.top("w1", 300)
+    keys = [(-score, ties[place]) for place, score in found]
+    assert keys == sorted(keys)
+    assert len({score for _, score in found}) < 100
+    assert all("w1" in texts[place].split() for place, _ in found)
+
+
+def test_lengths_are_kept_in_a_byte():
+    lengths = np.arange(2_000)
+    kept = bm25.LENGTHS[bm25.norms(lengths)]
+    assert (kept[:40] == lengths[:40]).all()
+    assert (kept <= lengths).all()
+    assert (kept[40:] > lengths[40:] * 0.88).all()
+    assert bm25.norms(np.array([40, 41, 42, 2**31 - 1])).tolist() == [40, 40, 41, 255]
+
+
+@pytest.mark.parametrize("query", ["", " ", "the of", "nothingofthesort", "!!! ☆", "\0\ud800", "x" * 100_000])
+def test_queries_that_find_nothing(tmp_path, query):
+    assert build(tmp_path, ["red shoe", "", "blue shoe"]).top(query) == []
+
+
+def test_words_count_as_often_as_they_stand_there(tmp_path):
+    index = build(tmp_path, ["red shoe", "blue lamp", "green rug"])
+    once, twice = dict(index.top("red lamp")), dict(index.top("red red lamp"))
+    assert twice[0] == pytest.approx(2 * once[0], rel=1e-6)
+    assert twice[1] == once[1]
+
+
+def test_only_so_many_distinct_terms_count(tmp_path):
+    index = build(tmp_path, ["red shoe", "lamp"])
+    many_terms = " ".join(f"t{number}" for number in range(search.MAX_TERMS))
+    assert index.top(f"{many_terms} red") == []
+    assert len(index.top(f"red {many_terms} lamp")) == 1
+
+
+def test_an_index_of_empty_texts(tmp_path):
+    assert build(tmp_path, ["", "the"]).top("red the") == []
+
+
+def test_runs_are_put_together(tmp_path, monkeypatch):
+    texts = [f"red w{place % 7} shoe w{place % 3}" for place in range(200)]
+    whole = build(tmp_path_of(tmp_path, "whole"), texts)
+    monkeypatch.setattr("skillc_gym.envs.webshop.search.index_build._RUN_TERMS", 50)
+    parts = build(tmp_path_of(tmp_path, "parts"), texts)
+    for query in ("red w2", "w1 shoe w6", "w0"):
+        assert whole.top(query, 200) == parts.top(query, 200)
+
+
+def tmp_path_of(parent, name):
+    folder = parent / name
+    folder.mkdir()
+    return folder

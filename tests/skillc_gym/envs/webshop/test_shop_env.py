@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_shop import SmallShop
+
+import skillc_gym
+from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, WebShopEnv
+from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.testing import TextEnvContract
+from skillc_gym.vector import PairedVectorEnv
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+
+SHOP = SmallShop()
+RUG = ["search[alderon rug]", "click[b000000000]"]
+
+
+def make_env(**options):
+    return gymnasium.make(skillc_gym.WEBSHOP_ID, data=SHOP, disable_env_checker=True, **options)
+
+
+class TestText(TextEnvContract):
+    def make_env(self):
+        return make_env()
+
+
+class TestRich(TextEnvContract):
+    def make_env(self):
+        return make_env(observation_mode="text_rich", goals="human", render_mode="ansi")
+
+
+class TestHtml(TextEnvContract):
+    def make_env(self):
+        return make_env(observation_mode="html", render_mode="html", show_attributes=True)
+
+
+class TestUrl(TextEnvContract):
+    def make_env(self):
+        return make_env(observation_mode="url", compat="upstream")
+
+
+class TestSkill(TextEnvContract):
+    def make_env(self):
+        return SkillInjection(make_env(), library="webshop")
+
+
+def play(env, *actions, **reset):
+    observation, info = env.reset(**{"seed": 0, **reset})
+    outcome = (observation, 0.0, False, False, info)
+    for action in actions:
+        outcome = env.step(action)
+    return outcome
+
+
+def buy_right(env, task_id):
+    goal = env.unwrapped.goals.goal(env.unwrapped.goals.index(task_id))
+    clicks = [f"click[{value}]" for _, value in goal.options]
+    return play(
+        env,
+        f"search[{goal.name}]",
+        f"click[{goal.asin.lower()}]",
+        *clicks,
+        "click[buy now]",
+        options={"task_id": task_id},
+    )
+
+
+def test_the_first_page(env):
+    observation, info = env.reset(options={"task_id": "synthetic/0"})
+    assert observation == f"WebShop [SEP] Instruction: [SEP] {info['goal']} [SEP] Search"
+    assert info["available_actions"] == info["admissible_commands"] == ["search[<query>]"]
+    assert (info["has_search_bar"], info["clickables"], info["page"]) == (True, ["search"], "index")
+    assert (info["task_id"], info["task_type"], info["noun_tagger"]) == ("synthetic/0", TASK_TYPE, "builtin-1")
+
+
+def test_a_purchase_ends_and_scores(env):
+    for task_id in env.task_ids[:20]:
+        observation, reward, terminated, truncated, info = buy_right(env, task_id)
+        assert (terminated, truncated) == (True, False)
+        assert reward == info["task_score"] == env.best_score(task_id)
+        assert info["won"] == float(reward == 1.0)
+        assert f"{reward} [SEP] Reward Details" in observation
+        assert {"r_type", "r_att", "r_price", "w_att", "w_price", "title_score"} <= set(info)
+        assert info["available_actions"] == []
+
+
+def test_best_scores_find_tasks_that_cannot_be_won(env):
+    lost = {task_id for task_id in env.task_ids if env.best_score(task_id) < 1}
+    titanium = {
+        task_id for task_id in env.task_ids if "titanium" in env.goals.goal(env.goals.index(task_id)).instruction
+    }
+    assert lost == titanium != set()
+
+
+def test_after_a_purchase_nothing_changes(env):
+    bought = play(env, *RUG, "click[buy now]")
+    again = env.step("search[rug]")
+    assert (again[0], again[1], again[2]) == (bought[0], 0.0, True)
+    assert again[4]["action_valid"] is False
+    assert again[4]["task_score"] == bought[1]
+
+
+def test_upstream_goes_on_after_a_purchase():
+    env = WebShopEnv(data=SHOP, compat="upstream")
+    play(env, *RUG, "click[buy now]")
+    _, reward, terminated, _, info = env.step("search[rug]")
+    assert (reward, terminated, info["page"], info["task_score"]) == (0.0, False, "results", 0.0)
+
+
+def test_selected_options_are_told(env):
+    info = play(env, "search[brivane rug]", "click[b000000001]", "click[red]", 'click[large 12" [xl]]')[4]
+    assert info["selected_options"] == ["color: red", 'size: large 12" [xl]']
+
+
+@pytest.mark.parametrize("mode", OBSERVATION_MODES)
+def test_modes_show_the_same_pages(mode, env):
+    other = WebShopEnv(data=SHOP, observation_mode=mode)
+    seen, expected = play(other, *RUG, "click[features]"), play(env, *RUG, "click[features]")
+    assert seen[4] == expected[4]
+    assert "features" in other.url.lower()
+    assert seen[0] == other.url if mode == "url" else "Machine wash: easy." in seen[0]
+
+
+def test_rendering_draws_the_page():
+    ansi, html = WebShopEnv(data=SHOP, render_mode="ansi"), WebShopEnv(data=SHOP, render_mode="html")
+    for env in (ansi, html, WebShopEnv(data=SHOP)):
+        play(env, *RUG)
+    assert "[button] Buy Now [button_]" in ansi.render()
+    assert html.render().startswith("<!DOCTYPE html>")
+    assert env.render() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"observation_mode": "image"}, UnknownNameError, "'image'"),
+        ({"goals": "dogs"}, UnknownNameError, "'dogs'"),
+        ({"split": "dev"}, UnknownNameError, "'dev'"),
+        ({"compat": "old"}, UnknownNameError, "'old'"),
+        ({"render_mode": "rgb"}, UnknownNameError, "'rgb'"),
+        ({"noun_tagger": 3}, ConfigError, "noun_tagger"),
+        ({"generator": {"size": 3}}, ConfigError, "generator"),
+    ],
+)
+def test_wrong_arguments_are_named(options, error, said):
+    with pytest.raises(error, match=said):
+        WebShopEnv(data=SHOP, **options)
+
+
+def test_playing_before_reset_says_so(env):
+    with pytest.raises(ResetNeeded):
+        env.step("search[rug]")
+
+
+def test_wrong_reset_options_are_named(env):
+    for options, said in (({"task": 1}, "'task'"), ({"skill": True}, "SkillInjection"), ({"task_id": 3}, "task_id")):
+        with pytest.raises(ConfigError, match=said):
+            env.reset(options=options)
+
+
+def test_a_tagger_of_yours_is_named_in_results():
+    env = WebShopEnv(data=SHOP, noun_tagger=lambda name: [])
+    *_, info = play(env, *RUG, "click[buy now]")
+    assert "lambda" in info["noun_tagger"]
+    assert info["title_score"] == 0.2
+
+
+tokens = st.sampled_from(
+    [
+        "search[",
+        "click[",
+        "]",
+        "[",
+        "b000000001",
+        "buy now",
+        "< prev",
+        "next >",
+        "red",
+        "rug",
+        "<r>",
+        "\n",
+        "é😀",
+        "\x00",
+    ]
+)
+actions = st.lists(tokens, max_size=6).map("".join) | st.text(max_size=30)
+
+
+@pytest.mark.parametrize(("mode", "compat"), [*itertools.product(("text", "text_rich", "html"), ("fixed", "upstream"))])
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(data=st.data())
+def test_any_string_is_an_answer(mode, compat, data):
+    env = WebShopEnv(data=SHOP, observation_mode=mode, compat=compat)
+    _, info = env.reset(seed=data.draw(st.integers(0, 9)))
+    for _ in range(12):
+        listed = [action.replace("<query>", "rug") for action in info["available_actions"]]
+        action = data.draw(st.sampled_from(listed) | actions if listed else actions)
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert observation in env.observation_space
+        assert 0.0 <= reward <= 1.0
+        assert truncated is False
+        assert terminated == (info["page"] == "done") or compat == "upstream"
+        assert json.loads(json.dumps(info)) == info
+
+
+def test_something_that_is_no_text_is_answered(env):
+    play(env, *RUG)
+    for action in (None, 3, b"search[rug]", ["click[buy now]"]):
+        assert env.step(action)[4]["action_valid"] is False
+
+
+@pytest.mark.slow
+def test_many_long_actions_leave_no_memory_behind(env):
+    rng = np.random.default_rng(0)
+
+    def storm(count):
+        for number in range(count):
+            length = int(rng.integers(1, 100_000))
+            env.step(f"search[{number} {'x]['[number % 3] * length}]")
+            env.step("[" * length)
+
+    env.reset(seed=0)
+    storm(100)
+    tracemalloc.start()
+    storm(100)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 2_000_000
+
+
+def test_snapshots_are_small_and_work_elsewhere(env):
+    play(env, *RUG, "click[features]")
+    state = env.snapshot()
+    other = WebShopEnv(data=SHOP)
+    assert other.restore(pickle.loads(pickle.dumps(state))) == env.restore(state)
+    assert len(pickle.dumps(state)) < 2_000
+    assert other.step("click[< prev]") == env.step("click[< prev]")
+
+
+def test_twins_share_the_shop_but_not_the_customer(env):
+    play(env, *RUG)
+    twin = env.twin()
+    with pytest.raises(ResetNeeded):
+        twin.step("search[rug]")
+    play(twin, "search[lamp]")
+    assert env.step("click[features]")[4]["page"] == "sub"
+    assert twin.catalog is env.catalog
+
+
+def test_fifteen_steps_are_the_limit():
+    env = make_env()
+    env.reset(seed=0)
+    outcomes = [env.step("look around") for _ in range(15)]
+    assert [outcome[3] for outcome in outcomes] == [False] * 14 + [True]
+    assert not any(outcome[2] for outcome in outcomes)
+
+
+def test_groups_of_pairs_shop_together():
+    groups = PairedVectorEnv(make_env, num_groups=2, group_size=3, library="webshop")
+    observations, infos = groups.reset(seed=1, options={"n_plus": [1, 2]})
+    assert [list(infos["condition"])] == [[1, 0, 0, 1, 1, 0]]
+    assert len(set(infos["task_id"][:3])) == len(set(infos["task_id"][3:])) == 1
+    assert observations[0].endswith(observations[1])
+    groups.step(["search[rug]"] * 6)
+    groups.step([f"click[b00000000{number}]" for number in range(6)])
+    _, rewards, ended, _, infos = groups.step(["click[buy now]"] * 6)
+    assert list(ended) == [True] * 6
+    assert set(infos["page"]) == {"done"}
+    assert ((rewards >= 0) & (rewards <= 1)).all()
+
+
+def test_prompts_list_the_actions():
+    inner = ActionFormat(SkillInjection(make_env(), library="webshop", enabled=True, where="info"))
+    env = ChatPrompt(inner, ChatFormat.named("shop"))
+    observation, info = env.reset(seed=0)
+    assert "search[<query>]" in observation
+    assert info["messages"][0]["content"].startswith("You are a customer")
+    assert "Key step: purchase" in info["messages"][0]["content"]
+    observation, *_, info = env.step("<think>rugs</think><action>search[rug]</action>")
+    assert "click[b000000000]" in observation
+    assert info["executed_action"] == "search[rug]"
+    assert info["action_valid"]
+
+
+def test_other_processes_play_the_same():
+    code = (
+        "from small_shop import SmallShop; from skillc_gym.envs.webshop.env import WebShopEnv\n"
+        "env = WebShopEnv(data=SmallShop()); seen = [env.reset(seed=5)]\n"
+        "for action in ['search[red rug]', 'click[b000000001]', 'click[red]', 'click[buy now]']:\n"
+        "    seen.append(env.step(action))\n"
+        "seen += [env.reset() for _ in range(20)]\n"
+        "print(repr(seen))"
+    )
+    here = str(Path(__file__).parent)
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r})\n{code}"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(seen) == 1

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_shop import SmallShop
+
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.experts.reading import read_item, read_results, read_wishes
+from skillc_gym.envs.webshop.experts.shopper import Shopper, choose
+
+SHOP = SmallShop()
+
+
+def shop_for(env, task_id, steps=15):
+    observation, info = env.reset(options={"task_id": task_id})
+    shopper = Shopper(info["goal"], steps=steps)
+    for _ in range(steps):
+        observation, reward, terminated, _, info = env.step(shopper.act(observation, info["available_actions"]))
+        assert info["action_valid"]
+        if terminated:
+            return reward
+    return None
+
+
+def test_instructions_are_read():
+    wishes = read_wishes(
+        "Find me non slip women's oxfords with high heel with color: x, and y, and size: 9"
+        ", and price lower than 70.00 dollars"
+    )
+    assert wishes.options == ("x, and y", "9")
+    assert wishes.price == 70.0
+    assert wishes.features == ("non", "slip", "women's", "oxfords", "high", "heel")
+
+
+def test_a_persons_sentence_names_no_options():
+    wishes = read_wishes("i'm looking for a red rug: the soft kind")
+    assert (wishes.options, wishes.price) == ((), None)
+    assert wishes.words == ("red", "rug", "soft")
+
+
+@given(st.text())
+def test_any_instruction_can_be_read(text):
+    shopper = Shopper(text)
+    assert shopper.act("", ["search[<query>]"]).startswith("search[")
+
+
+def test_pages_are_read_as_they_are_written():
+    env = WebShopEnv(data=SHOP)
+    env.reset(seed=0)
+    observation, *_, info = env.step("search[rug]")
+    listed = read_results(observation, info["available_actions"])
+    assert [entry.asin for entry in listed] == [f"b00000000{place}" for place in range(10)]
+    assert (listed[0].title, listed[0].price) == ("Alderon Soft Rug for Home", 12.5)
+    observation, *_, info = env.step("click[b000000001]")
+    item = read_item(observation, info["available_actions"])
+    assert item.groups == tuple(SHOP.product(1).options.items())
+    assert (item.title, item.price) == ("Brivane Soft Rug for Home", 15.5)
+
+
+def test_options_are_chosen_by_value():
+    wishes = read_wishes("Find me rugs with color: red, and size: small")
+    env = WebShopEnv(data=SHOP)
+    env.reset(seed=0)
+    env.step("search[rug]")
+    observation, *_, info = env.step("click[b000000001]")
+    assert choose(wishes, read_item(observation, info["available_actions"])) == (["red", "small"], 2.0)
+
+
+@pytest.mark.parametrize("goals", ["synthetic", "human"])
+def test_the_shopper_buys_in_time_with_legal_actions(goals):
+    env = WebShopEnv(data=SHOP, goals=goals)
+    rewards = [shop_for(env, task_id) for task_id in env.task_ids[::5]]
+    assert None not in rewards
+
+
+def test_the_shopper_buys_in_few_steps_too():
+    env = WebShopEnv(data=SHOP)
+    assert all(shop_for(env, task_id, steps=8) is not None for task_id in env.task_ids[::7])
+
+
+def test_a_careless_customer_buys_without_choosing():
+    env = WebShopEnv(data=SHOP)
+    for task_id in env.task_ids:
+        observation, info = env.reset(options={"task_id": task_id})
+        shopper, thoughts = Shopper(info["goal"], skip_options=True), []
+        bought = False
+        while not bought:
+            observation, _, bought, _, info = env.step(shopper.act(observation, info["available_actions"]))
+            thoughts.append(shopper.thought)
+        assert info["selected_options"] == []
+        assert [thoughts[0], thoughts[-1]] == ["search", "buy"]
+        assert not any(thought.startswith("choose") for thought in thoughts)

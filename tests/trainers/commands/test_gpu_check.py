@@ -1,0 +1,84 @@
+"""The GPU check itself, on the processor with its smallest settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+import torch
+
+import trainers.commands.gpu_check
+from scripts import gpu_check as command
+from skillc_gym.errors import ConfigError
+from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures
+from trainers.warmstart.model import PolicySize
+
+SMALL = {
+    "size": PolicySize(layers=1, width=32, heads=2, feed_forward=32),
+    "demonstrations": 12,
+    "cloning_batches": 2,
+    "steps": 2,
+    "tasks_per_step": 2,
+    "group_size": 2,
+}
+
+
+@pytest.fixture
+def few_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainers.commands.gpu_check, "GENERATOR", {"games_per_type": 3, "size": "small"})
+
+
+def record(step: int, **changes: Any) -> dict[str, Any]:
+    figures = {"tokens_generated": 100, "env_steps": 20, "seconds_generate": 2.0, "seconds_update": 4.0, "loss": 0.1}
+    return {"step": step, "event": "train", "tasks": ["a", "b"], "success": step / 10, **figures, **changes}
+
+
+@pytest.mark.slow
+def test_the_check_runs_and_writes_its_figures(few_games: None, tmp_path: Path):
+    report = run_gpu_check(GpuCheckConfig(out=tmp_path, allow_cpu=True, **SMALL))
+    assert json.loads((tmp_path / "gpu_check.json").read_text()) == json.loads(json.dumps(report))
+    assert report["training"]["updates"] == 2
+    assert report["training"]["tasks_per_update"] == 2
+    assert report["training"]["loss_finite"]
+    assert report["training"]["generated_tokens_per_second"] > 0
+    assert report["warm_start"]["parameters"] > 0
+    assert {"packages", "git"} <= set(report["versions"])
+    assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
+    assert "| device |" in as_table(report)
+
+
+def test_rates_leave_the_first_update_out():
+    figures = training_figures([record(1, seconds_generate=1000.0), record(2), record(3)])
+    assert figures["generated_tokens_per_second"] == 50
+    assert figures["updated_tokens_per_second"] == 25
+    assert figures["env_steps_per_second_of_generation"] == 10
+    assert figures["seconds_per_update"] == 6
+    assert (figures["success_first"], figures["success_last"]) == (0.1, 0.3)
+
+
+def test_a_loss_that_is_not_finite_is_told():
+    assert training_figures([record(1), record(2)])["loss_finite"] is True
+    assert training_figures([record(1), record(2, loss=float("nan"))])["loss_finite"] is False
+    assert training_figures([record(1), record(2, loss=None)])["loss_finite"] is False
+
+
+def test_without_a_gpu_it_says_so(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="--allow-cpu"):
+        run_gpu_check(GpuCheckConfig(out=tmp_path / "run"))
+    assert command.main(["--out", str(tmp_path / "run")]) == 2
+    assert "No CUDA device" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_in_use_is_refused_before_the_warm_start(tmp_path: Path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1}\n')
+    with pytest.raises(ConfigError, match="already holds a run"):
+        run_gpu_check(GpuCheckConfig(out=tmp_path, allow_cpu=True, **SMALL))
+    assert not (tmp_path / "policy").exists()

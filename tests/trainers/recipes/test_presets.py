@@ -1,0 +1,71 @@
+"""Presets by name, and their options."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skillc_gym.errors import ConfigError, UnknownNameError
+from trainers.recipes import get_preset, preset_names
+
+
+def test_the_ten_methods_exist_under_their_names() -> None:
+    ablations = {"no_pairing", "mixed_norm", "fixed_gate", "no_pruning", "fixed_rho", "high_init"}
+    assert set(preset_names()) == {"grpo", "skill_grpo", "skill0", "skillc"} | ablations
+    for name in preset_names():
+        assert get_preset(name).name == name
+        assert json.loads(json.dumps(get_preset(name).options)) == get_preset(name).options
+
+
+@pytest.mark.parametrize(
+    ("name", "difference"),
+    [
+        ("no_pairing", {"allocation": "drawn"}),
+        ("mixed_norm", {"branch": "mixed"}),
+        ("fixed_gate", {"gate": 0.5}),
+        ("no_pruning", {"retire_by": []}),
+        ("fixed_rho", {"rho": 0.5}),
+        ("high_init", {"initial_gap": 0.3}),
+    ],
+)
+def test_each_ablation_changes_one_thing(name: str, difference: dict[str, object]) -> None:
+    letter, ablated = get_preset("skillc").options, get_preset(name).options
+    assert {k: v for k, v in ablated.items() if v != letter[k]} == difference
+
+
+def test_skillc_is_the_letter() -> None:
+    options = get_preset("skillc").options
+    assert {k: options[k] for k in ("omega", "scope", "correction_mask", "key", "temperature", "rho_min")} == {
+        "omega": 0.4,
+        "scope": "batch",
+        "correction_mask": "all",
+        "key": "type",
+        "temperature": 0.1,
+        "rho_min": 0.1,
+    }
+
+
+def test_overrides_are_applied_and_recorded() -> None:
+    preset = get_preset("skillc", correction_mask="success", key="task", capacity=[2, 1])
+    assert (preset.correction_mask, preset.key, preset.capacity) == ("success", "task", (2, 1))
+    assert preset.overrides == {"correction_mask": "success", "key": "task", "capacity": [2, 1]}
+    assert preset.overridden(omega=0.1).overrides == {**preset.overrides, "omega": 0.1}
+    assert get_preset("skillc").overrides == {}
+
+
+def test_mistakes_are_named_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'skillc'"):
+        get_preset("skilc")
+    with pytest.raises(UnknownNameError, match="'correction_mask'"):
+        get_preset("skillc", correction_mas="all")
+    with pytest.raises(UnknownNameError, match="'success'"):
+        get_preset("skillc", correction_mask="succes")
+    with pytest.raises(UnknownNameError, match="csca"):
+        get_preset("skillc", advantage="cska")
+    with pytest.raises(ConfigError, match="temperature"):
+        get_preset("skillc", temperature=0)
+    with pytest.raises(ConfigError, match="omega"):
+        get_preset("skillc", omega=-1.0)
+    with pytest.raises(ConfigError, match="key='type'"):
+        get_preset("no_pairing", key="task")

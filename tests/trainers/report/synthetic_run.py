@@ -1,0 +1,134 @@
+"""A simulated learner's run folder, for developing pictures: metrics, before and after reports, episodes."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from skillc_gym.episodes import Episode, Turn
+from trainers.advantages import AdvantageBatch
+from trainers.evaluation.paired_report import PairedOutcome, PairedReport
+from trainers.recipes import get_preset
+
+SPEEDS = {
+    "pick_and_place_simple": 0.06,
+    "look_at_obj_in_light": 0.045,
+    "pick_clean_then_place_in_recep": 0.03,
+    "pick_heat_then_place_in_recep": 0.02,
+    "pick_cool_then_place_in_recep": 0.012,
+    "pick_two_obj_and_place": 0.006,
+}
+START_WITHOUT = dict(zip(SPEEDS, (0.45, 0.35, 0.15, 0.05, 0.05, 0.2), strict=True))
+
+
+def rate(kind: str, condition: int, step: int) -> float:
+    learned = 1 - math.exp(-SPEEDS[kind] * step)
+    with_ = 0.7 + 0.12 * learned
+    return with_ if condition else START_WITHOUT[kind] + (0.86 - START_WITHOUT[kind]) * learned
+
+
+def episode(task: str, kind: str, condition: int, won: bool) -> Episode:
+    actions = ["go to countertop 1", "take apple 1 from countertop 1"]
+    actions += ["go to microwave 1", "heat apple 1 with microwave 1"] if won else ["look"] * 5
+    actions += ["go to garbagecan 1", "move apple 1 to garbagecan 1"]
+    turns = tuple(
+        Turn(
+            observation=f"You arrive at {a.split(' to ')[-1]}. You see a <b>bread 1</b>, a plate 2.",
+            reply=f"<think>Next I should {a} & check.</think><action>{a}</action>",
+            action=a,
+            format_valid=True,
+            action_valid=a != "look",
+            reward=float(won and i == len(actions) - 1),
+        )
+        for i, a in enumerate(actions)
+    )
+    return Episode(
+        task_id=task,
+        task_type=kind,
+        goal="heat some apple and put it in garbagecan.",
+        condition=condition,
+        skill="heat" if condition else "",
+        skill_sha256="ab" * 32 if condition else "",
+        skill_text="Heat it in the microwave before you place it." if condition else "",
+        seed=1,
+        group_id=0,
+        turns=turns,
+        won=float(won),
+        task_score=float(won),
+        terminated=won,
+        truncated=not won,
+        final_observation="You move the apple 1 to the garbagecan 1.",
+    )
+
+
+def report(step: int, seed: int, per_type: int = 20) -> PairedReport:
+    rng = np.random.default_rng(seed)
+    outcomes, episodes = [], []
+    for kind in SPEEDS:
+        for i in range(per_type):
+            luck = rng.random(2)
+            won = [bool(luck[0] < rate(kind, 1, step)), bool(luck[i % 2] < rate(kind, 0, step))]
+            task = f"valid/{kind}/{i:03d}"
+            pair = [episode(task, kind, z, w) for z, w in zip((1, 0), won, strict=True)]
+            episodes += pair
+            lengths = [len(e.turns) for e in pair]
+            outcomes.append(PairedOutcome(task, kind, *won, *map(float, won), *lengths))
+    return PairedReport(tuple(outcomes), seed, {"temperature": 0.4, "greedy": False}, tuple(episodes))
+
+
+def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int = 24) -> list[dict]:
+    """Records as a training run writes them."""
+    rng = np.random.default_rng(seed)
+    state = get_preset(preset).start(tuple(SPEEDS), steps)
+    records: list[dict] = []
+
+    def validate(step: int) -> None:
+        sr = [{k: rng.binomial(panel, rate(k, z, step)) / panel for k in SPEEDS} for z in (1, 0)]
+        retired = state.validate(*sr, step)
+        log = state.describe()
+        records.append(
+            {
+                "step": step,
+                "event": "validation",
+                "sr_with": sr[0],
+                "sr_without": sr[1],
+                "overall_with": float(np.mean(list(sr[0].values()))),
+                "overall_without": float(np.mean(list(sr[1].values()))),
+                "n": dict.fromkeys(SPEEDS, panel),
+                "gap_smoothed": log["gap"],
+                "gate": log["gate"],
+                "active": log["active"],
+                "retired": [{"type": r.task_type, "reason": r.reason} for r in retired],
+            }
+        )
+
+    validate(0)
+    for step in range(1, steps + 1):
+        rows = []
+        for kind in rng.choice(list(SPEEDS), 8):
+            n_plus, task = state.n_plus(kind, 8), f"{kind}-{rng.integers(600)}"
+            for i in range(8):
+                z = int(i < n_plus)
+                rows.append((float(rng.random() < rate(kind, z, step)), task, str(kind), z))
+        returns, task, kinds, condition = zip(*rows, strict=True)
+        lengths = [12.0 - 4 * r + 2 * rng.random() for r in returns]
+        batch = AdvantageBatch.build(returns=returns, task=task, task_type=kinds, condition=condition, length=lengths)
+        _, log = state.advantages(batch)
+        log |= {"loss": 0.0, "grad_norm": 1.0, "kl": 0.001 * step, "episode_length": float(np.mean(lengths))}
+        records.append({"step": step, "event": "train", **log})
+        if step % 10 == 0:
+            validate(step)
+    return records
+
+
+def write_run(folder: Path, preset: str = "skillc", steps: int = 180) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(record) + "\n" for record in metrics(preset, steps)]
+    (folder / "metrics.jsonl").write_text("".join(lines))
+    config = {"preset": preset, "preset_options": {}, "steps": steps, "seed": 0, "env": "alfworld", "group_size": 8}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "versions.json").write_text(json.dumps({"python": "3.11", "git": {"revision": "0" * 40}}))
+    return folder

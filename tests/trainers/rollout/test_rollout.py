@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from skillc_gym.errors import ConfigError
+from tests.trainers.toys import SECRET, toy_config, toy_rollouts
+from trainers.engines import Generation, Sampling
+from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.transformers import TransformersEngine
+from trainers.rollout.collect import Rollout, stream_seed
+from trainers.session import load_model, load_tokenizer
+
+TASKS = ["train/echo/red-0", "train/other/blue-1", "train/echo/green-2"]
+
+
+def answer(prompt: str) -> str:
+    """Knows the colours; knows the secret words only where the skill text shows."""
+    colour = prompt.rsplit("say ", 1)[1].split(maxsplit=1)[0]
+    return SECRET[colour] if "skill" in prompt and "other" in prompt else colour
+
+
+def play(toy_folder: Path, engine: Any = None, **changes: Any) -> tuple[list[Rollout], Any]:
+    sampling = changes.pop("sampling", Sampling())
+    config = toy_config(toy_folder, **{"env_options": {"turns": 3}, **changes})
+    tokenizer = load_tokenizer(config)
+    model = load_model(config)
+    engine = engine(tokenizer) if engine else TransformersEngine(model, [1])
+    rollouts = toy_rollouts(config, tokenizer, engine)
+    played = rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=sampling)
+    rollouts.close()
+    return played, (tokenizer, model)
+
+
+def test_order_conditions_and_what_was_injected(toy_folder: Path) -> None:
+    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer))
+    assert [r.episode.task_id for r in played] == [task for task in TASKS for _ in range(3)]
+    assert [r.group for r in played] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert [r.episode.condition for r in played] == [1, 1, 0, 1, 0, 0, 0, 0, 0]
+    assert [r.episode.won for r in played] == [1, 1, 1, 1, 0, 0, 1, 1, 1]
+    for rollout in played:
+        shown = "\n".join(message["content"] for message in rollout.episode.messages)
+        assert rollout.episode.skill_text in shown
+        assert bool(rollout.episode.skill_text) == bool(rollout.episode.condition)
+        assert bool(rollout.episode.skill_sha256) == bool(rollout.episode.condition)
+
+
+@pytest.mark.parametrize("form", ["conversation", "window:2"])
+def test_rows_are_exact_and_masks_cover_the_models_tokens_only(toy_folder: Path, form: str) -> None:
+    played, (tokenizer, model) = play(toy_folder, form=form)
+    for rollout in played:
+        replies = [turn.reply for turn in rollout.episode.turns]
+        assert len(rollout.rows) == (1 if form == "conversation" else len(replies))
+        own = [t for row in rollout.rows for t, m in zip(row.completion_ids, row.loss_mask, strict=True) if m]
+        text = tokenizer.decode(own, skip_special_tokens=True)
+        assert text.split() == " ".join(replies).split()
+        assert rollout.model_tokens == len(own)
+        for row in rollout.rows:
+            ids = torch.tensor([row.prompt_ids + row.completion_ids])
+            with torch.no_grad():
+                logprobs = model(ids).logits.log_softmax(-1)[0, :-1].gather(-1, ids[0, 1:, None])[:, 0]
+            for i, (mask, logprob) in enumerate(zip(row.loss_mask, row.logprobs, strict=True)):
+                expected = float(logprobs[len(row.prompt_ids) + i - 1]) if mask else 0.0
+                assert logprob == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_the_model_read_is_the_chat_template_of_the_whole_episode(toy_folder: Path) -> None:
+    played, (tokenizer, _) = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer))
+    for rollout in played:
+        (row,) = rollout.rows
+        messages = list(rollout.episode.messages)
+        for turn, following in zip(rollout.episode.turns, [*rollout.episode.turns[1:], None], strict=True):
+            messages.append({"role": "assistant", "content": turn.reply})
+            if following is not None:
+                messages.append({"role": "user", "content": following.observation})
+        whole = tokenizer.apply_chat_template(messages, tokenize=True, return_dict=False)
+        assert row.prompt_ids + row.completion_ids == whole
+
+
+def test_neither_waves_nor_the_caches_limits_change_the_result(toy_folder: Path) -> None:
+    together, _ = play(toy_folder)
+    in_turn, _ = play(toy_folder, max_parallel=3)
+    assert [[row.completion_ids for row in r.rows] for r in together] == [
+        [row.completion_ids for row in r.rows] for r in in_turn
+    ]
+    assert [r.episode for r in together] == [r.episode for r in in_turn]
+
+
+def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
+    config = toy_config(toy_folder)
+    tokenizer = load_tokenizer(config)
+    rollouts = toy_rollouts(config, tokenizer, TransformersEngine(load_model(config), [1]))
+    whole = rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=Sampling())
+    part = rollouts.collect(TASKS[1:2], [1], 3, seed=5, sampling=Sampling(), numbers=[1])
+    assert [r.episode for r in part] == [r.episode for r in whole[3:6]]
+
+
+def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path) -> None:
+    seen: list[int] = []
+
+    class Seeds:
+        def generate(self, requests: Any, sampling: Any) -> Any:
+            seen.extend(request.seed for request in requests)
+            return [Generation([1], [0.0]) for _ in requests]
+
+        def release(self, keys: Any) -> None: ...
+
+        def reset(self) -> None: ...
+
+    play(toy_folder, lambda _: Seeds(), env_options={"turns": 1})
+    first = seen[:9]
+    assert first[0] == first[2]  # group 0: two with the skill, one without
+    assert first[3] == first[4]  # group 1: one with, two without
+    assert len(set(first)) == 2 + 2 + 3
+
+
+def test_a_full_context_ends_the_episode_without_a_crash(toy_folder: Path) -> None:
+    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=24)
+    cut = [r for r in played if r.episode.truncated]
+    assert cut
+    assert all(row.length <= 24 for r in played for row in r.rows)
+    assert all(r.episode.won == 0 and len(r.episode.turns) < 3 for r in cut)
+
+
+def test_a_prompt_longer_than_the_context_gives_an_episode_without_rows(toy_folder: Path) -> None:
+    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=6)
+    assert all(r.rows == [] and r.episode.truncated and not r.episode.turns for r in played)
+
+
+def test_replies_that_make_no_sense_cost_a_turn_and_nothing_else(toy_folder: Path) -> None:
+    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(lambda prompt: "", tokenizer))
+    assert all(len(r.episode.turns) == 3 and not r.episode.won for r in played)
+    assert not any(turn.format_valid or turn.action_valid for r in played for turn in r.episode.turns)
+
+
+def test_bad_limits_are_refused(toy_folder: Path) -> None:
+    with pytest.raises(ConfigError, match="must exceed max_reply_tokens"):
+        play(toy_folder, max_context=4)
+
+
+def test_seeds_differ_by_every_number_and_their_order() -> None:
+    seeds = {stream_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}
+    assert len(seeds) == 64

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from trainers.tracking.progress import PlainProgress, duration, make_progress, short_type
+
+TRAIN = {
+    "event": "train", "step": 3, "success": 0.5, "success_with": 0.75, "success_without": None, "loss": -0.125,
+    "tokens_generated": 3000, "seconds_generate": 2.0, "grad_norm": 0.4, "kl": 0.001, "episode_length": 7.5,
+    "format_valid": 1.0, "n_plus": {"pick_heat_then_place_in_recep": 6.0},
+}  # fmt: skip
+VALIDATION = {
+    "event": "validation", "step": 3, "overall_with": 0.5, "overall_without": 0.25,
+    "sr_with": {"pick_heat_then_place_in_recep": 0.5}, "sr_without": {"pick_heat_then_place_in_recep": 0.25},
+    "gap_smoothed": {"pick_heat_then_place_in_recep": 0.25}, "active": ["pick_heat_then_place_in_recep"],
+}  # fmt: skip
+
+
+def show(progress: Any) -> None:
+    progress.start("a run", 0, 10)
+    progress.phase("episodes", 3, 64)
+    progress.record(VALIDATION)
+    progress.record(TRAIN)
+    progress.note("a note")
+
+
+def test_without_a_terminal_each_event_is_a_line() -> None:
+    stream = io.StringIO()
+    progress = make_progress(stream)
+    assert isinstance(progress, PlainProgress)
+    show(progress)
+    title, validation, step, note = stream.getvalue().splitlines()
+    assert (title, note) == ("a run", "a note")
+    assert "heat +0.25" in validation
+    assert "active: heat" in validation
+    assert "step    3/10" in step
+    assert "with  75%, without   --" in step
+    assert "1,500 tokens/s" in step
+
+
+def test_on_a_terminal_the_panel_shows_types_gaps_and_speed() -> None:
+    pytest.importorskip("rich")
+    from rich.console import Console
+
+    from trainers.tracking.live import LiveProgress
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    progress = make_progress(Terminal())
+    assert isinstance(progress, LiveProgress)
+    show(progress)
+    progress.close()
+    console = Console(file=io.StringIO(), width=110)
+    console.print(progress._render())
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    for piece in ("a run", "3/10", "episodes", "heat", "+0.25", "active", "1,500 tokens/s", "75%"):
+        assert piece in text
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("pick_heat_then_place_in_recep", "heat"),
+        ("look_at_obj_in_light", "look"),
+        ("pick_and_place_simple", "pick"),
+        ("pick_two_obj_and_place", "pick2"),
+        ("shopping", "shopping"),
+    ],
+)
+def test_short_names(name: str, short: str) -> None:
+    assert short_type(name) == short
+
+
+def test_durations_in_words() -> None:
+    assert [duration(s) for s in (12.4, 200, 7500)] == ["12 s", "3 min 20 s", "2 h 05 min"]

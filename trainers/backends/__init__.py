@@ -1,0 +1,1 @@
+"""Who owns the optimiser: one folder per training library."""

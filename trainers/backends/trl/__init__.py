@@ -1,0 +1,1 @@
+"""Training with TRL; nothing else in the project imports it."""

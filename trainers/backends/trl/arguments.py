@@ -1,0 +1,67 @@
+"""TRL's own arguments for a run."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from trl import GRPOConfig
+
+from trainers.config import TrainConfig
+from trainers.tracking.run_folder import RunFolder
+
+__all__ = ["grpo_arguments"]
+
+
+def grpo_arguments(config: TrainConfig, folder: RunFolder) -> GRPOConfig:
+    """TRL's own arguments for a run; TRL's batches of prompts are empty, so their sizes are the smallest allowed."""
+    cuda = torch.cuda.is_available()
+    vllm: dict[str, Any] = {}
+    if config.engine == "vllm":
+        vllm = {
+            "use_vllm": True,
+            "vllm_mode": config.vllm_mode,
+            "vllm_gpu_memory_utilization": config.vllm_memory,
+            "vllm_max_model_length": config.max_context,
+            "vllm_server_base_url": config.vllm_server,
+        }
+    # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return _arguments(config, folder, cuda=cuda, **vllm)
+
+
+def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **vllm: Any) -> GRPOConfig:
+    return GRPOConfig(
+        output_dir=str(folder.path),
+        use_cpu=not cuda,
+        seed=config.seed,
+        per_device_train_batch_size=2,
+        num_generations=2,
+        gradient_accumulation_steps=config.micro_batches,
+        steps_per_generation=config.micro_batches * config.minibatches,
+        max_steps=config.steps * config.minibatches,
+        max_completion_length=config.max_reply_tokens,
+        temperature=config.temperature,
+        learning_rate=config.learning_rate,
+        lr_scheduler_type=f"{config.schedule}_with_warmup" if config.schedule == "constant" else config.schedule,
+        warmup_steps=config.warmup_steps,
+        weight_decay=config.weight_decay,
+        adam_beta2=config.adam_beta2,
+        max_grad_norm=config.max_grad_norm,
+        beta=config.beta,
+        epsilon=config.clip,
+        loss_type="grpo",
+        bf16=cuda and config.precision in ("auto", "bfloat16"),
+        gradient_checkpointing=config.gradient_checkpointing,
+        shuffle_dataset=False,
+        remove_unused_columns=False,
+        ignore_data_skip=True,
+        dataloader_pin_memory=False,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        **vllm,
+    )

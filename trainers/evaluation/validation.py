@@ -1,0 +1,35 @@
+"""From a paired evaluation to the curriculum's next step and a line of metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainers.evaluation.paired_report import PairedReport
+from trainers.recipes.state import MethodState
+
+__all__ = ["validation_record"]
+
+
+def validation_record(report: PairedReport, method: MethodState, step: int) -> dict[str, Any]:
+    """Tells the method what the validation found, and describes both.
+
+    Args:
+        report: The panel, played with and without skills.
+        method: Its curriculum is updated.
+        step: Updates done so far.
+    """
+    retired = method.validate(report.sr_with, report.sr_without, step, standard_error=report.gap_standard_error)
+    state = method.describe()
+    return {
+        "step": step,
+        "event": "validation",
+        "sr_with": dict(report.sr_with),
+        "sr_without": dict(report.sr_without),
+        "overall_with": report.overall.sr_with,
+        "overall_without": report.overall.sr_without,
+        "n": {kind: counts.n for kind, counts in report.per_type.items()},
+        "gap_smoothed": state["gap"],
+        "gate": state["gate"],
+        "active": state["active"],
+        "retired": [{"type": entry.task_type, "reason": entry.reason} for entry in retired],
+    }

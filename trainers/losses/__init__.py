@@ -1,0 +1,1 @@
+"""Losses: small objects with named inputs."""

@@ -1,0 +1,1 @@
+"""Skill banks and experience stores."""

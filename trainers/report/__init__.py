@@ -1,0 +1,1 @@
+"""Pictures and pages from the records of a run."""

@@ -1,0 +1,1 @@
+"""Playing groups of episodes and turning them into rows of tokens."""

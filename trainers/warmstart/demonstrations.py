@@ -1,0 +1,162 @@
+"""Demonstrations for behaviour cloning: an expert plays with and without skills, and is careless without them.
+
+The dependence on skills is put there on purpose and in the open: without a skill in the prompt the demonstrator
+leaves out the type's essential step (heating, choosing a product's options, ...) with a probability per type; with one
+it almost never does. A policy cloned from it therefore profits from skills, and has something to internalise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from trainers.warmstart.worlds import Demonstrator, world
+
+IDLE_STEPS = 2
+"""A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
+
+
+@dataclass(frozen=True)
+class DemonstrationConfig:
+    """What is demonstrated, and how carelessly."""
+
+    env: str = "alfworld"
+    """The environment's short name."""
+    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the environment: data, split, generator options, ..."""
+    careless_without: Mapping[str, float] | None = None
+    """Probability per task type that a skill-free demonstration leaves out the essential step; None: the world's."""
+    careless_with: float = 0.03
+    """The same with the skill in the prompt, for every type."""
+    slips: float = 0.0
+    """Probability per step of a slip (ALFWorld): an impossible command, at times after a wrong thought. It is in the
+    context, and is not imitated; what comes after it teaches to recover."""
+    max_steps: int = 30
+    """Demonstrations stop after this many commands, whatever they reached."""
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One demonstrated episode as a chat."""
+
+    task_id: str
+    task_type: str
+    condition: int
+    won: bool
+    messages: list[dict[str, str]]
+    slips: frozenset[int] = frozenset()
+    """Which of the assistant's turns are slips, counted from 0."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    task_id: str
+    condition: int
+    careless: bool
+    seed: int
+
+
+def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
+    known = world(config.env)
+    if config.slips and config.env != "alfworld":
+        raise ConfigError(f"Only ALFWorld's demonstrator slips; slips must be 0 in {config.env}, got {config.slips}.")
+    env = gymnasium.make(known.env_id, **config.env_kwargs)
+    return ChatPrompt(ActionFormat(SkillInjection(env, library=known.library, where="info")), chat_format)
+
+
+def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
+    _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
+    expert = world(config.env).demonstrator(info, plan.careless)
+    rng = np.random.default_rng(plan.seed)
+    messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
+    for turn in range(config.max_steps):
+        reply = meant = meant or _reply(expert, info)
+        slip = bool(rng.random() < config.slips)
+        if slip:
+            reply = _slip(env, expert, info, rng)
+        else:
+            meant = ""
+        _, _, terminated, truncated, info = env.step(reply)
+        messages.append({"role": "assistant", "content": reply})
+        slips |= {turn} if slip else set()
+        idle += expert.thought == "done"
+        if terminated or truncated or idle == IDLE_STEPS:
+            break
+        messages.extend(info["new_messages"])
+    return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages, frozenset(slips))
+
+
+def _reply(expert: Demonstrator, info: Mapping[str, Any]) -> str:
+    command = expert.act(info["observation"], info["admissible_commands"])
+    return f"<think> {expert.thought} </think> <action> {command} </action>"
+
+
+def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str, Any], rng: np.random.Generator) -> str:
+    """A command that is impossible now, after the right thought or one that ends in a wrong word."""
+    core: Any = env.unwrapped
+    possible = frozenset(info["admissible_commands"])
+    others = [command for command in core.commands if command not in possible]
+    command = others[int(rng.integers(len(others)))]
+    if rng.random() < 0.5:
+        changed = f"{command.rsplit(' ', 1)[0]} {int(rng.integers(1, 9))}"
+        command = command if changed in possible else changed
+    words = expert.thought.split()
+    if rng.random() < 0.5:
+        words[-1] = command.split()[-2]
+    return f"<think> {' '.join(words)} </think> <action> {command} </action>"
+
+
+def _careless_without(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
+    """The probability of every task type, checked together with the other probabilities."""
+    given = world(config.env).careless if config.careless_without is None else config.careless_without
+    missing = [kind for kind in task_types if kind not in given]
+    if missing:
+        raise ConfigError(f"careless_without names no probability for {', '.join(missing)}.")
+    for name, share in {"slips": config.slips, "careless_with": config.careless_with, **given}.items():
+        if not 0 <= share <= 1:
+            raise ConfigError(f"{name}: a probability is a number between 0 and 1, got {share}.")
+    return given
+
+
+def demonstrations(
+    config: DemonstrationConfig, chat_format: ChatFormat, *, count: int, seed: int
+) -> Iterator[Demonstration]:
+    """Plays demonstrations, types and conditions in turn so that any prefix is balanced.
+
+    Args:
+        config: What to play and how carelessly.
+        chat_format: How observations become messages; the policy's training must use the same.
+        count: How many episodes.
+        seed: Seed of the choice of tasks, of the demonstrator's carelessness and of its slips.
+
+    Yields:
+        Episodes as chats, prompts included.
+
+    Raises:
+        UnknownNameError: If nobody demonstrates in the environment.
+        ConfigError: For slips outside ALFWorld, and for what is no probability.
+    """
+    env = _make_env(config, chat_format)
+    core: Any = env.unwrapped
+    by_type: dict[str, list[str]] = {}
+    for task_id in core.task_ids:
+        by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
+    rng = np.random.default_rng(seed)
+    careless_without = _careless_without(config, by_type)
+    types = sorted(by_type)
+    for index in range(count):
+        task_type = types[index // 2 % len(types)]
+        condition = index % 2
+        task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
+        rate = config.careless_with if condition else careless_without[task_type]
+        plan = _Plan(task_id, condition, careless=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
+        yield _play(env, plan, config)
+    env.close()
