@@ -7,8 +7,12 @@ import random
 
 import pytest
 
-from benchmarks.fuzz import FIELDS, GENERATOR, TARGETS, bounded, main, packed, read_archive, step_checked
-from benchmarks.fuzz_record import read_report
+from benchmarks.fuzz.__main__ import main
+from benchmarks.fuzz.games import GENERATOR
+from benchmarks.fuzz.loader import FIELDS, packed, read_archive
+from benchmarks.fuzz.record import read_report
+from benchmarks.fuzz.stepper import step_checked
+from benchmarks.fuzz.target import NAMES, bounded, load
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.world import World
 
@@ -45,15 +49,15 @@ class FakeAtheris:
     FuzzedDataProvider = Numbers
 
 
-@pytest.mark.parametrize("name", sorted(TARGETS))
+@pytest.mark.parametrize("name", NAMES)
 def test_targets_survive_what_is_thrown_at_them(name: str):
-    target = TARGETS[name](FakeAtheris)
+    target = load(name).make(FakeAtheris)
     for seed in range(150):
         target(str(seed).encode())
 
 
 def test_an_input_that_takes_too_long_is_a_finding(monkeypatch):
-    monkeypatch.setattr("benchmarks.fuzz.SECONDS_PER_INPUT", 0.0)
+    monkeypatch.setattr("benchmarks.fuzz.target.SECONDS_PER_INPUT", 0.0)
     with pytest.raises(AssertionError, match="an input took"):
         bounded(lambda data: None)(b"")
 
@@ -100,25 +104,25 @@ def test_a_run_is_recorded_beside_those_of_other_targets(tmp_path, monkeypatch):
     class Done:
         stdout, returncode = REPORT, 0
 
-    monkeypatch.setattr("benchmarks.fuzz_record.subprocess.run", lambda *arguments, **options: Done)
+    monkeypatch.setattr("benchmarks.fuzz.record.subprocess.run", lambda *arguments, **options: Done)
     for target in ("loader", "stepper", "loader"):
         assert main([target, "--seconds", "7", "--out", str(tmp_path)]) == 0
-    record = json.loads((tmp_path / "fuzz_alfworld.json").read_text())
+    record = json.loads((tmp_path / "fuzz.json").read_text())
     assert list(record) == ["loader", "stepper"]
-    page = (tmp_path / "fuzz_alfworld.md").read_text()
+    page = (tmp_path / "fuzz.md").read_text()
     assert page.count("| 1,677 |") == 2
     assert "python -m benchmarks.fuzz stepper --seconds 7 --out docs/results" in page
     Done.stdout, Done.returncode = REPORT + FOUND, 77
     assert main(["stepper", "--out", str(tmp_path)]) == 77
-    assert "KeyError: 'x'; deadly signal" in (tmp_path / "fuzz_alfworld.md").read_text()
+    assert "KeyError: 'x'; deadly signal" in (tmp_path / "fuzz.md").read_text()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(TARGETS))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_real_fuzzer_runs(tmp_path, name):
     pytest.importorskip("atheris", reason="needs the fuzz extra")
     assert main([name, "--seconds", "2", "--out", str(tmp_path)]) == 0
-    entry = json.loads((tmp_path / "fuzz_alfworld.json").read_text())[name]
+    entry = json.loads((tmp_path / "fuzz.json").read_text())[name]
     assert entry["runs"] > 10
     assert entry["branches_reached"] > 100
     assert entry["findings"] == []

@@ -8,14 +8,16 @@ import platform
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fuzz.target import load
 from skillc_gym.version import __version__
 
 __all__ = ["markdown", "read_report", "recorded"]
 
-NAME = "fuzz_alfworld"
+NAME = "fuzz"
 _STATISTICS = {
     "runs": "number_of_executed_units",
     "runs_per_second": "average_exec_per_sec",
@@ -28,10 +30,10 @@ _FINDING = re.compile(r"(?:ERROR: libFuzzer: |=== Uncaught Python exception: ===
 
 
 def recorded(target: str, *, seconds: int, memory: int, seed: int, out: Path) -> int:
-    """Fuzzes and writes ``fuzz_alfworld.json`` and ``.md``; other targets' entries stay.
+    """Fuzzes and writes ``fuzz.json`` and ``.md``; other targets' entries stay.
 
     Args:
-        target: "loader" or "stepper".
+        target: Its name.
         seconds: How long.
         memory: Limit in MiB.
         seed: Seed of the fuzzer.
@@ -82,12 +84,11 @@ def markdown(entries: dict[str, Any]) -> str:
         for target, entry in sorted(entries.items())
     )
     versions = ", ".join(f"{name} {version}" for name, version in next(iter(entries.values()))["versions"].items())
-    return f"""# Fuzzing ALFWorld's loader and stepper
+    return f"""# Fuzzing
 
-The loader reads game files with pieces replaced, repeated, dropped or retyped, and archives with changed bytes; it may
-succeed or refuse in words, nothing else. The stepper plays any text among admissible commands and goes back to earlier
-moments; it may never raise, and what it answers must agree with what it offers. A second of processor time for one
-input, or memory beyond the limit, counts as a finding.
+{chr(10).join(_about(entries))}
+
+A second of processor time for one input, or memory beyond the limit, counts as a finding.
 
 {chr(10).join(rows)}
 
@@ -97,6 +98,10 @@ input, or memory beyond the limit, counts as a finding.
 
 {versions}
 """
+
+
+def _about(entries: dict[str, Any]) -> list[str]:
+    return [textwrap.fill(f"- `{name}`: {load(name).about}", 120, subsequent_indent="  ") for name in sorted(entries)]
 
 
 def _number(value: int | None) -> str:

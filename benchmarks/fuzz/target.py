@@ -1,0 +1,62 @@
+"""What a fuzz target is, where it is found, and how its inputs are bounded."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from skillc_gym.errors import unknown_name
+
+__all__ = ["NAMES", "FuzzTarget", "Run", "bounded", "load"]
+
+NAMES = ("loader", "stepper")
+"""The targets; ``a-name`` lives in the module ``a_name`` beside this one."""
+INSTRUMENTED = ("skill_library.", "skillc_gym.", "json", "tarfile", "zipfile")
+SECONDS_PER_INPUT = 1.0
+"""Of processor time: the machine may be busy."""
+
+Run = Callable[[bytes], None]
+"""Plays one input; whatever it raises is a finding."""
+
+
+@dataclass(frozen=True)
+class FuzzTarget:
+    """One fuzzer.
+
+    Attributes:
+        about: What the inputs are and what must hold, one or two sentences for the record.
+        make: Prepares what every input shares. It is given the module ``atheris``, whose ``FuzzedDataProvider`` turns
+            an input into choices, and returns the function that plays one input.
+        instrumented: Beginnings of the names of modules whose branches the fuzzer should see.
+    """
+
+    about: str
+    make: Callable[[Any], Run]
+    instrumented: tuple[str, ...] = INSTRUMENTED
+
+
+def load(name: str) -> FuzzTarget:
+    """Imports a target.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+    """
+    if name not in NAMES:
+        raise unknown_name("fuzz target", name, NAMES)
+    target: FuzzTarget = importlib.import_module(f"benchmarks.fuzz.{name.replace('-', '_')}").TARGET
+    return target
+
+
+def bounded(run: Run) -> Run:
+    """Fails when an input takes too long, by the processor's clock."""
+
+    def timed(data: bytes) -> None:
+        started = time.process_time()
+        run(data)
+        taken = time.process_time() - started
+        assert taken < SECONDS_PER_INPUT, f"an input took {taken:.2f} seconds"
+
+    return timed
