@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, missing_extra
 from trainers.config import TrainConfig
+from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.recipes import get_preset
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
@@ -151,24 +152,19 @@ def _lora(config: TrainConfig) -> Any:
 
 
 def _engine(config: TrainConfig, trainer: SkillTrainer, chat: ChatTokens) -> Engine:
-    if config.engine == "vllm":
-        from trainers.engines.vllm import engine_of_trl
-
-        generation = trainer.vllm_generation
-        processes = trainer.accelerator.num_processes
-        engine: Engine = engine_of_trl(generation, chat.eos_ids, trainer.sync_vllm, processes)
-        return engine
     import torch
 
-    from trainers.engines.transformers import TransformersEngine
-
-    if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
-        raise ConfigError("The transformers engine cannot generate with sharded weights; use engine=vllm.")
-    return TransformersEngine(
-        trainer.accelerator.unwrap_model(trainer.model),
-        chat.eos_ids,
-        max_rows=config.max_parallel,
-        autocast=torch.bfloat16 if trainer.args.bf16 else None,
+    return engine_spec(config.engine).for_trainer(
+        TrainerModel(
+            trainer.accelerator.unwrap_model(trainer.model),
+            chat.eos_ids,
+            config,
+            autocast=torch.bfloat16 if trainer.args.bf16 else None,
+            sharded=trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled,
+            processes=trainer.accelerator.num_processes,
+            server=getattr(trainer, "vllm_generation", None),
+            sync=trainer.sync_vllm,
+        )
     )
 
 

@@ -10,14 +10,14 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.config import HINTS, TrainConfig
 
 __all__ = ["describe_settings", "parse_config", "parse_pairs", "setting_docs"]
 
-_GROUPS = {"preset": "preset_options", "env": "env_options", "chat": "chat_options"}
+_GROUPS = {"preset": "preset_options", "env": "env_options", "chat": "chat_options", "engine": "engine_options"}
 
 
 def parse_config(words: Iterable[str]) -> TrainConfig:
@@ -69,6 +69,7 @@ def _typed(key: str, text: str, hint: Any) -> Any:
     if type(None) in kinds and text.lower() in ("none", "null"):
         return None
     kind = next(k for k in kinds if k is not type(None))
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     origin = get_origin(kind) or kind
     try:
         if origin is Literal or kind is str:
@@ -97,10 +98,11 @@ def _default(spec: Field[Any]) -> str:
 
 
 def setting_docs() -> dict[str, str]:
-    """The doc string under each field of :class:`TrainConfig`, read from the source."""
-    (body,) = (node for node in ast.parse(inspect.getsource(TrainConfig)).body if isinstance(node, ast.ClassDef))
+    """The doc string under each field of :class:`TrainConfig` and its groups, read from the source."""
+    groups = [ast.parse(inspect.getsource(group)).body[0] for group in reversed(TrainConfig.__mro__[:-1])]
+    nodes = [node for group in groups if isinstance(group, ast.ClassDef) for node in group.body]
     docs = {}
-    for field_node, doc in itertools.pairwise(body.body):
+    for field_node, doc in itertools.pairwise(nodes):
         if isinstance(field_node, ast.AnnAssign) and isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant):
             docs[ast.unparse(field_node.target)] = " ".join(str(doc.value.value).split())
     return docs

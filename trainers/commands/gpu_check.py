@@ -132,7 +132,7 @@ def _training(config: GpuCheckConfig) -> TrainConfig:
         beta=0.01,
         validate_every=max(1, config.steps // 2),
         panel_per_type=8,
-        engine=config.engine,  # type: ignore[arg-type]
+        engine=config.engine,
         run=str(config.out / "run"),
         resume="never",
     )

@@ -14,10 +14,11 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.engines.batching import Batch, chunks_by_length, common_prefix, draw
 from trainers.engines.kv_cache import ConversationCache
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.types import Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
-__all__ = ["TransformersEngine"]
+__all__ = ["ENGINE", "TransformersEngine"]
 
 _Ints = npt.NDArray[np.int64]
 
@@ -298,3 +299,24 @@ def _sliding_window(model: torch.nn.Module) -> int | None:
             "Generate with engine=vllm."
         )
     return int(config.sliding_window) if "sliding_attention" in kinds else None
+
+
+def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
+    if trainer.sharded:
+        raise ConfigError("The transformers engine cannot generate with sharded weights; use engine=vllm.")
+    return TransformersEngine(
+        trainer.model, trainer.eos_ids, max_rows=trainer.settings.max_parallel, autocast=trainer.autocast
+    )
+
+
+def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
+    settings, cuda = checkpoint.settings, torch.cuda.is_available()
+    model = checkpoint.load()
+    if cuda and settings.precision != "float32":
+        model = model.to(torch.bfloat16)
+    model = model.to("cuda" if cuda else "cpu")
+    return TransformersEngine(model, checkpoint.eos_ids, max_rows=settings.max_parallel)
+
+
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint)
+"""Generates in this process, with the trained weights in place."""

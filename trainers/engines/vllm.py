@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from skillc_gym.errors import ConfigError, missing_extra
-from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
+from trainers.engines.types import Engine, Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
-__all__ = ["VllmEngine", "VllmServerEngine"]
+__all__ = ["ENGINE", "VllmEngine", "VllmServerEngine"]
 
 
 class VllmEngine:
@@ -131,7 +132,7 @@ def turn_seed(request: Request) -> int:
     return int(uniforms(seed, np.array([len(request.prompt_ids)], dtype=np.uint64))[0] * 2**31)
 
 
-def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Any:
+def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Engine:
     """The engine over what TRL's trainer has started.
 
     Args:
@@ -167,3 +168,31 @@ def _import_vllm() -> Any:
     except ImportError as error:
         raise missing_extra("vllm", "vllm") from error
     return vllm
+
+
+def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
+    return {
+        "use_vllm": True,
+        "vllm_mode": settings.vllm_mode,
+        "vllm_gpu_memory_utilization": settings.vllm_memory,
+        "vllm_max_model_length": settings.max_context,
+        "vllm_server_base_url": settings.vllm_server,
+    }
+
+
+def _for_trainer(trainer: TrainerModel) -> Engine:
+    return engine_of_trl(trainer.server, trainer.eos_ids, trainer.sync, trainer.processes)
+
+
+def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
+    settings = checkpoint.settings
+    options = {
+        "max_model_len": settings.max_context,
+        "gpu_memory_utilization": settings.vllm_memory,
+        **settings.engine_options,
+    }
+    return VllmEngine.load(settings.model, checkpoint.eos_ids, **options)
+
+
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, exact_logprobs=False)
+"""Generates with vLLM; its log-probabilities differ from the trainer's by the kernels' rounding."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
+from trainers.engines.registry import CheckpointModel, engine_spec
 from trainers.engines.types import Engine, Sampling
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedCounts, PairedReport
@@ -81,21 +81,8 @@ def evaluate_policy(
 
 
 def _engine(config: TrainConfig, chat: ChatTokens) -> Engine:
-    import torch
-
-    if config.engine == "vllm":
-        from trainers.engines.vllm import VllmEngine
-
-        return VllmEngine.load(
-            config.model, chat.eos_ids, max_model_len=config.max_context, gpu_memory_utilization=config.vllm_memory
-        )
-    from trainers.engines.transformers import TransformersEngine
-
-    cuda = torch.cuda.is_available()
-    model: Any = load_model(config)
-    if cuda and config.precision != "float32":
-        model = model.to(torch.bfloat16)
-    return TransformersEngine(model.to("cuda" if cuda else "cpu"), chat.eos_ids, max_rows=config.max_parallel)
+    checkpoint = CheckpointModel(chat.eos_ids, config, lambda: load_model(config))
+    return engine_spec(config.engine).for_checkpoint(checkpoint)
 
 
 def table(report: PairedReport) -> str:

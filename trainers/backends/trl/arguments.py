@@ -9,6 +9,7 @@ import torch
 from trl import GRPOConfig
 
 from trainers.config import TrainConfig
+from trainers.engines.registry import engine_spec
 from trainers.tracking.run_folder import RunFolder
 
 __all__ = ["grpo_arguments"]
@@ -17,22 +18,14 @@ __all__ = ["grpo_arguments"]
 def grpo_arguments(config: TrainConfig, folder: RunFolder) -> GRPOConfig:
     """TRL's own arguments for a run; TRL's batches of prompts are empty, so their sizes are the smallest allowed."""
     cuda = torch.cuda.is_available()
-    vllm: dict[str, Any] = {}
-    if config.engine == "vllm":
-        vllm = {
-            "use_vllm": True,
-            "vllm_mode": config.vllm_mode,
-            "vllm_gpu_memory_utilization": config.vllm_memory,
-            "vllm_max_model_length": config.max_context,
-            "vllm_server_base_url": config.vllm_server,
-        }
+    serving = engine_spec(config.engine).backend_arguments(config)
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        return _arguments(config, folder, cuda=cuda, **vllm)
+        return _arguments(config, folder, cuda=cuda, **serving)
 
 
-def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **vllm: Any) -> GRPOConfig:
+def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **serving: Any) -> GRPOConfig:
     return GRPOConfig(
         output_dir=str(folder.path),
         use_cpu=not cuda,
@@ -63,5 +56,5 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **vllm: An
         save_strategy="no",
         report_to=[],
         disable_tqdm=True,
-        **vllm,
+        **serving,
     )

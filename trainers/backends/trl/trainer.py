@@ -22,6 +22,7 @@ from trainers.advantages import AdvantageBatch
 from trainers.backends.trl.arguments import grpo_arguments
 from trainers.backends.trl.logprobs import own_logprobs
 from trainers.config import TrainConfig
+from trainers.engines.registry import engine_spec
 from trainers.engines.types import Sampling
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.validation import validation_record
@@ -219,7 +220,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _objective(self, logprobs: torch.Tensor, inputs: Tensors, advantages: torch.Tensor, beta: float) -> Objective:
         correction = None
-        if self.config.engine == "vllm":
+        if not engine_spec(self.config.engine).exact_logprobs:
             old = inputs.get("old_logprobs", logprobs.detach())
             correction = torch.exp(old - inputs["sampling_logprobs"]).clamp(max=_CORRECTION_CAP)
         return objective(

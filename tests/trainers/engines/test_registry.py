@@ -1,0 +1,68 @@
+"""Engines are found by name; one of your own is a module that holds a specification."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from skillc_gym.errors import ConfigError, UnknownNameError
+from trainers.config import TrainConfig
+from trainers.engines import Engine
+from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, engine_spec
+from trainers.engines.scripted import ScriptedEngine
+
+
+@pytest.fixture
+def own_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """An importable module ``own_engine`` with the specification ``ENGINE``."""
+    module: Any = ModuleType("own_engine")
+    module.ENGINE = EngineSpec(
+        for_trainer=lambda trainer: ScriptedEngine(lambda prompt: "look", trainer.model),
+        for_checkpoint=lambda checkpoint: ScriptedEngine(lambda prompt: "look", checkpoint.load()),
+    )
+    monkeypatch.setitem(sys.modules, "own_engine", module)
+    return module
+
+
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "vllm"])
+def test_the_packages_engines_are_found(name: str) -> None:
+    pytest.importorskip("torch", reason="needs the train extra")
+    assert isinstance(engine_spec(name), EngineSpec)
+
+
+def test_vllms_specification_needs_no_vllm_and_is_not_exact() -> None:
+    spec, config = engine_spec("vllm"), TrainConfig(model="m", engine="vllm", vllm_memory=0.5)
+    assert not spec.exact_logprobs
+    assert spec.backend_arguments(config)["vllm_gpu_memory_utilization"] == 0.5
+
+
+def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: ModuleType) -> None:
+    config = TrainConfig(model="m", engine="own_engine:ENGINE", engine_options={"x": 1})
+    spec = engine_spec(config.engine)
+    assert isinstance(spec.for_trainer(TrainerModel("model", [1], config)), Engine)
+    played: Any = spec.for_checkpoint(CheckpointModel([1], config, lambda: "loaded"))
+    assert played.tokenizer == "loaded"
+    assert spec.backend_arguments(config) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "says"),
+    [
+        ("vlm", UnknownNameError, "Did you mean 'vllm'"),
+        ("own_engine:NONE", ConfigError, "no EngineSpec of the name 'NONE'"),
+        ("no_such_module:ENGINE", ConfigError, "no module 'no_such_module'"),
+    ],
+)
+def test_wrong_names_say_what_is_wrong(
+    own_module: ModuleType, name: str, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        engine_spec(name)
+
+
+def test_a_wrong_name_is_refused_with_the_configuration() -> None:
+    with pytest.raises(UnknownNameError, match="my_module:ENGINE"):
+        TrainConfig(model="m", engine="tgi")

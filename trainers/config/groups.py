@@ -1,0 +1,192 @@
+"""The settings of a training run, by concept; each class is one group of :class:`trainers.config.TrainConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Positive
+from trainers.rollout.collate import Aggregation
+from trainers.rollout.task_sampling import Draw
+
+__all__ = [
+    "EnvironmentSettings",
+    "GenerationSettings",
+    "MemorySettings",
+    "ObjectiveSettings",
+    "OptimiserSettings",
+    "PolicySettings",
+    "PromptSettings",
+    "RolloutSettings",
+    "RunSettings",
+    "ValidationSettings",
+]
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """Policy and method."""
+
+    model: str
+    """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference."""
+    preset: str = "skillc"
+    """The method: grpo, skill_grpo, skill0, skillc, or one of the ablations."""
+    preset_options: Mapping[str, Any] = field(default_factory=dict)
+    """Changes to the preset's options; on the command line ``preset.correction_mask=success``."""
+
+
+@dataclass(frozen=True)
+class EnvironmentSettings:
+    """Environment."""
+
+    env: str = "alfworld"
+    """Environment: a short name (alfworld, webshop) or a registered id."""
+    data: str | None = None
+    """The environment's data: a folder, an archive, or "generated"; None leaves it to the environment."""
+    split: str = "train"
+    """Split that training and the held-back curriculum panel are taken from."""
+    task_types: tuple[str, ...] | None = None
+    """Only these task types; all if None. Comma-separated on the command line."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment; on the command line ``env.generator='{"size": "small"}'``."""
+    max_episode_steps: Count | None = None
+    """Step limit of an episode; the environment's own if None."""
+    library: str | None = None
+    """Skill library by name or path; the environment's own if None."""
+
+
+@dataclass(frozen=True)
+class PromptSettings:
+    """Prompts."""
+
+    chat: str = "default"
+    """Wording of the prompt by name: default, or compact (the tiny policy's)."""
+    form: str = "conversation"
+    """"conversation": one growing chat; "window:h": each turn rendered afresh with the last h steps."""
+    chat_options: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ChatFormat to change; on the command line ``chat.show_admissible=false``."""
+    chat_template: str | None = None
+    """A file with a chat template in Jinja, "trl" for TRL's training template, or None for the tokenizer's own."""
+    require_think: bool = True
+    """Whether a reply without thoughts counts as ill-formed. It costs nothing but the flag."""
+
+
+@dataclass(frozen=True)
+class RolloutSettings:
+    """Updates and their rollouts."""
+
+    steps: Count = 180
+    """Updates in all; the curriculum's K(t) is laid over them."""
+    seed: Natural = 0
+    """Seed of tasks, of sampling, of the held-back panel; with the step's number it decides every draw."""
+    tasks_per_step: Count = 8
+    """Groups per update, over all processes."""
+    group_size: Count = 8
+    """Rollouts per group."""
+    draw: Draw = "uniform"
+    """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
+    temperature: Positive = 1.0
+    """Sampling temperature in training."""
+    max_reply_tokens: Count = 512
+    """Longest reply in tokens."""
+    max_context: Annotated[int, AtLeast(2)] = 4096
+    """Longest row in tokens; an episode that would exceed it ends, truncated."""
+    max_parallel: Count = 128
+    """Most episodes played at once per process."""
+
+
+@dataclass(frozen=True)
+class OptimiserSettings:
+    """Optimiser."""
+
+    learning_rate: NotNegative = 1e-6
+    """Peak learning rate of AdamW."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate after the warm-up."""
+    warmup_steps: Natural = 0
+    """Optimiser steps over which the learning rate rises."""
+    weight_decay: NotNegative = 0.0
+    """AdamW's decoupled weight decay."""
+    adam_beta2: float = 0.999
+    """AdamW's decay of the second moment."""
+    max_grad_norm: Positive = 1.0
+    """Gradients are clipped to this norm."""
+
+
+@dataclass(frozen=True)
+class ObjectiveSettings:
+    """Objective."""
+
+    clip: NotNegative = 0.2
+    """Half width of the trust region of the probability ratio."""
+    beta: NotNegative = 0.01
+    """Weight of the KL penalty (k3) to the starting policy; 0 does without a reference model."""
+    loss_aggregation: Aggregation = "trajectory"
+    """"trajectory": each rollout counts 1/T_i, its own tokens over all turns; "token": every token counts alike."""
+    minibatches: Count = 1
+    """Optimiser steps per update; more than one is off-policy and needs the old log-probabilities."""
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """Memory and precision."""
+
+    micro_batches: Count = 4
+    """Forward and backward passes per optimiser step; raise it when memory runs out."""
+    precision: Literal["auto", "float32", "bfloat16", "pure_bfloat16"] = "auto"
+    """Arithmetic: bfloat16 under autocast over float32 weights, or the weights too; auto: bfloat16 on a GPU only."""
+    gradient_checkpointing: bool = False
+    """Trades a second forward pass for memory."""
+    lora_rank: Natural = 0
+    """Rank of LoRA adapters on all linear layers; 0 trains all weights."""
+    lora_alpha: float = 16.0
+    """Scale of the LoRA adapters."""
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """Generation."""
+
+    engine: str = "transformers"
+    """Who generates: transformers, vllm, or an engine of your own as module:NAME."""
+    engine_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further options of the engine; on the command line ``engine.max_num_seqs=64``."""
+    vllm_mode: Literal["colocate", "server"] = "colocate"
+    """vLLM within each training process, or a server started with ``trl vllm-serve``."""
+    vllm_memory: float = 0.3
+    """Share of GPU memory for a colocated vLLM."""
+    vllm_server: str | None = None
+    """Address of the server (http://host:port); TRL's default if None."""
+
+
+@dataclass(frozen=True)
+class ValidationSettings:
+    """Validation."""
+
+    validate_every: Count = 10
+    """Updates between validations; there is one before the first update too."""
+    panel_per_type: Count = 24
+    """Held-back tasks per type for the curriculum's fixed panel; each is played with and without the skill."""
+    eval_temperature: Positive = 0.4
+    """Sampling temperature of validations."""
+    eval_greedy: bool = False
+    """Validate greedily instead."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Run folder."""
+
+    run: str = ""
+    """Run folder; runs/<preset>-<env>-seed<seed> if empty."""
+    resume: str = "auto"
+    """"auto": go on from the folder's last checkpoint if there is one; "never"; or a checkpoint folder."""
+    save_every: Count = 10
+    """Updates between checkpoints; the last update is always saved."""
+    keep_checkpoints: Count = 2
+    """Checkpoints kept, the newest first."""
+    transcripts_every: Natural = 10
+    """Updates between transcripts of training rollouts; 0 for none. Validations are always kept."""
+    stream_norms_every: Natural = 0
+    """Updates between measurements of each advantage stream's gradient norm (one backward pass each); 0 for never."""

@@ -1,0 +1,125 @@
+"""All settings of a training run in one object."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from skillc_gym.errors import ConfigError
+from trainers.config.bounds import check_values
+from trainers.config.groups import (
+    EnvironmentSettings,
+    GenerationSettings,
+    MemorySettings,
+    ObjectiveSettings,
+    OptimiserSettings,
+    PolicySettings,
+    PromptSettings,
+    RolloutSettings,
+    RunSettings,
+    ValidationSettings,
+)
+from trainers.engines.registry import check_engine_name
+
+__all__ = ["ENVIRONMENTS", "HINTS", "TrainConfig", "method_options"]
+
+ENVIRONMENTS: Mapping[str, tuple[str, str]] = {
+    "alfworld": ("skillc/ALFWorld-v0", "alfworld"),
+    "webshop": ("skillc/WebShop-v0", "webshop"),
+}
+"""Short names: the environment's id and its skill library."""
+
+MAY_DIFFER = ("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
+"""Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
+
+
+@dataclass(frozen=True)
+class TrainConfig(
+    RunSettings,
+    ValidationSettings,
+    GenerationSettings,
+    MemorySettings,
+    ObjectiveSettings,
+    OptimiserSettings,
+    RolloutSettings,
+    PromptSettings,
+    EnvironmentSettings,
+    PolicySettings,
+):
+    """Settings of one training run; the groups stand in reverse, since a dataclass's last base gives the first fields.
+
+    Raises:
+        ConfigError: If a value lies outside its range or two contradict each other.
+    """
+
+    def __post_init__(self) -> None:
+        check_engine_name(self.engine)
+        check_values(self, HINTS)
+        if self.minibatches > self.tasks_per_step * self.group_size:
+            raise ConfigError("There are fewer rollouts than minibatches; lower minibatches.")
+
+    @property
+    def env_id(self) -> str:
+        """The registered id of the environment."""
+        return ENVIRONMENTS[self.env][0] if self.env in ENVIRONMENTS else self.env
+
+    @property
+    def skill_library(self) -> str | None:
+        """The skill library in use."""
+        return self.library or (ENVIRONMENTS[self.env][1] if self.env in ENVIRONMENTS else None)
+
+    @property
+    def method_options(self) -> dict[str, Any]:
+        """The options of the preset, with what the environment implies."""
+        return method_options(self.env, self.preset_options)
+
+    @property
+    def run_folder(self) -> str:
+        """Where the run is written."""
+        return self.run or f"runs/{self.preset}-{self.env.replace('/', '-')}-seed{self.seed}"
+
+    @property
+    def env_kwargs(self) -> dict[str, Any]:
+        """The arguments of the environment."""
+        named = {
+            "data": self.data,
+            "split": self.split,
+            "task_types": list(self.task_types) if self.task_types else None,
+            "max_episode_steps": self.max_episode_steps,
+        }
+        return {key: value for key, value in named.items() if value is not None} | dict(self.env_options)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as JSON-able values."""
+        values = asdict(self)
+        return json.loads(json.dumps(values))  # type: ignore[no-any-return]
+
+    def differences(self, other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Fields that a resumed run may not change and that differ: name to (other, own)."""
+        mine = self.to_json()
+        # Settings that an older version did not know were at their defaults.
+        theirs = {**TrainConfig(model=self.model).to_json(), **other}
+        names = [name for name in mine if name not in MAY_DIFFER]
+        return {name: (theirs[name], mine[name]) for name in names if theirs[name] != mine[name]}
+
+    def with_(self, **changes: Any) -> TrainConfig:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+
+HINTS: Mapping[str, Any] = typing.get_type_hints(TrainConfig, include_extras=True)
+"""The type of every setting, with its bounds."""
+
+
+def method_options(env: str, preset_options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a preset in an environment: WebShop's one skill is never pruned, unless the options say so.
+
+    Args:
+        env: Short name or id of the environment.
+        preset_options: What was chosen; it has the last word.
+    """
+    implied = {"capacity": (1,), "retire_by": ()} if env in ("webshop", ENVIRONMENTS["webshop"][0]) else {}
+    return {**implied, **preset_options}

@@ -1,0 +1,156 @@
+"""The engines by name: how each is made for a trainer's model, and how it loads a checkpoint.
+
+A new engine is one module with an :class:`EngineSpec`, named on the command line by ``engine=my_module:ENGINE``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.engines.types import Engine
+
+__all__ = [
+    "ENGINES",
+    "CheckpointModel",
+    "EngineSettings",
+    "EngineSpec",
+    "TrainerModel",
+    "check_engine_name",
+    "engine_spec",
+]
+
+ENGINES: Mapping[str, str] = {
+    "transformers": "trainers.engines.transformers:ENGINE",
+    "vllm": "trainers.engines.vllm:ENGINE",
+}
+"""Short names of the engines that come with the package, and where each is defined."""
+
+
+class EngineSettings(Protocol):
+    """What an engine may ask of a run's settings; :class:`trainers.config.TrainConfig` has all of it."""
+
+    @property
+    def model(self) -> str:
+        """Folder or name of the checkpoint."""
+        ...
+
+    @property
+    def max_parallel(self) -> int:
+        """Most conversations at once."""
+        ...
+
+    @property
+    def max_context(self) -> int:
+        """Longest row in tokens."""
+        ...
+
+    @property
+    def precision(self) -> str:
+        """Arithmetic: auto, float32, bfloat16 or pure_bfloat16."""
+        ...
+
+    @property
+    def vllm_mode(self) -> str:
+        """Where vLLM runs: colocate or server."""
+        ...
+
+    @property
+    def vllm_memory(self) -> float:
+        """Share of GPU memory for a colocated vLLM."""
+        ...
+
+    @property
+    def vllm_server(self) -> str | None:
+        """Address of a vLLM server."""
+        ...
+
+    @property
+    def engine_options(self) -> Mapping[str, Any]:
+        """Options of this engine alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrainerModel:
+    """A model in training, for an engine that generates with its present weights."""
+
+    model: Any
+    """The model, unwrapped."""
+    eos_ids: Sequence[int]
+    """Tokens that end a reply."""
+    settings: EngineSettings
+    """The run's settings."""
+    autocast: Any = None
+    """The torch type that the trainer computes in, where it is not that of the weights."""
+    sharded: bool = False
+    """Whether the weights are spread over processes."""
+    processes: int = 1
+    """Number of training processes."""
+    server: Any = None
+    """What the backend has started on the engine's behalf (TRL's ``VLLMGeneration``)."""
+    sync: Callable[[], object] = lambda: None
+    """Sends the weights to the server if they are newer than its own."""
+
+
+@dataclass(frozen=True)
+class CheckpointModel:
+    """A checkpoint on disk, for an engine that plays it."""
+
+    eos_ids: Sequence[int]
+    """Tokens that end a reply."""
+    settings: EngineSettings
+    """The settings; ``settings.model`` names the checkpoint."""
+    load: Callable[[], Any]
+    """Loads the checkpoint as a transformers model."""
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """One engine."""
+
+    for_trainer: Callable[[TrainerModel], Engine]
+    """Makes the engine that generates while a model trains."""
+    for_checkpoint: Callable[[CheckpointModel], Engine]
+    """Makes the engine that plays a checkpoint."""
+    backend_arguments: Callable[[EngineSettings], dict[str, Any]] = lambda settings: {}
+    """What the training backend must be started with so that it serves the engine (fields of TRL's GRPOConfig)."""
+    exact_logprobs: bool = True
+    """Whether its log-probabilities are the trainer's own; if not, the objective corrects the ratio."""
+
+
+def check_engine_name(name: str) -> None:
+    """Refuses a name that can be no engine's; modules are not imported yet.
+
+    Raises:
+        UnknownNameError: The message names the engines that exist.
+    """
+    if name not in ENGINES and ":" not in name:
+        raise unknown_name("engine", name, ENGINES, "An engine of your own is named as my_module:ENGINE.")
+
+
+def engine_spec(name: str) -> EngineSpec:
+    """Finds an engine.
+
+    Args:
+        name: A short name, or ``module:NAME`` of an :class:`EngineSpec`.
+
+    Raises:
+        UnknownNameError: If there is no engine of that name.
+        ConfigError: If the module cannot be imported or holds no such specification.
+        MissingExtraError: If the engine's extra is not installed.
+    """
+    check_engine_name(name)
+    module, _, attribute = ENGINES.get(name, name).partition(":")
+    try:
+        spec = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        if error.name != module and not module.startswith(f"{error.name}."):
+            raise
+        raise ConfigError(f"engine={name!r}: there is no module {module!r} that Python could import.") from error
+    if not isinstance(spec, EngineSpec):
+        raise ConfigError(f"engine={name!r}: {module} has no EngineSpec of the name {attribute!r}.")
+    return spec
