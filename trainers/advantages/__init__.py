@@ -13,8 +13,14 @@ from skillc_gym.errors import unknown_name
 from trainers.advantages.batch import AdvantageBatch, EpisodeLike
 from trainers.advantages.contrast import Contrast
 from trainers.advantages.csca import Streams, csca, csca_streams
+from trainers.advantages.gae import gae
+from trainers.advantages.gigpo import gigpo
 from trainers.advantages.grouping import FloatArray
 from trainers.advantages.grpo import grpo
+from trainers.advantages.raised_baseline import raised_baseline
+from trainers.advantages.relabelling import relabelling_weights
+from trainers.advantages.rloo import rloo
+from trainers.advantages.whitening import whiten
 
 __all__ = [
     "SCHEMES",
@@ -26,8 +32,14 @@ __all__ = [
     "Streams",
     "csca",
     "csca_streams",
+    "gae",
     "get_scheme",
+    "gigpo",
     "grpo",
+    "raised_baseline",
+    "relabelling_weights",
+    "rloo",
+    "whiten",
 ]
 
 Scheme = Callable[[AdvantageBatch, FloatArray, Mapping[str, Any]], Streams]

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["FloatArray", "finite_vector", "flag_vector", "group_indices", "mean", "normalise", "normalise_groups"]
+__all__ = [
+    "FloatArray",
+    "centre_groups",
+    "finite_vector",
+    "flag_vector",
+    "group_indices",
+    "group_keys",
+    "mean",
+    "normalise",
+    "normalise_groups",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -53,6 +63,27 @@ def normalise_groups(values: FloatArray, keys: Iterable[Hashable], eps: float) -
     for rows in group_indices(keys):
         result[rows] = normalise(values[rows], eps)
     return result
+
+
+def centre_groups(values: FloatArray, keys: Iterable[Hashable]) -> FloatArray:
+    """Subtracts each group's mean; float64[N], exactly 0 for groups of one or of equal values."""
+    result = np.zeros_like(values)
+    for rows in group_indices(keys):
+        group = values[rows]
+        if group.min() != group.max():
+            result[rows] = group - mean(group.tolist())
+    return result
+
+
+def group_keys(task: Sequence[Hashable], size: int) -> Sequence[Hashable]:
+    """Returns ``task`` after checking that it names one task per rollout.
+
+    Raises:
+        ConfigError: Another number of tasks than rollouts.
+    """
+    if len(task) != size:
+        raise ConfigError(f"task must name {size} tasks, one per return; got {len(task)}")
+    return task
 
 
 def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> FloatArray:

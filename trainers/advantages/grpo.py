@@ -6,13 +6,12 @@ from collections.abc import Hashable, Sequence
 
 from numpy.typing import ArrayLike
 
-from skillc_gym.errors import ConfigError
-from trainers.advantages.grouping import FloatArray, finite_vector, normalise_groups
+from trainers.advantages.grouping import FloatArray, finite_vector, group_keys, normalise_groups
 
 __all__ = ["grpo"]
 
 
-def grpo(returns: ArrayLike, task: Sequence[Hashable], *, eps: float = 1e-6) -> FloatArray:
+def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:
     """``(R_i - mean) / (std + eps)`` within the rollouts of each task, population standard deviation.
 
     Args:
@@ -27,6 +26,4 @@ def grpo(returns: ArrayLike, task: Sequence[Hashable], *, eps: float = 1e-6) -> 
         ConfigError: Lengths differ or a return is not finite.
     """
     values = finite_vector("returns", returns)
-    if len(task) != values.size:
-        raise ConfigError(f"task must name {values.size} tasks, one per return; got {len(task)}")
-    return normalise_groups(values, task, eps)
+    return normalise_groups(values, group_keys(task, values.size), eps)

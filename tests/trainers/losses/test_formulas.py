@@ -1,0 +1,204 @@
+"""Published losses against slow scalar code: values, and gradients by hand or by finite differences."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import ConfigError
+from trainers.losses import (
+    clipped_value_loss,
+    forward_kl,
+    generalised_jsd,
+    grpo_opsd,
+    opsd,
+    relabelling,
+    rlsd_mixing,
+    rlsd_weight,
+    sdar,
+    skill_sd,
+)
+
+LOGPROB = st.floats(-12, -1e-4)
+PAIRS = st.lists(st.tuples(LOGPROB, LOGPROB, LOGPROB), min_size=1, max_size=6)
+LOGITS = st.lists(st.floats(-6, 6), min_size=4, max_size=4)
+
+
+def columns(rows):
+    """float64 tensors of the columns, each wanting a gradient."""
+    return [torch.tensor(list(c), dtype=torch.float64, requires_grad=True) for c in zip(*rows, strict=True)]
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def check(loss, variables, value, gradient):
+    """Compares a per-token loss and its gradient for the first variable; the others must have none."""
+    assert loss.detach().tolist() == pytest.approx(value, abs=1e-6, rel=1e-9)
+    got = torch.autograd.grad(loss.sum(), variables, allow_unused=True)
+    assert got[0].tolist() == pytest.approx(gradient, abs=1e-6, rel=1e-9)
+    assert all(g is None or not g.any() for g in got[1:])
+
+
+@given(PAIRS)
+def test_opsd_raises_every_sampled_token_alike(rows):
+    s, t, _ = columns(rows)
+    check(opsd(s, t), [s, t], [b - a for a, b, _ in rows], [-1.0] * len(rows))
+    check(grpo_opsd(s, t), [s, t], [(b - a) / 2 for a, b, _ in rows], [-0.5] * len(rows))
+
+
+@given(PAIRS, st.floats(0, 8))
+def test_sdar_gates_by_the_teachers_liking(rows, beta):
+    s, t, _ = columns(rows)
+    gates = [sigmoid(beta * (b - a)) for a, b, _ in rows]
+    value = [g * (b - a) for g, (a, b, _) in zip(gates, rows, strict=True)]
+    check(sdar(s, t, beta), [s, t], value, [-g for g in gates])
+
+
+@given(PAIRS)
+def test_sdar_without_sharpness_is_grpo_opsd(rows):
+    s, t, _ = columns(rows)
+    assert torch.equal(sdar(s, t, 0.0), grpo_opsd(s, t))
+
+
+@given(st.lists(st.tuples(st.floats(-8, -0.1), st.floats(-8, -0.1), st.floats(-8, -0.1)), min_size=1, max_size=6))
+def test_skill_sd_weighs_k3_by_the_ratio(rows):
+    s, t, o = columns(rows)
+    value, gradient = [], []
+    for a, b, c in rows:
+        k3, rho = math.exp(b - a) - 1 + a - b, math.exp(a - c)
+        value.append(rho * k3)
+        gradient.append(rho * k3 + rho * (1 - math.exp(b - a)))
+    check(skill_sd(s, t, o), [s, t, o], value, gradient)
+    assert (skill_sd(s, t, o) >= 0).all()
+
+
+def test_skill_sd_is_cut_at_both_ends():
+    s, t, o = columns([(-60.0, -1.0, -60.0), (-1.0, -1.5, -40.0)])
+    got = skill_sd(s, t, o).tolist()
+    assert got[0] == pytest.approx(math.exp(20) - 1 - 20)
+    assert got[1] == pytest.approx(math.exp(10) * (math.exp(-0.5) - 1 + 0.5))
+
+
+def test_skill_sds_gradient_estimates_the_reverse_divergence():
+    logits = torch.tensor([0.3, -1.0, 0.7], dtype=torch.float64, requires_grad=True)
+    teacher = torch.tensor([1.0, 0.2, -0.5], dtype=torch.float64).log_softmax(-1)
+    student = logits.log_softmax(-1)
+    expected = torch.autograd.grad((student.exp() * (student - teacher)).sum(), logits, retain_graph=True)[0]
+    estimate = (student.exp().detach() * skill_sd(student, teacher, student.detach())).sum()
+    torch.testing.assert_close(torch.autograd.grad(estimate, logits)[0], expected, atol=1e-9, rtol=0)
+
+
+@given(PAIRS, st.sampled_from([-1.5, 0.0, 0.4]), st.floats(0, 1))
+def test_rlsd_sizes_the_advantage_within_its_clip(rows, advantage, lam):
+    s, t, _ = columns(rows)
+    sign = (advantage > 0) - (advantage < 0)
+    expected = [1 - lam + lam * min(max(math.exp(sign * (b - a)), 0.8), 1.2) for a, b, _ in rows]
+    got = rlsd_weight(s, t, torch.full_like(s, advantage), lam)
+    assert not got.requires_grad
+    assert got.tolist() == pytest.approx(expected, abs=1e-6)
+    assert ((got >= 0.8 - 1e-12) & (got <= 1.2 + 1e-12)).all()
+
+
+def test_rlsd_mixes_the_teacher_out():
+    assert [rlsd_mixing(update) for update in (0, 50, 100, 200)] == [0.5, 0.25, 0.0, 0.0]
+
+
+def slow_kl(p, q):
+    return sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+
+
+def slow_softmax(logits):
+    total = sum(math.exp(x) for x in logits)
+    return [math.exp(x) / total for x in logits]
+
+
+def slow_jsd(student, teacher, beta):
+    s, t = slow_softmax(student), slow_softmax(teacher)
+    if beta in (0, 1):
+        return slow_kl(s, t) if beta else slow_kl(t, s)
+    m = [(1 - beta) * a + beta * b for a, b in zip(s, t, strict=True)]
+    return beta * slow_kl(t, m) + (1 - beta) * slow_kl(s, m)
+
+
+@given(LOGITS, LOGITS, st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.01, 0.99)))
+def test_the_divergence_follows_its_definition(student, teacher, beta):
+    s, t = (torch.tensor([x], dtype=torch.float64, requires_grad=True) for x in (student, teacher))
+    step = 1e-5
+    gradient = [
+        (
+            slow_jsd([*student[:i], student[i] + step, *student[i + 1 :]], teacher, beta)
+            - slow_jsd([*student[:i], student[i] - step, *student[i + 1 :]], teacher, beta)
+        )
+        / (2 * step)
+        for i in range(4)
+    ]
+    loss = generalised_jsd(s, t, beta)
+    assert loss.shape == (1,)
+    assert loss.item() == pytest.approx(slow_jsd(student, teacher, beta), abs=1e-6)
+    got = torch.autograd.grad(loss.sum(), [s, t], allow_unused=True)
+    assert got[0][0].tolist() == pytest.approx(gradient, abs=1e-6)
+    assert got[1] is None
+
+
+@given(LOGITS, LOGITS)
+def test_the_divergence_is_symmetric_and_bounded_at_one_half(student, teacher):
+    s, t = torch.tensor(student, dtype=torch.float64), torch.tensor(teacher, dtype=torch.float64)
+    one, other = generalised_jsd(s, t, 0.5), generalised_jsd(t, s, 0.5)
+    assert one.item() == pytest.approx(other.item(), abs=1e-12)
+    assert -1e-12 <= one.item() <= math.log(2) + 1e-12
+
+
+@given(LOGITS, LOGITS)
+def test_the_ends_are_the_limits_of_the_scaled_divergence(student, teacher):
+    s, t = torch.tensor(student, dtype=torch.float64), torch.tensor(teacher, dtype=torch.float64)
+    small = 1e-7
+    for beta, end in ((small, 0.0), (1 - small, 1.0)):
+        scaled = generalised_jsd(s, t, beta) / (beta * (1 - beta))
+        assert scaled.item() == pytest.approx(generalised_jsd(s, t, end).item(), abs=2e-3, rel=2e-3)
+
+
+def test_forward_divergence_still_pulls_where_the_student_never_goes():
+    student = torch.tensor([20.0, 0.0], dtype=torch.float64, requires_grad=True)
+    teacher = torch.tensor([0.0, 20.0], dtype=torch.float64)
+    forward = torch.autograd.grad(forward_kl(student, teacher), student)[0]
+    torch.testing.assert_close(forward, student.detach().softmax(-1) - teacher.softmax(-1))
+    reverse = torch.autograd.grad(generalised_jsd(student, teacher, 1.0), student)[0]
+    assert forward.abs().max() > 0.9
+    assert reverse.abs().max() < 1e-6
+
+
+@given(PAIRS, st.floats(0, 1), st.floats(0.5, 2))
+def test_relabelling_weighs_the_imitated_token_by_the_truncated_ratio(rows, alpha, cap):
+    s, o, _ = columns(rows)
+    weights = [min(cap, math.exp(a - b)) ** alpha for a, b, _ in rows]
+    value = [-w * a for w, (a, _, _) in zip(weights, rows, strict=True)]
+    check(relabelling(s, o, alpha, cap), [s, o], value, [-w for w in weights])
+
+
+@given(st.lists(st.tuples(*[st.floats(-2, 2)] * 3), min_size=1, max_size=6), st.floats(0.05, 1))
+def test_the_value_loss_takes_the_worse_of_both(rows, clip):
+    value, old, target = columns(rows)
+    expected = []
+    for v, o, r in rows:
+        near = min(max(v, o - clip), o + clip)
+        expected.append(0.5 * max((v - r) ** 2, (near - r) ** 2))
+    loss = clipped_value_loss(value, old, target, clip)
+    assert loss.tolist() == pytest.approx(expected, abs=1e-9)
+    assert all(g is None for g in torch.autograd.grad(loss.sum(), [value, old, target], allow_unused=True)[1:])
+
+
+def test_the_value_loss_stops_pulling_once_the_value_has_moved_far_towards_its_target():
+    value = torch.tensor([0.0, 0.9], dtype=torch.float64, requires_grad=True)
+    loss = clipped_value_loss(value, torch.zeros(2), torch.ones(2), clip=0.5)
+    assert torch.autograd.grad(loss.sum(), value)[0].tolist() == [-1.0, 0.0]
+
+
+def test_a_weight_outside_its_range_is_refused():
+    with pytest.raises(ConfigError, match="beta lies in"):
+        generalised_jsd(torch.zeros(2), torch.zeros(2), 1.5)

@@ -1,0 +1,79 @@
+"""Group-in-group advantages of GiGPO (Feng et al. 2025, arXiv 2505.10978): one value per step."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skillc_gym.errors import ConfigError
+from trainers.advantages.gae import discounted_returns
+from trainers.advantages.grouping import (
+    FloatArray,
+    centre_groups,
+    finite_vector,
+    group_keys,
+    normalise_groups,
+)
+
+__all__ = ["gigpo"]
+
+_EPS = 1e-6
+
+
+def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
+    returns: ArrayLike,
+    task: Sequence[Hashable],
+    anchors: Sequence[Sequence[Hashable]],
+    rewards: Sequence[ArrayLike],
+    gamma: float = 0.95,
+    step_weight: float = 1.0,
+    std: bool = False,
+) -> list[FloatArray]:
+    """``A_episode + step_weight * A_step`` for every step of every rollout.
+
+    ``A_episode`` is the return minus the mean of its task. For ``A_step`` the steps of one task that were taken at the
+    same anchor observation form a cluster, over rollouts and over time; a step's value is its discounted return to go
+    minus the cluster's mean, so a cluster of one gives 0.
+
+    Args:
+        returns: Episode returns, float[N].
+        task: Which task each rollout belongs to, N keys.
+        anchors: Per rollout, the observation before each step.
+        rewards: Per rollout, the reward of each step.
+        gamma: Discount of the return to go.
+        step_weight: Weight of the step's part.
+        std: Divide both parts by their group's standard deviation (population, plus 1e-6).
+
+    Returns:
+        One float64 array per rollout, with one value per step.
+
+    Raises:
+        ConfigError: Lengths differ, a number is not finite or ``gamma`` lies outside [0, 1].
+    """
+    values = finite_vector("returns", returns)
+    keys = group_keys(task, values.size)
+    steps = _returns_to_go(values.size, anchors, rewards, gamma)
+    episode = _relative(values, keys, std)
+    clusters = [(key, anchor) for key, seen in zip(keys, anchors, strict=True) for anchor in seen]
+    step = _relative(np.concatenate([*steps, np.zeros(0)]), clusters, std)
+    ends = np.cumsum([one.size for one in steps])[:-1]
+    return [whole + step_weight * part for whole, part in zip(episode, np.split(step, ends), strict=True)]
+
+
+def _returns_to_go(
+    size: int, anchors: Sequence[Sequence[Hashable]], rewards: Sequence[ArrayLike], gamma: float
+) -> list[FloatArray]:
+    if len(anchors) != size or len(rewards) != size:
+        raise ConfigError(
+            f"anchors and rewards need one list per rollout, {size}; got {len(anchors)} and {len(rewards)}"
+        )
+    return [
+        discounted_returns(finite_vector(f"rewards[{i}]", own, len(seen)), gamma)
+        for i, (own, seen) in enumerate(zip(rewards, anchors, strict=True))
+    ]
+
+
+def _relative(values: FloatArray, keys: Sequence[Hashable], std: bool) -> FloatArray:
+    return normalise_groups(values, keys, _EPS) if std else centre_groups(values, keys)

@@ -1,0 +1,1 @@
+"""How many rollouts of a group see the skill: pure rules, one small file each."""

@@ -1,0 +1,40 @@
+"""RLSD's credit per token (arXiv 2604.03128): the reward gives the direction, the teacher the size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["rlsd_mixing", "rlsd_weight"]
+
+
+def rlsd_weight(
+    student: torch.Tensor, teacher: torch.Tensor, advantages: torch.Tensor, lam: float, clip: float = 0.2
+) -> torch.Tensor:
+    """``(1 - lam) + lam clip(exp(sign(A) (log p_T - log p_S)), 1 - clip, 1 + clip)``, the factor on A per token.
+
+    Args:
+        student: Log-probabilities of the sampled tokens without the skill, any shape.
+        teacher: The same with the skill in the prompt.
+        advantages: A per token, broadcastable to that shape; only the sign counts, and 0 gives the factor 1.
+        lam: Weight of the teacher, in [0, 1]; see :func:`rlsd_mixing`.
+        clip: Half width of the range of the teacher's factor.
+
+    Returns:
+        Same shape, without gradient, within ``1 - lam clip`` and ``1 + lam clip``.
+    """
+    size = (advantages.sign() * (teacher - student)).exp().clamp(1 - clip, 1 + clip)
+    return ((1 - lam) + lam * size).detach()
+
+
+def rlsd_mixing(update: int, start: float = 0.5, steps: int = 100) -> float:
+    """``lam`` of an update: from ``start`` linearly to 0 over ``steps`` updates.
+
+    Args:
+        update: Updates done before this one.
+        start: ``lam`` of the first.
+        steps: After how many it is 0.
+    """
+    return start * max(0.0, 1.0 - update / steps)

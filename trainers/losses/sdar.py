@@ -1,0 +1,27 @@
+"""SDAR's gated self-distillation (arXiv 2605.15155)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["sdar"]
+
+
+def sdar(student: torch.Tensor, teacher: torch.Tensor, beta: float = 5.0) -> torch.Tensor:
+    """``g (log p_T - log p_S)`` per sampled token with the gate ``g = sg sigmoid(beta (log p_T - log p_S))``.
+
+    The gradient is ``-g grad log p_S``: every sampled token is raised, the more the better the teacher likes it.
+
+    Args:
+        student: Log-probabilities of the sampled tokens without the skill, any shape.
+        teacher: The same with the skill in the prompt; carries no gradient.
+        beta: Sharpness of the gate; 0 gives :func:`trainers.losses.grpo_opsd`.
+
+    Returns:
+        A loss to be minimised, without its coefficient (0.01 in the released code), of the same shape.
+    """
+    gap = teacher.detach() - student
+    return (beta * gap).sigmoid().detach() * gap

@@ -1,0 +1,32 @@
+"""Skill-SD's importance-weighted reverse divergence (arXiv 2604.10674, as re-implemented in SDAR's released code)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["skill_sd"]
+
+_LOWEST_DIFFERENCE = -20.0
+_HIGHEST_LOG_RATIO = 10.0
+
+
+def skill_sd(student: torch.Tensor, teacher: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+    """``rho k3(d)`` per sampled token: ``k3 = exp(-d) - 1 + d``, ``d = log p_S - log p_T``, ``rho = p_S / p_old``.
+
+    ``rho`` carries gradient, which makes the gradient that of the reverse Kullback-Leibler divergence. ``d`` is cut at
+    -20 from below and ``log rho`` at 10 from above.
+
+    Args:
+        student: Log-probabilities of the sampled tokens without the skill, any shape.
+        teacher: The same with the skill in the prompt; carries no gradient.
+        old: Under the weights that sampled; carries no gradient.
+
+    Returns:
+        A loss to be minimised, without its coefficient (0.001 in the released code), of the same shape; never negative.
+    """
+    difference = (student - teacher.detach()).clamp(min=_LOWEST_DIFFERENCE)
+    ratio = (student - old.detach()).clamp(max=_HIGHEST_LOG_RATIO).exp()
+    return ratio * ((-difference).exp() - 1 + difference)
