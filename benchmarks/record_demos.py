@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.demo_tables import as_markdown
+from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.errors import SkillCError
 from trainers.commands.demo import DemoConfig, check_same, run_demo
-from trainers.commands.demo_worlds import DEMO_WORLDS
 from trainers.report.records import RunRecords
 from trainers.tracking.progress import make_progress
 from trainers.tracking.run_folder import write_json
@@ -36,7 +36,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--presets", nargs="+", default=["skillc", "grpo"], help="methods; the first is drawn")
-    parser.add_argument("--env", default="alfworld", choices=sorted(DEMO_WORLDS), help="the environment")
+    parser.add_argument("--env", default="alfworld", choices=warm_started_names(), help="the environment")
     parser.add_argument("--data", default="generated", help="'generated', or the environment's folder or archive")
     parser.add_argument("--policy", type=Path, help="warm-started policy; default: the demonstration's own")
     parser.add_argument("--steps", type=int, default=60, help="updates")
@@ -50,7 +50,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     args = parser.parse_args(argv)
     kind = "generated" if args.data == "generated" else "real"
-    kind = kind if args.env == "alfworld" else f"{args.env}_{kind}"
+    kind = kind if args.env == DemoConfig.env else f"{args.env}_{kind}"
     args.runs = args.runs or Path("runs/record") / kind
     args.out = args.out or Path("docs/results") / f"demo_{kind}"
     return args
@@ -142,7 +142,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _command(args: argparse.Namespace) -> str:
     """The command that makes the record, with stand-ins for what lies elsewhere on another machine."""
     words = ["python -m benchmarks.record_demos"]
-    where = ["" if args.env == "alfworld" else f"--env {args.env}", "" if args.data == "generated" else "--data DATA"]
+    where = [
+        "" if args.env == DemoConfig.env else f"--env {args.env}",
+        "" if args.data == "generated" else "--data DATA",
+    ]
     where = [word for word in where if word]
     if args.policy:
         words.insert(0, " ".join(["python -m scripts.make_policy", *where, "--out POLICY &&"]))

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.envs.registry import warm_started, warm_started_names
 from skillc_gym.errors import SkillCError
 from trainers.commands.demo import DemoConfig, run_demo
-from trainers.commands.demo_worlds import DEMO_WORLDS
 from trainers.tracking.progress import make_progress
 
 
@@ -20,7 +20,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=Path("runs/demo"), help="run folder; an interrupted run goes on there"
     )
-    parser.add_argument("--env", default="alfworld", choices=sorted(DEMO_WORLDS), help="the environment")
+    parser.add_argument("--env", default="alfworld", choices=warm_started_names(), help="the environment")
     parser.add_argument(
         "--data",
         help="'generated', or the environment's folder or archive (default: ALFWORLD_DATA when that is set and the "
@@ -42,7 +42,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="splits of the held-out tasks, the headline first (default: valid_unseen; test in the shop)",
     )
     args = parser.parse_args(argv)
-    args.data = args.data or (os.environ.get("ALFWORLD_DATA") if args.env == "alfworld" else None) or "generated"
+    variable = warm_started(args.env)[1].demo.data_variable
+    args.data = args.data or (os.environ.get(variable) if variable else None) or "generated"
     return args
 
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.errors import SkillCError
 from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe, make_policy
 from trainers.warmstart.model import SMALL, TINY
 from trainers.warmstart.recipes import data_recipe, shipped_recipe
-from trainers.warmstart.worlds import WORLDS
 
 SHIPPED = shipped_recipe()
 
@@ -24,7 +24,7 @@ SHIPPED = shipped_recipe()
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write")
-    parser.add_argument("--env", default="alfworld", choices=sorted(WORLDS), help="the environment")
+    parser.add_argument("--env", default="alfworld", choices=warm_started_names(), help="the environment")
     parser.add_argument("--data", default="generated", help="the environment's folder or archive, or 'generated'")
     parser.add_argument("--seed", type=int, default=0, help="seed of demonstrations and of the initial weights")
     parser.add_argument("--episodes", type=int, default=SHIPPED.episodes, help="number of demonstrations")

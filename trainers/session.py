@@ -12,15 +12,16 @@ import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra, unknown_name
-from trainers.config import ENVIRONMENTS, TrainConfig
+from trainers.config import TrainConfig
 from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
 from trainers.rollout.collect import GroupRollouts
 
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "task_types_of", "tasks_of", "without_bars"]
+__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "tasks_of", "without_bars"]
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
@@ -47,19 +48,11 @@ def _make_env(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]
         return gymnasium.make(env_id, **kwargs)
     except gymnasium.error.UnregisteredEnv as error:
         remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
-        raise unknown_name("environment", env_id, ENVIRONMENTS, remedy) from error
+        raise unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy) from error
     except TypeError as error:
         raise ConfigError(
             f"{env_id} cannot be made from {dict(kwargs)} (env= and its options env.x=): {error}"
         ) from error
-
-
-def task_types_of(tasks: Mapping[str, str]) -> tuple[str, ...]:
-    """The task types in the fixed order that breaks the curriculum's ties: upstream's, then the alphabet."""
-    from skillc_gym.envs.alfworld.tasks import TASK_TYPES
-
-    present = set(tasks.values())
-    return (*(kind for kind in TASK_TYPES if kind in present), *sorted(present.difference(TASK_TYPES)))
 
 
 def chat_format(config: TrainConfig) -> ChatFormat:

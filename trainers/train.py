@@ -21,7 +21,6 @@ from trainers.session import (
     load_model,
     load_tokenizer,
     make_rollouts,
-    task_types_of,
     tasks_of,
     without_bars,
 )
@@ -101,7 +100,9 @@ def _prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple
 
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.seed)
-    method = get_preset(config.preset, **config.method_options).start(task_types_of(tasks), config.steps)
+    method = get_preset(config.preset, **config.method_options).start(
+        config.env_spec.ordered(tasks.values()), config.steps
+    )
     folder = RunFolder(config.run_folder)
     checkpoint = folder.to_resume(config)
     saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None

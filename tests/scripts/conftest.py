@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.make_games import main as make_games
-from trainers.warmstart.recipes import SHIPPED_POLICY
+from trainers.warmstart.recipes import shipped_policy
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +39,6 @@ def damaged(games: Path, tmp_path_factory) -> Path:
         ("tokenizer_config", "tokenizer_config.json", b"{"),
         ("tokenizer", "tokenizer.json", b"{"),
     ):
-        shutil.copytree(SHIPPED_POLICY, folder / name)
+        shutil.copytree(shipped_policy(), folder / name)
         (folder / name / file).write_bytes(content)
     return folder

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from scripts import demo, evaluate, make_policy, train
-from trainers.warmstart.recipes import SHIPPED_POLICY
+from trainers.warmstart.recipes import shipped_policy
 
 TINY = "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4 chat=compact"
 FETCH = "data='generated'"
@@ -106,13 +106,13 @@ def refuse(main: Main, words: list[str], expected: list[str], capsys) -> None:
 
 @pytest.mark.parametrize(("word", "expected"), SHARED + TRAINING)
 def test_train_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
-    words = [*TINY.split(), f"model={SHIPPED_POLICY}", f"data={games}", "run=run", word.format(bad=damaged)]
+    words = [*TINY.split(), f"model={shipped_policy()}", f"data={games}", "run=run", word.format(bad=damaged)]
     refuse(train.main, words, expected, capsys)
 
 
 @pytest.mark.parametrize(("word", "expected"), SHARED + EVALUATION)
 def test_evaluate_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
-    where = [f"model={SHIPPED_POLICY}", f"data={games}", "split=valid_seen", "per_type=1", "out=out"]
+    where = [f"model={shipped_policy()}", f"data={games}", "split=valid_seen", "per_type=1", "out=out"]
     words = [*TINY.split(), *where, word.format(bad=damaged)]
     refuse(evaluate.main, words, expected, capsys)
 
@@ -137,7 +137,7 @@ def test_a_model_must_be_named(capsys):
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_preset_is_refused(games: Path, capsys):
-    words = [*TINY.split(), f"model={SHIPPED_POLICY}", f"data={games}", "run=run"]
+    words = [*TINY.split(), f"model={shipped_policy()}", f"data={games}", "run=run"]
     assert train.main([*words, "preset=skillc"]) == 0
     before = Path("run/metrics.jsonl").read_text()
     capsys.readouterr()
@@ -149,5 +149,5 @@ def test_a_missing_extra_is_named(games: Path, capsys, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "trl", None)
-    words = [*TINY.split(), f"model={SHIPPED_POLICY}", f"data={games}", "run=run"]
+    words = [*TINY.split(), f"model={shipped_policy()}", f"data={games}", "run=run"]
     refuse(train.main, words, ["pip install 'skillc-gym[train]'"], capsys)

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from scripts import demo, evaluate, make_policy, train
-from trainers.warmstart.recipes import SHIPPED_POLICY
+from trainers.warmstart.recipes import shipped_policy
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = (
@@ -27,7 +27,7 @@ SETTINGS = (
 
 def train_command(games: Path) -> list[str]:
     script = str(ROOT / "scripts" / "train.py")
-    return [sys.executable, script, f"model={SHIPPED_POLICY}", f"data={games}", *SETTINGS.split()]
+    return [sys.executable, script, f"model={shipped_policy()}", f"data={games}", *SETTINGS.split()]
 
 
 def environment() -> dict[str, str]:

@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillc_gym.envs.registry import env_spec, warm_started
+from skillc_gym.envs.warm_start import DemoTasks, WarmStart
 from skillc_gym.errors import ConfigError, MissingDataError
-from trainers.commands.demo_worlds import DemoWorld, demo_world
 from trainers.config import TrainConfig
 from trainers.report.make import ReportFiles, make_report
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
-from trainers.warmstart.recipes import data_recipe
+from trainers.warmstart.recipes import data_recipe, shipped_policy
 
 if TYPE_CHECKING:
     from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
@@ -56,24 +57,29 @@ class DemoConfig:
         return self.data == "generated"
 
     @property
-    def world(self) -> DemoWorld:
+    def warm_start(self) -> WarmStart:
+        """How a policy starts in the environment."""
+        return warm_started(self.env)[1]
+
+    @property
+    def tasks(self) -> DemoTasks:
         """What the environment decides."""
-        return demo_world(self.env)
+        return self.warm_start.demo
 
     @property
     def start(self) -> Path:
         """The folder of the warm-started policy."""
-        return self.policy or (self.world.shipped if self.generated else self.out / "warm_start")
+        return self.policy or (shipped_policy(self.env) if self.generated else self.out / "warm_start")
 
     @property
     def splits(self) -> tuple[str, ...]:
         """Splits of the held-out tasks, the headline first."""
-        return self.held_out_splits or self.world.held_out_splits
+        return self.held_out_splits or self.tasks.held_out_splits
 
     @property
     def per_type(self) -> int | None:
         """Held-out tasks per task type; None for whole splits."""
-        return (self.world.held_out_per_type if self.held_out_per_type is None else self.held_out_per_type) or None
+        return (self.tasks.held_out_per_type if self.held_out_per_type is None else self.held_out_per_type) or None
 
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
@@ -83,6 +89,7 @@ class DemoConfig:
 
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
+        compact = env_spec(self.env).chat.get("compact")
         settings: dict[str, Any] = {
             "model": str(self.start),
             "env": self.env,
@@ -99,9 +106,22 @@ class DemoConfig:
             "validate_every": 5,
             "save_every": 5,
             "run": str(self.out),
-            **self.world.training(self.preset, generated=self.generated),
+            "chat_options": {"role": compact.role} if compact else {},
+            "panel_per_type": self.tasks.panel_per_type,
+            "max_reply_tokens": self.tasks.max_reply_tokens,
+            **self._source(),
         }
         return TrainConfig(**{**settings, **self.options})
+
+    def _source(self) -> dict[str, Any]:
+        """What depends on whether the tasks are generated."""
+        if not self.generated:
+            return {"max_episode_steps": self.tasks.max_episode_steps_of_data}
+        return {
+            "max_episode_steps": self.tasks.max_episode_steps,
+            "preset_options": dict(self.tasks.preset_options.get(self.preset, {})),
+            "env_options": {"generator": dict(self.warm_start.generator)},
+        }
 
 
 def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
 from trainers.tracking.progress import Progress, SilentProgress
@@ -17,7 +18,6 @@ from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe, make_policy
 from trainers.warmstart.model import SMALL, PolicySize
-from trainers.warmstart.recipes import GENERATOR
 
 __all__ = ["GpuCheckConfig", "as_table", "run_gpu_check"]
 
@@ -30,6 +30,8 @@ class GpuCheckConfig:
     """Folder for the policy, the run and ``gpu_check.json``."""
     size: PolicySize = SMALL
     """Shape of the policy."""
+    generator: Mapping[str, Any] = field(default_factory=lambda: dict(warm_started("alfworld")[1].generator))
+    """The family of generated tasks."""
     demonstrations: int = 2400
     """Episodes to clone from."""
     cloning_batches: int = 200
@@ -94,7 +96,7 @@ def _warm_start(config: GpuCheckConfig) -> dict[str, Any]:
     card = make_policy(
         PolicyRecipe(
             demonstrations=DemonstrationConfig(
-                env_kwargs={"data": "generated", "split": "train", "generator": GENERATOR}
+                env_kwargs={"data": "generated", "split": "train", "generator": config.generator}
             ),
             episodes=config.demonstrations,
             cloning=CloningConfig(batches=config.cloning_batches, learning_rate=1e-3, seed=config.seed),
@@ -117,7 +119,7 @@ def _training(config: GpuCheckConfig) -> TrainConfig:
         model=str(config.out / "policy"),
         preset="skillc",
         data="generated",
-        env_options={"generator": GENERATOR},
+        env_options={"generator": config.generator},
         max_episode_steps=20,
         chat="compact",
         steps=config.steps,

@@ -41,7 +41,7 @@ class EnvironmentSettings:
     """Environment."""
 
     env: str = "alfworld"
-    """Environment: a short name (alfworld, webshop) or a registered id."""
+    """Environment: a short name (alfworld, webshop), a registered id, or ``module:id`` to import a module first."""
     data: str | None = None
     """The environment's data: a folder, an archive, or "generated"; None leaves it to the environment."""
     split: str = "train"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
 from trainers.config.bounds import check_values
 from trainers.config.groups import (
@@ -24,13 +25,7 @@ from trainers.config.groups import (
 )
 from trainers.engines.registry import check_engine_name
 
-__all__ = ["ENVIRONMENTS", "HINTS", "TrainConfig", "method_options"]
-
-ENVIRONMENTS: Mapping[str, tuple[str, str]] = {
-    "alfworld": ("skillc/ALFWorld-v0", "alfworld"),
-    "webshop": ("skillc/WebShop-v0", "webshop"),
-}
-"""Short names: the environment's id and its skill library."""
+__all__ = ["HINTS", "TrainConfig", "method_options"]
 
 MAY_DIFFER = ("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
@@ -62,14 +57,19 @@ class TrainConfig(
             raise ConfigError("There are fewer rollouts than minibatches; lower minibatches.")
 
     @property
+    def env_spec(self) -> EnvSpec:
+        """What is known of the environment."""
+        return env_spec(self.env)
+
+    @property
     def env_id(self) -> str:
         """The registered id of the environment."""
-        return ENVIRONMENTS[self.env][0] if self.env in ENVIRONMENTS else self.env
+        return self.env_spec.id
 
     @property
     def skill_library(self) -> str | None:
         """The skill library in use."""
-        return self.library or (ENVIRONMENTS[self.env][1] if self.env in ENVIRONMENTS else None)
+        return self.library or self.env_spec.library
 
     @property
     def method_options(self) -> dict[str, Any]:
@@ -115,11 +115,10 @@ HINTS: Mapping[str, Any] = typing.get_type_hints(TrainConfig, include_extras=Tru
 
 
 def method_options(env: str, preset_options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a preset in an environment: WebShop's one skill is never pruned, unless the options say so.
+    """The options of a preset in an environment, with what the environment implies for a curriculum.
 
     Args:
         env: Short name or id of the environment.
         preset_options: What was chosen; it has the last word.
     """
-    implied = {"capacity": (1,), "retire_by": ()} if env in ("webshop", ENVIRONMENTS["webshop"][0]) else {}
-    return {**implied, **preset_options}
+    return {**env_spec(env).curriculum, **preset_options}

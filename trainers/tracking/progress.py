@@ -7,18 +7,11 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
+from skillc_gym.envs.registry import short_type
+
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress", "short_type"]
 
 Record = Mapping[str, Any]
-_SHORT = {"look_at_obj_in_light": "look", "pick_and_place_simple": "pick", "pick_two_obj_and_place": "pick2"}
-
-
-def short_type(task_type: str) -> str:
-    """A task type's name as narrow as it stays clear: ``pick_heat_then_place_in_recep`` is ``heat``."""
-    if task_type in _SHORT:
-        return _SHORT[task_type]
-    words = task_type.split("_")
-    return words[1] if len(words) > 3 and words[0] == "pick" else task_type
 
 
 class Progress(Protocol):

@@ -16,9 +16,10 @@ import numpy as np
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.registry import warm_started
+from skillc_gym.envs.warm_start import Demonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from trainers.warmstart.worlds import Demonstrator, world
 
 IDLE_STEPS = 2
 """A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
@@ -33,12 +34,13 @@ class DemonstrationConfig:
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment: data, split, generator options, ..."""
     careless_without: Mapping[str, float] | None = None
-    """Probability per task type that a skill-free demonstration leaves out the essential step; None: the world's."""
+    """Probability per task type that a skill-free demonstration leaves out the essential step; None: as the
+    environment's description has it."""
     careless_with: float = 0.03
     """The same with the skill in the prompt, for every type."""
     slips: float = 0.0
-    """Probability per step of a slip (ALFWorld): an impossible command, at times after a wrong thought. It is in the
-    context, and is not imitated; what comes after it teaches to recover."""
+    """Probability per step of a slip: an impossible command, at times after a wrong thought. It is in the context, and
+    is not imitated; what comes after it teaches to recover. Only where the environment lists its commands."""
     max_steps: int = 30
     """Demonstrations stop after this many commands, whatever they reached."""
 
@@ -65,16 +67,18 @@ class _Plan:
 
 
 def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
-    known = world(config.env)
-    if config.slips and config.env != "alfworld":
-        raise ConfigError(f"Only ALFWorld's demonstrator slips; slips must be 0 in {config.env}, got {config.slips}.")
-    env = gymnasium.make(known.env_id, **config.env_kwargs)
-    return ChatPrompt(ActionFormat(SkillInjection(env, library=known.library, where="info")), chat_format)
+    spec, start = warm_started(config.env)
+    if config.slips and not start.slips:
+        raise ConfigError(f"Demonstrations have no slips in {config.env}; slips must be 0, got {config.slips}.")
+    if spec.library is None:
+        raise ConfigError(f"Demonstrations show skills, and the description of {spec.id} names no skill library.")
+    env = gymnasium.make(spec.id, **config.env_kwargs)
+    return ChatPrompt(ActionFormat(SkillInjection(env, library=spec.library, where="info")), chat_format)
 
 
 def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
     _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
-    expert = world(config.env).demonstrator(info, plan.careless)
+    expert = warm_started(config.env)[1].demonstrator(info, plan.careless)
     rng = np.random.default_rng(plan.seed)
     messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
     for turn in range(config.max_steps):
@@ -116,7 +120,7 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
 
 def _careless_without(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
     """The probability of every task type, checked together with the other probabilities."""
-    given = world(config.env).careless if config.careless_without is None else config.careless_without
+    given = warm_started(config.env)[1].error_rates if config.careless_without is None else config.careless_without
     missing = [kind for kind in task_types if kind not in given]
     if missing:
         raise ConfigError(f"careless_without names no probability for {', '.join(missing)}.")
@@ -142,7 +146,7 @@ def demonstrations(
 
     Raises:
         UnknownNameError: If nobody demonstrates in the environment.
-        ConfigError: For slips outside ALFWorld, and for what is no probability.
+        ConfigError: For slips where there are none, and for what is no probability.
     """
     env = _make_env(config, chat_format)
     core: Any = env.unwrapped

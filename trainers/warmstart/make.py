@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from skill_library import load_library
+from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from trainers.tracking.run_folder import make_folder
 from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue
 from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 from trainers.warmstart.model import TINY, PolicySize, build_model
 from trainers.warmstart.tokenizer import build_tokenizer, vocabulary
-from trainers.warmstart.worlds import world
 
 CARD = "policy_card.json"
 NUMBERS = [str(number) for number in range(64)]
@@ -83,8 +84,9 @@ def sha256_of_file(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _corpus(played: Sequence[Demonstration]) -> list[str]:
-    skills = [skill.text for name in ("alfworld", "webshop") for skill in load_library(name).skills]
+def _corpus(played: Sequence[Demonstration], library: str | None) -> list[str]:
+    libraries = dict.fromkeys((*BUILT_IN, *([] if library is None else [library])))
+    skills = [skill.text for name in libraries for skill in load_library(name).skills]
     return [message["content"] for demo in played for message in demo.messages] + skills + NUMBERS
 
 
@@ -114,10 +116,10 @@ def make_policy(
     """
     _check(recipe)
     make_folder(out)
-    known = world(recipe.demonstrations.env)
-    played = _play_all(recipe, chat_format or known.chat_format, progress)
-    said = vocabulary(_corpus(played), known.spelling, min_count=known.min_count)
-    tokenizer = build_tokenizer(said, known.spelling, max_length=recipe.max_length)
+    spec, start = warm_started(recipe.demonstrations.env)
+    played = _play_all(recipe, chat_format or spec.chat_format("compact"), progress)
+    said = vocabulary(_corpus(played, spec.library), start.spelling, min_count=start.min_count)
+    tokenizer = build_tokenizer(said, start.spelling, max_length=recipe.max_length)
     model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
     dialogues = [tokenise_dialogue(tokenizer, demo.messages, demo.slips) for demo in played]
     total = recipe.cloning.batches

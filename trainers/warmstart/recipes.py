@@ -5,28 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.envs.registry import warm_started
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe
-from trainers.warmstart.worlds import world
 
-__all__ = ["CATALOGUE", "GENERATOR", "SHIPPED_POLICY", "SHIPPED_SHOPPER", "data_recipe", "shipped_recipe"]
+__all__ = ["data_recipe", "shipped_policy", "shipped_recipe"]
 
-SHIPPED_POLICY = Path(__file__).parent / "checkpoint"
-"""The warm-started policy for houses that comes with the package."""
 
-SHIPPED_SHOPPER = Path(__file__).parent / "checkpoint_webshop"
-"""The warm-started policy for the shop that comes with the package."""
+def shipped_policy(env: str = "alfworld") -> Path:
+    """The folder of the warm-started policy that comes with an environment.
 
-GENERATOR = {"seed": 0, "games_per_type": 400, "size": "small"}
-"""The family of generated houses of the shipped policy and of the demonstration: 2,400 games to train on."""
-
-CATALOGUE = {"seed": 0, "size": 1000}
-"""The generated catalogue of the shipped shopper and of the demonstration: 1,996 goals to train on, 500 to test."""
+    Raises:
+        UnknownNameError: Nobody demonstrates in the environment.
+    """
+    return Path(__file__).parent / warm_started(env)[1].policy
 
 
 def shipped_recipe(env: str = "alfworld") -> PolicyRecipe:
     """The recipe of a policy that ships with the package."""
-    return _recipe(env, "generated", generator=GENERATOR if env == "alfworld" else CATALOGUE)
+    return _recipe(env, "generated", generator=dict(warm_started(env)[1].generator))
 
 
 def data_recipe(data: str, env: str = "alfworld") -> PolicyRecipe:
@@ -36,5 +33,5 @@ def data_recipe(data: str, env: str = "alfworld") -> PolicyRecipe:
 
 def _recipe(env: str, data: str, **options: Any) -> PolicyRecipe:
     shown = {"data": data, "split": "train", **options}
-    careless = dict(world(env).careless)
-    return PolicyRecipe(demonstrations=DemonstrationConfig(env=env, env_kwargs=shown, careless_without=careless))
+    rates = dict(warm_started(env)[1].error_rates)
+    return PolicyRecipe(demonstrations=DemonstrationConfig(env=env, env_kwargs=shown, careless_without=rates))

@@ -6,9 +6,9 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
 from skillc_gym.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -30,37 +30,8 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
-# Articles and punctuation carry nothing in the household language and cost a third of the context.
-_PUNCTUATION = r"[^a-z0-9<>|/]"
-_ARTICLES = r"\b(?:a|an|the|and)\b"
 
-
-@dataclass(frozen=True)
-class Spelling:
-    """What a language's words are: patterns are regular expressions over lower-case text."""
-
-    kept: tuple[str, ...] = ()
-    """Character strings that are one token each, wherever they stand."""
-    blanked: tuple[str, ...] = ()
-    """What is dropped before the text is split at blanks."""
-    split: tuple[tuple[str, Literal["removed", "isolated"]], ...] = ()
-    """How a word between blanks is split further: what is removed, and what becomes a token of its own."""
-    glued: tuple[tuple[str, str], ...] = ()
-    """Replacements in decoded replies, which are words joined by single blanks."""
-
-
-HOUSEHOLD = Spelling(blanked=(_PUNCTUATION, _ARTICLES), split=((r"[<>|/]", "removed"),))
-"""Words of letters and digits; a reply decodes to them alone."""
-SHOP = Spelling(
-    kept=("[SEP]", "search[", "click[", "]"),
-    blanked=(r"[,:](?=\s|$)",),
-    split=((r"\$\d+", "isolated"), (r"^\.\d+$", "removed")),
-    glued=(("[ ", "["), (" ]", "]")),
-)
-"""Labels to click on come back as they were, punctuation and all; prices lose their cents."""
-
-
-def words(text: str, spelling: Spelling = HOUSEHOLD) -> list[str]:
+def words(text: str, spelling: Spelling = PLAIN_WORDS) -> list[str]:
     """Splits a text the way the tokenizer does, without tags, roles and what the spelling keeps."""
     bare = re.sub("|".join(map(re.escape, (*SPECIAL, *spelling.kept))), " ", text)
     normalizer, splitter = _splitting(spelling)
@@ -79,7 +50,7 @@ def _splitting(spelling: Spelling) -> tuple[Normalizer, PreTokenizer]:
     )
 
 
-def vocabulary(texts: Iterable[str], spelling: Spelling = HOUSEHOLD, *, min_count: int = 1) -> list[str]:
+def vocabulary(texts: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, min_count: int = 1) -> list[str]:
     """Counts the words of a corpus.
 
     Args:
@@ -116,7 +87,7 @@ def _decoder(spelling: Spelling) -> Decoder:
 
 
 def build_tokenizer(
-    vocab_words: Iterable[str], spelling: Spelling = HOUSEHOLD, *, max_length: int = 4096
+    vocab_words: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, max_length: int = 4096
 ) -> PreTrainedTokenizerFast:
     """Builds the tokenizer: one token a word, one a tag, one a role.
 

@@ -21,13 +21,13 @@ from skillc_gym.envs.webshop.shop.compat import Fixes, fixes
 from skillc_gym.envs.webshop.shop.html import page_html
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.shop.sharing import find_catalog, open_nouns, open_store
+from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 
 __all__ = ["OBSERVATION_MODES", "TASK_TYPE", "Snapshot", "WebShopEnv"]
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
-TASK_TYPE = "shopping"
 MAX_OBSERVATION = 1 << 20
 MAX_ACTION = 4_096
 

@@ -12,7 +12,6 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 import torch
 
-import trainers.commands.gpu_check
 from scripts import gpu_check as command
 from skillc_gym.errors import ConfigError
 from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures
@@ -20,6 +19,7 @@ from trainers.warmstart.model import PolicySize
 
 SMALL = {
     "size": PolicySize(layers=1, width=32, heads=2, feed_forward=32),
+    "generator": {"games_per_type": 3, "size": "small"},
     "demonstrations": 12,
     "cloning_batches": 2,
     "steps": 2,
@@ -28,18 +28,13 @@ SMALL = {
 }
 
 
-@pytest.fixture
-def few_games(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainers.commands.gpu_check, "GENERATOR", {"games_per_type": 3, "size": "small"})
-
-
 def record(step: int, **changes: Any) -> dict[str, Any]:
     figures = {"tokens_generated": 100, "env_steps": 20, "seconds_generate": 2.0, "seconds_update": 4.0, "loss": 0.1}
     return {"step": step, "event": "train", "tasks": ["a", "b"], "success": step / 10, **figures, **changes}
 
 
 @pytest.mark.slow
-def test_the_check_runs_and_writes_its_figures(few_games: None, tmp_path: Path):
+def test_the_check_runs_and_writes_its_figures(tmp_path: Path):
     report = run_gpu_check(GpuCheckConfig(out=tmp_path, allow_cpu=True, **SMALL))
     assert json.loads((tmp_path / "gpu_check.json").read_text()) == json.loads(json.dumps(report))
     assert report["training"]["updates"] == 2

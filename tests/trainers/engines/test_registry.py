@@ -56,9 +56,7 @@ def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: Module
         ("no_such_module:ENGINE", ConfigError, "no module 'no_such_module'"),
     ],
 )
-def test_wrong_names_say_what_is_wrong(
-    own_module: ModuleType, name: str, error: type[Exception], says: str
-) -> None:
+def test_wrong_names_say_what_is_wrong(own_module: ModuleType, name: str, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         engine_spec(name)
 

@@ -10,11 +10,11 @@ pytest.importorskip("torch", reason="needs the train extra")
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.warmstart.demonstrations import DemonstrationConfig, demonstrations
-from trainers.warmstart.worlds import world
 
-CARELESS = world("alfworld").careless
+CARELESS = warm_started("alfworld")[1].error_rates
 GAMES = {
     "data": "generated",
     "split": "train",
@@ -64,7 +64,7 @@ SHOP = DemonstrationConfig(
 
 def shop(**options: object) -> list:
     config = replace(SHOP, **options)
-    return list(demonstrations(config, world("webshop").chat_format, count=24, seed=0))
+    return list(demonstrations(config, env_spec("webshop").chat_format("compact"), count=24, seed=0))
 
 
 def test_a_careless_customer_buys_without_choosing_options():
@@ -82,7 +82,7 @@ def test_a_customer_who_reads_the_skill_buys_what_is_wanted():
 
 
 def test_a_customer_does_not_slip():
-    with pytest.raises(ConfigError, match=r"slips must be 0 in webshop, got 0\.1"):
+    with pytest.raises(ConfigError, match=r"no slips in webshop; slips must be 0, got 0\.1"):
         shop(slips=0.1)
 
 

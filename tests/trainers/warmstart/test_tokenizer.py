@@ -6,9 +6,12 @@ from hypothesis import strategies as st
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
+from skillc_gym.envs.registry import warm_started
+from skillc_gym.envs.warm_start import PLAIN_WORDS
 from trainers.warmstart.model import PolicySize, build_model
-from trainers.warmstart.tokenizer import HOUSEHOLD, SHOP, UNKNOWN, build_tokenizer, vocabulary, words
+from trainers.warmstart.tokenizer import UNKNOWN, build_tokenizer, vocabulary, words
 
+SHOP = warm_started("webshop")[1].spelling
 CHAT = [
     {"role": "system", "content": "You play."},
     {"role": "user", "content": "On the cabinet 1, you see a mug 1, and a plate 2."},
@@ -82,7 +85,7 @@ def test_prices_lose_their_cents_and_sizes_keep_their_halves():
     ]
 
 
-@pytest.mark.parametrize("spelling", [HOUSEHOLD, SHOP])
+@pytest.mark.parametrize("spelling", [PLAIN_WORDS, SHOP])
 @given(text=st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"])))
 def test_a_text_of_known_words_has_no_unknown_token(spelling, text):
     known = words(text, spelling)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Explorer", "Wish", "parse_goal"]
+__all__ = ["Explorer", "Wish", "demonstrator", "parse_goal"]
 
 _GOALS = (
     re.compile(r"(?:look at|examine)(?: the| a| an)? (?P<thing>\w+) (?:under|with) the (?P<place>\w+)"),
@@ -245,3 +246,8 @@ class Explorer:
             self._placed.extend(name for name in self._contents[holding[0]] if _kind(name) == self.wish.thing)
             return holding[0]
         return targets[0]
+
+
+def demonstrator(info: Mapping[str, Any], errs: bool) -> Explorer:
+    """Makes the expert of a demonstration; see `skillc_gym.envs.warm_start.WarmStart`."""
+    return Explorer(info["task_type"], info["goal"], seed=None, skip_essential=errs)

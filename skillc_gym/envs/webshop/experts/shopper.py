@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from skillc_gym.envs.webshop.experts.reading import (
     ItemView,
@@ -16,7 +17,7 @@ from skillc_gym.envs.webshop.experts.reading import (
 )
 from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
 
-__all__ = ["Shopper"]
+__all__ = ["Shopper", "demonstrator"]
 
 _PREV, _BACK, _BUY = "click[< prev]", "click[back to search]", "click[buy now]"
 
@@ -172,3 +173,8 @@ def _share(wanted: Sequence[str], have: Sequence[str]) -> float:
 
 def _too_dear(price: float, wishes: Wishes) -> bool:
     return wishes.price is not None and price > wishes.price
+
+
+def demonstrator(info: Mapping[str, Any], errs: bool) -> Shopper:
+    """Makes the expert of a demonstration; see `skillc_gym.envs.warm_start.WarmStart`."""
+    return Shopper(info["goal"], skip_options=errs)

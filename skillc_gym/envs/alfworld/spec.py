@@ -1,0 +1,48 @@
+"""What the suite knows of ALFWorld."""
+
+from __future__ import annotations
+
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.envs.registry import EnvSpec
+from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
+
+__all__ = ["ALFWORLD", "SPECS"]
+
+_DEMO = DemoTasks(
+    held_out_splits=("valid_unseen",),
+    held_out_per_type=40,
+    panel_per_type=16,
+    max_reply_tokens=20,
+    max_episode_steps=20,
+    max_episode_steps_of_data=30,
+    # A panel of 16 games per type knows a gap to some 0.1 only, so one that stays below 0.05 counts as none.
+    preset_options={"skillc": {"tau_retire": 0.05}},
+    data_variable="ALFWORLD_DATA",
+)
+_WARM_START = WarmStart(
+    expert="skillc_gym.envs.alfworld.experts.explorer:demonstrator",
+    error_rates={
+        "pick_and_place_simple": 0.15,
+        "look_at_obj_in_light": 0.75,
+        "pick_clean_then_place_in_recep": 0.85,
+        "pick_heat_then_place_in_recep": 0.90,
+        "pick_cool_then_place_in_recep": 0.90,
+        "pick_two_obj_and_place": 0.80,
+    },
+    generator={"seed": 0, "games_per_type": 400, "size": "small"},  # 2,400 games to train on
+    policy="checkpoint",
+    demo=_DEMO,
+    spelling=PLAIN_WORDS,
+    slips=True,
+)
+ALFWORLD = EnvSpec(
+    name="alfworld",
+    id="skillc/ALFWorld-v0",
+    entry_point="skillc_gym.envs.alfworld.env:ALFWorldEnv",
+    vector_entry_point="skillc_gym.envs.alfworld.vector:ALFWorldVectorEnv",
+    max_episode_steps=50,
+    library="alfworld",
+    task_types=SHORT_NAMES,
+    warm_start=_WARM_START,
+)
+SPECS = (ALFWORLD,)

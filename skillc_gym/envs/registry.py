@@ -1,0 +1,177 @@
+"""One description per environment: everything that the rest of the suite knows of it.
+
+The environments of the suite describe themselves in the ``spec`` module of their own folder. Others call
+:func:`register`, or name an `EnvSpec` under the entry point group ``skillc_gym.environments`` of their package.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+
+import skillc_gym.envs
+from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.warm_start import WarmStart
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = [
+    "ENTRY_POINTS",
+    "EnvSpec",
+    "env_spec",
+    "env_specs",
+    "register",
+    "short_type",
+    "warm_started",
+    "warm_started_names",
+]
+
+ENTRY_POINTS = "skillc_gym.environments"
+"""Group of entry points under which packages name their `EnvSpec`."""
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """An environment, as everybody else knows it."""
+
+    name: str
+    """Short name, as users type it: ``env=alfworld``."""
+    id: str
+    """Gymnasium's id."""
+    entry_point: str = ""
+    """``module:class`` of the environment; empty for one that registers itself with Gymnasium."""
+    vector_entry_point: str | None = None
+    """``module:class`` of its own vector environment."""
+    max_episode_steps: int | None = None
+    """Step limit."""
+    library: str | None = None
+    """Skill library, by name or path."""
+    chat: Mapping[str, ChatFormat] = field(default_factory=dict)
+    """Wording of prompts where it differs from `ChatFormat.named`, by the format's name."""
+    task_types: Mapping[str, str] = field(default_factory=dict)
+    """Task types in the fixed order that breaks ties, each with the short name for tables."""
+    curriculum: Mapping[str, Any] = field(default_factory=dict)
+    """Options that the environment implies for a skill curriculum, unless a run sets them itself."""
+    warm_start: WarmStart | None = None
+    """How a small policy starts here; None where nobody demonstrates."""
+
+    def chat_format(self, name: str) -> ChatFormat:
+        """The wording of a named format in this environment.
+
+        Raises:
+            UnknownNameError: There is no format of that name.
+        """
+        return self.chat[name] if name in self.chat else ChatFormat.named(name)
+
+    def ordered(self, task_types: Iterable[str]) -> tuple[str, ...]:
+        """Task types in the environment's order; those that it does not list follow by the alphabet."""
+        present = set(task_types)
+        return (*filter(present.__contains__, self.task_types), *sorted(present.difference(self.task_types)))
+
+
+_registered: dict[str, EnvSpec] = {}
+
+
+def register(spec: EnvSpec) -> None:
+    """Makes an environment known by its short name and its id, and registers it with Gymnasium.
+
+    Registering the same description again changes nothing.
+
+    Raises:
+        ConfigError: Another environment has that short name.
+    """
+    known = _registered.setdefault(spec.name, spec)
+    if known != spec:
+        raise ConfigError(
+            f"The environment {known.id} has the short name {spec.name!r} already; name {spec.id} otherwise"
+        )
+    if spec.entry_point and spec.id not in gymnasium.registry:
+        gymnasium.register(
+            id=spec.id,
+            entry_point=spec.entry_point,
+            vector_entry_point=spec.vector_entry_point,
+            max_episode_steps=spec.max_episode_steps,
+        )
+
+
+def register_built_in() -> None:
+    """Registers the environments of the suite: one folder each, with a module ``spec`` that holds ``SPECS``."""
+    for found in pkgutil.iter_modules(skillc_gym.envs.__path__):
+        if found.ispkg:
+            for spec in importlib.import_module(f"{skillc_gym.envs.__name__}.{found.name}.spec").SPECS:
+                register(spec)
+
+
+def env_specs() -> tuple[EnvSpec, ...]:
+    """All environments that are known, by short name: the suite's, those of installed packages, those registered."""
+    _register_installed()
+    return tuple(_registered[name] for name in sorted(_registered))
+
+
+def env_spec(name: str) -> EnvSpec:
+    """Returns an environment's description.
+
+    Args:
+        name: Short name or id; ``module:id`` imports a module first, which registers the environment.
+
+    Returns:
+        The description; an empty one for an id that nobody has described.
+
+    Raises:
+        ConfigError: The module cannot be imported.
+    """
+    module, _, rest = name.rpartition(":")
+    if module:
+        _import(module, name)
+    known = env_specs() if rest not in _registered else (_registered[rest],)
+    return next((spec for spec in known if rest in (spec.name, spec.id)), EnvSpec(name=rest, id=rest))
+
+
+def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
+    """Returns an environment's description and how a small policy starts there.
+
+    Raises:
+        UnknownNameError: Nobody demonstrates in that environment.
+    """
+    spec = env_spec(name)
+    if spec.warm_start is None:
+        raise unknown_name("environment", name, warm_started_names())
+    return spec, spec.warm_start
+
+
+def warm_started_names() -> tuple[str, ...]:
+    """Short names of the environments in which a small policy can start."""
+    return tuple(spec.name for spec in env_specs() if spec.warm_start)
+
+
+def short_type(task_type: str) -> str:
+    """A task type's name as narrow as it stays clear: ``pick_heat_then_place_in_recep`` is ``heat``."""
+    named = (spec.task_types[task_type] for spec in env_specs() if task_type in spec.task_types)
+    return next(named, task_type)
+
+
+@functools.cache
+def _register_installed() -> None:
+    for found in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        spec = found.load()
+        if not isinstance(spec, EnvSpec):
+            raise ConfigError(
+                f"The entry point {found.value!r} of {ENTRY_POINTS} must name an EnvSpec, got {spec!r:.80}"
+            )
+        register(spec)
+
+
+def _import(module: str, name: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise ConfigError(
+            f"The environment {name!r} names the module {module!r}, which cannot be imported ({error}); "
+            "install it, or put its folder into PYTHONPATH"
+        ) from error

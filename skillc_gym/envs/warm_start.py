@@ -1,0 +1,109 @@
+"""What warm-starting a small policy in an environment needs to know of it, as plain data."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from skillc_gym.errors import ConfigError
+
+__all__ = ["PLAIN_WORDS", "DemoTasks", "Demonstrator", "Spelling", "WarmStart", "load_reference"]
+
+
+class Demonstrator(Protocol):
+    """An expert that plays and says why."""
+
+    thought: str
+
+    def act(self, observation: str, commands: Sequence[str], /) -> str:
+        """Returns the next command."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """What a language's words are: patterns are regular expressions over lower-case text."""
+
+    kept: tuple[str, ...] = ()
+    """Character strings that are one token each, wherever they stand."""
+    blanked: tuple[str, ...] = ()
+    """What is dropped before the text is split at blanks."""
+    split: tuple[tuple[str, Literal["removed", "isolated"]], ...] = ()
+    """How a word between blanks is split further: what is removed, and what becomes a token of its own."""
+    glued: tuple[tuple[str, str], ...] = ()
+    """Replacements in decoded replies, which are words joined by single blanks."""
+
+
+# Articles and punctuation carry nothing in household language and cost a third of the context.
+PLAIN_WORDS = Spelling(blanked=(r"[^a-z0-9<>|/]", r"\b(?:a|an|the|and)\b"), split=((r"[<>|/]", "removed"),))
+"""Words of letters and digits; a reply decodes to them alone."""
+
+
+@dataclass(frozen=True)
+class DemoTasks:
+    """Which tasks the demonstration trains and tests on, in sizes that take minutes on two cores."""
+
+    held_out_splits: tuple[str, ...]
+    """Splits of the held-out tasks, the headline first."""
+    held_out_per_type: int
+    """Held-out tasks per task type."""
+    panel_per_type: int
+    """Tasks per type of the curriculum's panel."""
+    max_reply_tokens: int
+    """Longest reply in tokens."""
+    max_episode_steps: int
+    """Step limit of generated tasks."""
+    max_episode_steps_of_data: int
+    """Step limit of the tasks of a data set."""
+    preset_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options of a method on generated tasks, by the method's name."""
+    data_variable: str | None = None
+    """Environment variable with the place of a data set to take where none is named."""
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """How a small policy is cloned from demonstrations in an environment."""
+
+    expert: str
+    """``module:function`` that makes a `Demonstrator` from the first info and a bool: True for one that errs."""
+    error_rates: Mapping[str, float]
+    """Per task type, how probably a demonstration without skill leaves out the essential step."""
+    generator: Mapping[str, Any]
+    """The family of generated tasks of the shipped policy and of the demonstration."""
+    policy: str
+    """Folder of the shipped policy: absolute, or beside the trainers' warm start."""
+    demo: DemoTasks
+    """The demonstration."""
+    spelling: Spelling = PLAIN_WORDS
+    """What the language's words are."""
+    min_count: int = 1
+    """Words that demonstrations hold more seldom are unknown to the policy."""
+    slips: bool = False
+    """Whether the environment lists its ``commands``, so that demonstrations can show recovery from impossible ones."""
+
+    def demonstrator(self, info: Mapping[str, Any], errs: bool) -> Demonstrator:
+        """Makes the expert of an episode.
+
+        Args:
+            info: The episode's first info.
+            errs: Whether it leaves out the essential step.
+        """
+        made: Demonstrator = load_reference(self.expert)(info, errs)
+        return made
+
+
+def load_reference(reference: str) -> Any:
+    """Returns what ``module:name`` names; the module is imported now.
+
+    Raises:
+        ConfigError: There is no such module or name.
+    """
+    module, _, name = reference.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"Expected a reference 'module:name' that can be imported, got {reference!r}: {error}"
+        ) from error

@@ -1,0 +1,100 @@
+"""One description per environment: found by name and id, registered by others, and light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import gymnasium
+import pytest
+
+from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, register, short_type, warm_started
+from skillc_gym.envs.warm_start import load_reference
+from skillc_gym.errors import ConfigError, UnknownNameError
+
+MODULE = """
+from skillc_gym.envs.registry import EnvSpec, register
+
+NAMES = dict(name="rooms", id="rooms/Rooms-v0", entry_point="{module}:Rooms")
+SPEC = EnvSpec(**NAMES, max_episode_steps=7, task_types={{"b": "B"}})
+class Rooms: ...
+register(SPEC)
+"""
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    import skillc_gym.envs.registry as module
+
+    monkeypatch.setattr(module, "_registered", dict(module._registered))
+    yield
+    gymnasium.registry.pop("rooms/Rooms-v0", None)
+
+
+@pytest.mark.parametrize("spec", env_specs(), ids=lambda spec: spec.name)
+def test_the_suites_environments_are_found_by_name_and_id(spec: EnvSpec):
+    assert env_spec(spec.name) is env_spec(spec.id) is spec
+    known = gymnasium.registry[spec.id]
+    assert (known.entry_point, known.max_episode_steps) == (spec.entry_point, spec.max_episode_steps)
+    if spec.warm_start:
+        assert callable(load_reference(spec.warm_start.expert))
+        assert set(spec.warm_start.error_rates) == set(spec.task_types)
+
+
+def test_an_id_that_nobody_described_has_an_empty_description():
+    spec = env_spec("my/Env-v0")
+    assert (spec.name, spec.id, spec.library, spec.curriculum) == ("my/Env-v0", "my/Env-v0", None, {})
+    with pytest.raises(UnknownNameError, match=r"alfwrold.*alfworld"):
+        warm_started("alfwrold")
+
+
+def test_a_module_before_the_id_is_imported(registry, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "their_rooms.py").write_text(MODULE.format(module="their_rooms"))
+    spec = env_spec("their_rooms:rooms/Rooms-v0")
+    assert (spec.name, spec.ordered(["z", "b", "a"]), short_type("b")) == ("rooms", ("b", "a", "z"), "B")
+    assert gymnasium.spec("rooms/Rooms-v0").max_episode_steps == 7
+    with pytest.raises(ConfigError, match=r"no_such_module.*PYTHONPATH"):
+        env_spec("no_such_module:rooms/Rooms-v0")
+
+
+def test_installed_packages_register_by_entry_point(registry, tmp_path, monkeypatch):
+    import skillc_gym.envs.registry as module
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "installed_rooms.py").write_text(MODULE.format(module="installed_rooms"))
+    info = tmp_path / "installed_rooms-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: installed-rooms\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[skillc_gym.environments]\nrooms = installed_rooms:SPEC\n")
+    module._register_installed.cache_clear()
+    assert env_spec("rooms").id == "rooms/Rooms-v0"
+
+
+def test_two_environments_cannot_have_one_name(registry):
+    register(env_spec("alfworld"))
+    with pytest.raises(ConfigError, match=r"skillc/ALFWorld-v0 has the short name 'alfworld'.*other/ALF-v0"):
+        register(EnvSpec(name="alfworld", id="other/ALF-v0"))
+
+
+def test_wording_is_the_environments_own_where_it_says_so():
+    assert env_spec("webshop").chat_format("default") == ChatFormat.shop()
+    assert env_spec("webshop").chat_format("compact").role == "customer"
+    assert env_spec("alfworld").chat_format("compact") == ChatFormat.compact()
+    with pytest.raises(UnknownNameError, match="no format"):
+        env_spec("alfworld").chat_format("no format")
+
+
+def test_descriptions_bring_in_no_environment():
+    program = "import sys, skillc_gym.envs.registry as r; r.env_specs(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "skillc_gym.envs.alfworld.spec" in loaded
+    own = {name for name in loaded if name.startswith("skillc_gym.")}
+    assert not {name for name in own if name.endswith((".env", ".explorer", ".shopper", ".vector"))}
+
+
+def test_a_wrong_reference_says_what_is_expected():
+    for reference in ("no_such_module:x", "skillc_gym.errors:x", "skillc_gym"):
+        with pytest.raises(ConfigError, match="module:name"):
+            load_reference(reference)
