@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from skillc_gym.curricula.options import scale_capacity
+from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.evaluation.paired_report import PairedReport
 from trainers.recipes.state import MethodState
 
-__all__ = ["validation_record"]
+__all__ = ["retirement_rule", "validation_record"]
 
 
 def validation_record(report: PairedReport, method: MethodState, step: int) -> dict[str, Any]:
@@ -32,4 +34,15 @@ def validation_record(report: PairedReport, method: MethodState, step: int) -> d
         "gate": state["gate"],
         "active": state["active"],
         "retired": [{"type": entry.task_type, "reason": entry.reason} for entry in retired],
+        "retirement": retirement_rule(method.curriculum),
+    }
+
+
+def retirement_rule(curriculum: InternalizationCurriculum) -> dict[str, Any]:
+    """What may retire a type: the reasons, the smoothed gap's threshold, and K(t) per equal stage of training."""
+    options = curriculum.config
+    return {
+        "by": list(options["retire_by"]),
+        "threshold": options["tau_retire"],
+        "capacity": list(scale_capacity(options["capacity"], len(curriculum.task_types))),
     }

@@ -1,16 +1,17 @@
-"""Panels on what the advantages did: whom they rewarded, and what became of the episodes' length."""
+"""Panels on what the advantages did: whom they rewarded, how long episodes were, and what cut them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainers.report.records import RunRecords, moving_mean
-from trainers.report.style import WITH, WITHOUT, rate_axis, step_axis, title
+from trainers.report.records import RunRecords, Series, moving_mean
+from trainers.report.style import WITH, WITHOUT, step_axis, title
 
-__all__ = ["draw_advantages", "draw_failed_rewarded", "draw_lengths"]
+__all__ = ["draw_advantages", "draw_cuts", "draw_failed_rewarded", "draw_lengths", "quiet_diagnostics"]
 
 _WINDOW = 10
+_CONDITIONS = ((WITH, "with"), (WITHOUT, "without"))
 _OUTCOMES: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "with_success": (WITH, "-", "with, solved"),
     "with_failure": (WITH, ":", "with, failed"),
@@ -27,20 +28,15 @@ def draw_advantages(axes: Any, run: RunRecords) -> None:
         if series.steps:
             smooth = moving_mean(series, _WINDOW)
             axes.plot(smooth.steps, smooth.values, color=style["color"], linestyle=dashes, label=label)
-    title(axes, "Mean advantage", f"by condition and outcome of the rollout; mean of {_WINDOW} steps")
+    title(axes, "Mean advantage", f"by condition and outcome; mean of {_WINDOW} steps")
     axes.set_ylabel("advantage")
     _finish(axes, run)
 
 
 def draw_failed_rewarded(axes: Any, run: RunRecords) -> None:
     """How many failed rollouts are reinforced nevertheless."""
-    smooth = moving_mean(run.overall("failed_with_positive_advantage"), _WINDOW)
-    axes.plot(smooth.steps, smooth.values, color=WITHOUT["color"])
-    title(
-        axes, "Failed rollouts with a positive advantage", f"reinforced although they failed; mean of {_WINDOW} steps"
-    )
-    step_axis(axes, run)
-    rate_axis(axes, "share of failed rollouts")
+    _shares(axes, run, [(WITHOUT, "failed rollouts", run.overall("failed_with_positive_advantage"))])
+    title(axes, "Failed, yet reinforced", f"share of failed rollouts; mean of {_WINDOW} steps")
 
 
 def draw_lengths(axes: Any, run: RunRecords) -> None:
@@ -54,10 +50,43 @@ def draw_lengths(axes: Any, run: RunRecords) -> None:
             axes.plot(
                 smooth.steps, smooth.values, color=style["color"], linestyle=style["linestyle"], label=style["label"]
             )
-    title(axes, "Length of training episodes", f"steps per episode; mean of {_WINDOW} training steps")
+    title(axes, "Length of training episodes", f"mean of {_WINDOW} training steps")
     axes.set_ylabel("environment steps")
     axes.set_ylim(0, 1.1 * top)
     _finish(axes, run)
+
+
+def draw_cuts(axes: Any, run: RunRecords) -> None:
+    """Which share of the training episodes the context cut, by condition."""
+    _shares(axes, run, [(style, style["label"], run.overall(f"cut_by_context_{key}")) for style, key in _CONDITIONS])
+    title(axes, "Cut by the context's end", f"share of training episodes; mean of {_WINDOW} steps")
+
+
+def quiet_diagnostics(run: RunRecords) -> dict[str, str]:
+    """What needs no panel, by name: shares that were 0 in every update, or were not recorded; each as a sentence."""
+    measured = {
+        "failed_rewarded": ("a failed rollout was reinforced", ["failed_with_positive_advantage"]),
+        "cuts": ("the context cut a training episode", [f"cut_by_context_{key}" for _, key in _CONDITIONS]),
+    }
+    found = {name: [v for key in keys for v in run.overall(key).values] for name, (_, keys) in measured.items()}
+    return {
+        name: f"In no update {what}." if found[name] else f"It was not recorded whether {what}."
+        for name, (what, _) in measured.items()
+        if not any(found[name])
+    }
+
+
+def _shares(axes: Any, run: RunRecords, lines: Sequence[tuple[Mapping[str, Any], str, Series]]) -> None:
+    """Shares on a scale that fits them."""
+    top = max((value for _, _, series in lines for value in series.values), default=1.0)
+    for style, label, series in lines:
+        smooth = moving_mean(series, _WINDOW)
+        axes.plot(smooth.steps, smooth.values, color=style["color"], linestyle=style["linestyle"], label=label)
+    axes.set_ylim(0.0, min(1.03, 1.15 * top))
+    axes.set_ylabel("share")
+    step_axis(axes, run)
+    if len(lines) > 1:
+        axes.legend(loc="best", handlelength=1.8)
 
 
 def _finish(axes: Any, run: RunRecords) -> None:

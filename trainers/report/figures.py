@@ -1,17 +1,20 @@
-"""The PNG figures of a run."""
+"""The PNG figures of a run and of an evaluation, of a width that a page shows without shrinking much."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from trainers.evaluation.paired_report import PairedReport
-from trainers.report import diagnostic_panels, panels
+from trainers.report import diagnostic_panels, outcome_panels, panels, strips
 from trainers.report.records import RunRecords
-from trainers.report.style import figure_style, new_figure
+from trainers.report.style import SOFT, figure_style, new_figure
 
-__all__ = ["save_figures"]
+__all__ = ["save_figures", "save_outcome_figure"]
+
+_WIDTH = 9.0
+_NARROW = 7.2
 
 
 def save_figures(
@@ -32,43 +35,64 @@ def save_figures(
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, Path] = {}
     with figure_style():
         figures: dict[str, Any] = {
             "overview": _overview(run),
-            "success": _single(panels.draw_success, run, types=False),
+            "success": _single(panels.draw_success, run),
             "success_by_type": _by_type(run),
-            "gap": _single(panels.draw_gap, run),
-            "gate": _single(panels.draw_gate, run),
-            "active": _single(panels.draw_active, run, types=False),
-            "rollout_fraction": _single(panels.draw_fraction, run),
+            "gap": _single(panels.draw_gap, run, types=True),
+            "gate": _single(strips.draw_gate, run, height=_strips_height(run)),
+            "active": _single(panels.draw_active, run),
+            "rollout_fraction": _single(strips.draw_fraction, run, height=_strips_height(run)),
             "diagnostics": _diagnostics(run),
         }
         if before is not None and after is not None:
-            figures["before_after"] = _before_after(before, after, run.task_types)
-        for name, figure in figures.items():
-            drawn[name] = out / f"{name}.png"
-            figure.savefig(drawn[name])
+            figures["before_after"] = _outcomes(before, after, run.task_types)
+        return _save(figures, out)
+
+
+def save_outcome_figure(report: PairedReport, out: Path, *, before: PairedReport | None = None) -> dict[str, Path]:
+    """Draws evaluations without a run: ``before_after`` if there are two, else ``outcome``; errors as above."""
+    with figure_style():
+        if before is not None:
+            return _save({"before_after": _outcomes(before, report)}, out)
+        return _save({"outcome": _outcomes(report)}, out)
+
+
+def _save(figures: Mapping[str, Any], out: Path) -> dict[str, Path]:
+    out.mkdir(parents=True, exist_ok=True)
+    drawn = {name: out / f"{name}.png" for name in figures}
+    for name, figure in figures.items():
+        figure.savefig(drawn[name])
     return drawn
 
 
-def _single(draw: Callable[[Any, RunRecords], None], run: RunRecords, *, types: bool = True) -> Any:
-    figure = new_figure(7.2, 4.3)
+def _single(
+    draw: Callable[[Any, RunRecords], None], run: RunRecords, *, types: bool = False, height: float = 4.3
+) -> Any:
+    figure = new_figure(_NARROW, height)
     draw(figure.subplots(), run)
     if types:
         panels.type_legend(figure, run.task_types)
     return figure
 
 
+def _strips_height(run: RunRecords) -> float:
+    return 1.5 + 0.55 * max(2, len(run.task_types))
+
+
 def _overview(run: RunRecords) -> Any:
-    figure = new_figure(14.5, 8.2)
-    grid = figure.subplot_mosaic([["success", "success", "active"], ["gap", "gate", "fraction"]])
+    height = 1.1 + 0.36 * max(3, len(run.task_types))
+    figure = new_figure(_WIDTH, 7.0 + height)
+    grid = figure.subplot_mosaic(
+        [["success", "success"], ["active", "gap"], ["gate", "fraction"]],
+        height_ratios=[3.2, 3.1, height],
+    )
     panels.draw_success(grid["success"], run)
     panels.draw_active(grid["active"], run)
     panels.draw_gap(grid["gap"], run)
-    panels.draw_gate(grid["gate"], run)
-    panels.draw_fraction(grid["fraction"], run)
+    strips.draw_gate(grid["gate"], run)
+    strips.draw_fraction(grid["fraction"], run)
     panels.type_legend(figure, run.task_types)
     return figure
 
@@ -77,7 +101,7 @@ def _by_type(run: RunRecords) -> Any:
     kinds = run.task_types
     columns = min(3, max(1, len(kinds)))
     rows = max(1, -(-len(kinds) // columns))
-    figure = new_figure(4.1 * columns, 2.7 * rows + 0.5)
+    figure = new_figure(_WIDTH if columns > 1 else _NARROW, 2.6 * rows + (0.9 if columns > 1 else 2.0))
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
     for i, ax in enumerate(axes):
         if i >= len(kinds):
@@ -86,9 +110,8 @@ def _by_type(run: RunRecords) -> Any:
         panels.draw_type_success(ax, run, kinds[i])
         ax.label_outer()
     figure.suptitle(
-        "Success per type on the held-back panel (95 % intervals); grey: retired", x=0.01, ha="left", fontsize=10.5,
-        fontweight="bold",
-    )  # fmt: skip
+        "Success per type on the held-back panel\n95 % intervals; grey: retired", x=0.01, ha="left", fontsize=11
+    )
     if kinds:
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
@@ -96,15 +119,27 @@ def _by_type(run: RunRecords) -> Any:
 
 
 def _diagnostics(run: RunRecords) -> Any:
-    figure = new_figure(14.5, 3.8)
-    left, middle, right = figure.subplots(1, 3)
-    diagnostic_panels.draw_advantages(left, run)
-    diagnostic_panels.draw_failed_rewarded(middle, run)
-    diagnostic_panels.draw_lengths(right, run)
+    """The panels that have something to show; what has not stands below them in words."""
+    quiet = diagnostic_panels.quiet_diagnostics(run)
+    optional = {"failed_rewarded": diagnostic_panels.draw_failed_rewarded, "cuts": diagnostic_panels.draw_cuts}
+    draws = [diagnostic_panels.draw_advantages, diagnostic_panels.draw_lengths]
+    draws += [draw for name, draw in optional.items() if name not in quiet]
+    rows = -(-len(draws) // 2)
+    figure = new_figure(_WIDTH, 3.3 * rows + 0.2)
+    axes = list(figure.subplots(rows, 2, squeeze=False).flat)
+    for draw, ax in zip(draws, axes, strict=False):
+        draw(ax, run)
+    for spare in axes[len(draws) :]:
+        spare.set_visible(False)
+    figure.supxlabel(" ".join(quiet.values()), x=0.01, ha="left", fontsize=8.5, color=SOFT)
     return figure
 
 
-def _before_after(before: PairedReport, after: PairedReport, order: Sequence[str]) -> Any:
-    figure = new_figure(7.6, 2.1 + 0.62 * len(before.per_type))
-    panels.draw_before_after(figure.subplots(), before, after, order)
+def _outcomes(first: PairedReport, second: PairedReport | None = None, order: Sequence[str] = ()) -> Any:
+    """One evaluation alone, or two of the same panel."""
+    figure = new_figure(_NARROW, 2.1 + (0.62 if second else 0.45) * len(first.per_type))
+    if second is None:
+        outcome_panels.draw_outcome(figure.subplots(), first, order)
+    else:
+        outcome_panels.draw_before_after(figure.subplots(), first, second, order)
     return figure

@@ -1,28 +1,19 @@
-"""The panels that figures are made of; each draws one thing of a run onto given axes."""
+"""Panels on the course of a run; each draws one thing onto given axes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainers.evaluation.paired_report import PairedCounts, PairedReport
-from trainers.evaluation.stats import Interval, wilson
+from trainers.evaluation.stats import wilson
 from trainers.report.records import RunRecords, Series, moving_mean
 from trainers.report.style import SOFT, WITH, WITHOUT, TypeStyle, rate_axis, step_axis, title, type_styles
 from trainers.tracking.progress import short_type
 
-__all__ = [
-    "draw_active",
-    "draw_before_after",
-    "draw_fraction",
-    "draw_gap",
-    "draw_gate",
-    "draw_success",
-    "draw_type_success",
-    "type_legend",
-]
+__all__ = ["draw_active", "draw_gap", "draw_success", "draw_type_success", "type_legend"]
 
 _WINDOW = 10
+_REASONS: Mapping[str, str] = {"gap": "its own gap", "budget": "the budget"}
 
 
 def draw_success(axes: Any, run: RunRecords) -> None:
@@ -49,27 +40,34 @@ def draw_type_success(axes: Any, run: RunRecords, task_type: str) -> None:
         _points(axes, run.validated(key, task_type), panel, style, 0.005 * run.total_steps * side)
     axes.set_title(f"{short_type(task_type)}  ({panel} tasks)")
     if task_type in run.retirements:
-        step, reason = run.retirements[task_type]
-        axes.axvspan(step, run.total_steps * 1.02, color="#f0f1f4", zorder=0)
-        left = step < run.total_steps / 2
-        axes.annotate(
-            f"retired by {_REASONS[reason]}",
-            (step, 0.0),
-            xytext=(4 if left else -4, 1),
-            textcoords="offset points",
-            ha="left" if left else "right",
-            fontsize=7.5,
-            color=SOFT,
-        )
+        _shade_retired(axes, run, *run.retirements[task_type])
     step_axis(axes, run)
     rate_axis(axes, "success rate")
 
 
+def _shade_retired(axes: Any, run: RunRecords, step: int, reason: str) -> None:
+    """Greys the steps after a retirement and says within the grey why; the less room, the narrower the words."""
+    axes.axvspan(step, run.total_steps * 1.02, color="#f0f1f4", zorder=0)
+    room = 1.02 - step / run.total_steps
+    why = _REASONS.get(reason, reason)
+    axes.annotate(
+        f"retired by {why}" if room > 0.45 or room < 0.22 else f"retired by\n{why}",
+        (step, 0.0),
+        xytext=(4, 1),
+        textcoords="offset points",
+        ha="left",
+        va="bottom",
+        rotation=90 if room < 0.22 else 0,
+        fontsize=8,
+        color=SOFT,
+        zorder=1,
+    )
+
+
 def draw_gap(axes: Any, run: RunRecords) -> None:
-    """The smoothed gap per type until it retires, then faint."""
+    """The smoothed gap per type until it retires, then faint, with the threshold below which a type retires."""
     values = [v for kind in run.task_types for v in run.validated("gap_smoothed", kind).values]
-    threshold = run.preset.tau_retire if run.preset else 0.0
-    axes.axhline(threshold, color=SOFT, linewidth=0.9, zorder=1)
+    axes.axhline(0.0, color="#c9cdd4", linewidth=0.9, zorder=1)
     for kind, style in type_styles(run.task_types).items():
         series = run.validated("gap_smoothed", kind)
         end = run.retirements.get(kind, (run.total_steps, ""))[0]
@@ -81,26 +79,25 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
     step_axis(axes, run)
     axes.set_ylim(min([-0.12, *(v - 0.05 for v in values)]), max([0.5, *(v + 0.05 for v in values)]))
     axes.set_ylabel("gap (difference of rates)")
+    _threshold(axes, run)
 
 
-def draw_gate(axes: Any, run: RunRecords) -> None:
-    """The gate per type while it is active."""
-    for kind, style in type_styles(run.task_types).items():
-        series = run.validated("gate", kind)
-        end = run.retirements.get(kind, (run.total_steps, ""))[0]
-        _stairs(axes, _until(series, end - 1), style, end)
-    title(axes, "Gate per type", "1: leans wholly on its skill; 0.5: no gap; a line ends where its type retires")
-    step_axis(axes, run)
-    rate_axis(axes, "gate")
-
-
-def draw_fraction(axes: Any, run: RunRecords) -> None:
-    """The share of training rollouts with the skill, per type."""
-    for kind, style in type_styles(run.task_types).items():
-        _stairs(axes, run.trained("rollout_fraction_with", kind), style, None)
-    title(axes, "Training rollouts that see the skill", "share of each type's rollouts in the updates that trained it")
-    step_axis(axes, run)
-    rate_axis(axes, "share of rollouts")
+def _threshold(axes: Any, run: RunRecords) -> None:
+    if run.threshold is None:
+        return
+    axes.axhline(run.threshold, color=SOFT, linewidth=1.0, linestyle=(0, (5, 3)), zorder=1)
+    axes.annotate(
+        f"retires below {run.threshold:g}",
+        (1.0, run.threshold),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, -3),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=8,
+        color=SOFT,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+    )
 
 
 def draw_active(axes: Any, run: RunRecords) -> None:
@@ -112,58 +109,20 @@ def draw_active(axes: Any, run: RunRecords) -> None:
             continue
         end, reason = run.retirements.get(kind, (run.last_step, ""))
         axes.barh(row, end, height=0.55, color=style.colour, alpha=0.5)
-        text = f"step {end}: {_REASONS[reason]}" if reason else "active to the end"
-        inside = end > 0.6 * run.total_steps
+        text = f"step {end}: {_REASONS.get(reason, reason)}" if reason else "active to the end"
+        inside = end > 0.5 * run.total_steps
         place = {"xytext": (-5 if inside else 5, 0), "textcoords": "offset points", "va": "center"}
-        axes.annotate(text, (end, row), ha="right" if inside else "left", fontsize=8, color="#111418", **place)
+        axes.annotate(text, (end, row), ha="right" if inside else "left", fontsize=8.5, color="#111418", **place)
     if not active_ever:
         axes.annotate(
             "No training prompt holds a skill.", (0.5, 0.5), xycoords="axes fraction", ha="center", color=SOFT
         )
-    budget = f"; budget K(t) = {', '.join(map(str, run.capacity))} in equal stages" if run.capacity else ""
-    title(axes, "Types that still have their skill", f"from the start to retirement{budget}")
+    budget = f"budget K(t) = {', '.join(map(str, run.capacity))} in equal stages" if run.capacity else "no budget"
+    title(axes, "Types that still have their skill", f"from the start to retirement; {budget}")
     axes.set_yticks(range(len(styles)), [style.label for style in styles.values()])
     axes.set_ylim(len(styles) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     step_axis(axes, run)
-
-
-def draw_before_after(axes: Any, before: PairedReport, after: PairedReport, order: Sequence[str] = ()) -> None:
-    """Success per type before and after training, in both conditions, with intervals.
-
-    Args:
-        axes: Where to draw.
-        before: Evaluation before training.
-        after: Evaluation after it.
-        order: Task types in the run's order; others follow by name.
-    """
-    names = [*(kind for kind in order if kind in before.per_type), *(k for k in before.per_type if k not in order)]
-    rows = [(short_type(kind), before.per_type[kind], after.per_type[kind]) for kind in names]
-    rows.append(("all", before.overall, after.overall))
-    for row, (_, first, second) in enumerate(rows):
-        for style, key, side in ((WITH, "with", -1), (WITHOUT, "without", 1)):
-            for counts, filled, offset in ((first, False, 0.19 - 0.08 * side), (second, True, 0.19 + 0.08 * side)):
-                _dot(axes, row + side * offset, _rate(counts, key), style, filled=filled)
-    axes.axhline(len(rows) - 1.5, color="#c9cdd4", linewidth=0.8)
-    axes.set_yticks(range(len(rows)), [f"{name}  (n = {first.n})" for name, first, _ in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
-    axes.set_xlabel("success rate")
-    axes.grid(visible=False, axis="y")
-    title(
-        axes,
-        "Success on held-out tasks before and after training",
-        "each task once per condition; bars: 95 % intervals",
-    )
-    handles = [
-        axes.plot([], [], color=s["color"], marker=s["marker"], mfc=fill or s["color"], linestyle="none", label=label)[
-            0
-        ]
-        for s in (WITH, WITHOUT)
-        for fill, label in (("white", f"{s['label']}, before"), (None, f"{s['label']}, after"))
-    ]
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=2)
 
 
 def type_legend(figure: Any, task_types: Sequence[str]) -> None:
@@ -173,9 +132,6 @@ def type_legend(figure: Any, task_types: Sequence[str]) -> None:
     styles = type_styles(task_types).values()
     handles = [Line2D([], [], color=s.colour, marker=s.marker, linestyle=s.linestyle, label=s.label) for s in styles]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 8))
-
-
-_REASONS: Mapping[str, str] = {"gap": "its own gap", "budget": "the budget"}
 
 
 def _points(axes: Any, series: Series, n: int, style: Mapping[str, Any], apart: float) -> None:
@@ -191,28 +147,8 @@ def _points(axes: Any, series: Series, n: int, style: Mapping[str, Any], apart: 
     )
 
 
-def _rate(counts: PairedCounts, key: str) -> tuple[float, Interval]:
-    if key == "with":
-        return counts.sr_with, counts.sr_with_interval
-    return counts.sr_without, counts.sr_without_interval
-
-
-def _dot(axes: Any, y: float, rate: tuple[float, Interval], style: Mapping[str, Any], *, filled: bool) -> None:
-    value, interval = rate
-    colour = style["color"]
-    axes.plot([interval.low, interval.high], [y, y], color=colour, linewidth=1.2, alpha=1.0 if filled else 0.5)
-    axes.plot(value, y, marker=style["marker"], color=colour, markersize=6, zorder=4, mfc=colour if filled else "white")
-
-
 def _line(axes: Any, series: Series, style: TypeStyle, **look: Any) -> None:
     axes.plot(series.steps, series.values, color=style.colour, linestyle=style.linestyle, **look)
-
-
-def _stairs(axes: Any, series: Series, style: TypeStyle, end: int | None) -> None:
-    steps, values = series.steps, series.values
-    if end is not None and steps and end > steps[-1]:
-        steps, values = [*steps, end], [*values, values[-1]]
-    axes.plot(steps, values, color=style.colour, linestyle=style.linestyle, drawstyle="steps-post", alpha=0.9)
 
 
 def _mark_retirement(axes: Any, series: Series, style: TypeStyle) -> None:
@@ -221,15 +157,8 @@ def _mark_retirement(axes: Any, series: Series, style: TypeStyle) -> None:
 
 
 def _until(series: Series, step: int) -> Series:
-    return _where(series, [s <= step for s in series.steps])
+    return series.where([s <= step for s in series.steps])
 
 
 def _from(series: Series, step: int) -> Series:
-    return _where(series, [s >= step for s in series.steps])
-
-
-def _where(series: Series, keep: Sequence[bool]) -> Series:
-    return Series(
-        [s for s, k in zip(series.steps, keep, strict=True) if k],
-        [v for v, k in zip(series.values, keep, strict=True) if k],
-    )
+    return series.where([s >= step for s in series.steps])

@@ -9,12 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.curricula.options import scale_capacity
-from skillc_gym.errors import MissingDataError, UnknownNameError
-from trainers.config import method_options
-from trainers.recipes import Preset, get_preset
+from skillc_gym.errors import MissingDataError
 
-__all__ = ["RunRecords", "Series", "moving_mean"]
+__all__ = ["RunRecords", "Series", "moving_mean", "read_object"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,11 @@ class Series:
 
     steps: list[int]
     values: list[float]
+
+    def where(self, keep: Sequence[bool]) -> Series:
+        """The entries that are marked."""
+        entries = [(s, v) for s, v, k in zip(self.steps, self.values, keep, strict=True) if k]
+        return Series([step for step, _ in entries], [value for _, value in entries])
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class RunRecords:
 
     @classmethod
     def read(cls, folder: str | Path) -> RunRecords:
-        """Reads a run folder; a last line cut off by an interruption is left out.
+        """Reads a run folder; lines of the metrics that are no records (cut off by a kill) are left out.
 
         Raises:
             MissingDataError: There is no ``metrics.jsonl``.
@@ -49,15 +51,9 @@ class RunRecords:
         path = Path(folder) / "metrics.jsonl"
         if not path.is_file():
             raise MissingDataError(f"{path} does not exist; a report needs the folder of a training run")
-        records = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                records.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
-        config_path = Path(folder) / "config.json"
-        config = json.loads(config_path.read_text(encoding="utf-8")) if config_path.is_file() else {}
-        return cls.of(records, config)
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        records = [record for line in lines if (record := _record(line))]
+        return cls.of(records, read_object(Path(folder) / "config.json"))
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> RunRecords:
@@ -87,21 +83,22 @@ class RunRecords:
         """Steps the run was meant to take."""
         return max(int(self.config.get("steps", 0)), self.last_step, 1)
 
-    @cached_property
-    def preset(self) -> Preset | None:
-        """The run's method, None if its configuration does not say."""
-        try:
-            options = method_options(str(self.config.get("env", "")), self.config.get("preset_options", {}))
-            return get_preset(self.config["preset"], **options)
-        except (KeyError, UnknownNameError):
-            return None
-
     @property
     def capacity(self) -> tuple[int, ...]:
         """K(t) per stage, empty where no budget retires types."""
-        if self.preset is None or "budget" not in self.preset.retire_by or not self.task_types:
-            return ()
-        return scale_capacity(self.preset.capacity, len(self.task_types))
+        rule = self._retirement_rule
+        return tuple(rule["capacity"]) if "budget" in rule.get("by", ()) else ()
+
+    @property
+    def threshold(self) -> float | None:
+        """The smoothed gap below which a type retires, None where the gap retires nobody."""
+        rule = self._retirement_rule
+        return float(rule["threshold"]) if "gap" in rule.get("by", ()) else None
+
+    @property
+    def _retirement_rule(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.validations[0].get("retirement", {}) if self.validations else {}
+        return found
 
     @cached_property
     def retirements(self) -> dict[str, tuple[int, str]]:
@@ -134,6 +131,24 @@ class RunRecords:
         """Tasks per validation, of one type or of all; 0 if it was not recorded."""
         sizes = self.validations[0].get("n", {}) if self.validations else {}
         return int(sizes.get(task_type, 0)) if task_type else sum(int(n) for n in sizes.values())
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty where there is none, or something else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    known = isinstance(found, dict) and "event" in found and isinstance(found.get("step"), int)
+    return found if known else None
 
 
 def _series(records: Sequence[Mapping[str, Any]], key: str, task_type: str) -> Series:

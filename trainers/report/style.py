@@ -12,6 +12,7 @@ from trainers.report.records import RunRecords
 from trainers.tracking.progress import short_type
 
 __all__ = [
+    "SOFT",
     "WITH",
     "WITHOUT",
     "TypeStyle",
@@ -67,8 +68,8 @@ def figure_style() -> Iterator[None]:
     with mpl.rc_context(
         {
             "font.family": "DejaVu Sans",
-            "font.size": 9,
-            "axes.titlesize": 10,
+            "font.size": 10,
+            "axes.titlesize": 11,
             "axes.titleweight": "bold",
             "axes.titlelocation": "left",
             "axes.titlepad": 8,
@@ -85,7 +86,7 @@ def figure_style() -> Iterator[None]:
             "lines.markersize": 4,
             "lines.linewidth": 1.6,
             "legend.frameon": False,
-            "legend.fontsize": 8.5,
+            "legend.fontsize": 9.5,
             "savefig.dpi": 150,
             "figure.facecolor": "white",
         }
@@ -105,7 +106,7 @@ def title(axes: Any, what: str, how: str = "") -> None:
     axes.set_title(what, pad=20 if how else 8)
     if how:
         place = {"xytext": (0, 6), "xycoords": "axes fraction", "textcoords": "offset points"}
-        axes.annotate(how, (0, 1), fontsize=8, color=SOFT, **place)
+        axes.annotate(how, (0, 1), fontsize=8.5, color=SOFT, **place)
 
 
 def step_axis(axes: Any, run: RunRecords) -> None:

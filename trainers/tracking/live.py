@@ -90,7 +90,7 @@ class LiveProgress(SilentProgress):
     def _types(self) -> Table:
         title = f"validation at step {self._validation['step']}"
         table = Table(box=None, padding=(0, 1), title=title, title_justify="left")
-        for column in ("type", "with", "without", "gap", "", "n+", ""):
+        for column in ("type", "with", "without", "smoothed gap", "", "n+", ""):
             table.add_column(column, justify="right" if column in ("with", "without", "n+") else "left")
         active, n_plus = set(self._validation["active"]), self._train.get("n_plus", {})
         for kind, rate in self._validation["sr_with"].items():

@@ -77,7 +77,7 @@ class PlainProgress(SilentProgress):
             gaps = "  ".join(f"{short_type(k)} {v:+.2f}" for k, v in record["gap_smoothed"].items())
             self._line(
                 f"validation at {record['step']:>4}   with {_percent(record['overall_with'])}  without "
-                f"{_percent(record['overall_without'])}   gaps: {gaps}   active: {_active(record)}"
+                f"{_percent(record['overall_without'])}   smoothed gaps: {gaps}   active: {_active(record)}"
             )
             return
         left = self._clock.left(record["step"], self._steps)

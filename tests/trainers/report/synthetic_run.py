@@ -11,6 +11,7 @@ import numpy as np
 from skillc_gym.episodes import Episode, Turn
 from trainers.advantages import AdvantageBatch
 from trainers.evaluation.paired_report import PairedOutcome, PairedReport
+from trainers.evaluation.validation import retirement_rule
 from trainers.recipes import get_preset
 
 SPEEDS = {
@@ -102,6 +103,7 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
                 "gate": log["gate"],
                 "active": log["active"],
                 "retired": [{"type": r.task_type, "reason": r.reason} for r in retired],
+                "retirement": retirement_rule(state.curriculum),
             }
         )
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from synthetic_run import SPEEDS, episode, metrics, report, write_run
 
 from skillc_gym.episodes import write_jsonl
-from skillc_gym.errors import MissingDataError
-from trainers.report.make import make_report
+from skillc_gym.errors import ConfigError, MissingDataError
+from trainers.report import figures, outcome_panels, panels, strips
+from trainers.report.diagnostic_panels import quiet_diagnostics
+from trainers.report.make import make_report, replay_page
 from trainers.report.records import RunRecords, Series, moving_mean
-from trainers.report.transcripts import choose_tasks
+from trainers.report.style import figure_style, new_figure
+from trainers.report.transcripts import choose_tasks, group_by_task, transcripts_section
+
+if TYPE_CHECKING:
+    from matplotlib.text import Text
 
 pytest.importorskip("matplotlib", reason="needs the extra 'train'")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -102,7 +110,7 @@ def test_an_interrupted_run_still_has_a_report(tmp_path: Path) -> None:
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match=r"metrics\.jsonl"):
+    with pytest.raises(MissingDataError, match=r"metrics\.jsonl or transcripts/ of a training run, or report\.json"):
         make_report(tmp_path)
     run = write_run(tmp_path / "run", steps=5)
     with pytest.raises(MissingDataError, match=r"report\.json"):
@@ -116,7 +124,7 @@ def test_records_are_read_back_as_written() -> None:
     assert [r["step"] for r in run.train] == list(range(1, 61))
     assert run.validated("sr_with", "look_at_obj_in_light").steps == list(range(0, 61, 10))
     assert (run.panel_size(), run.panel_size("pick_two_obj_and_place")) == (144, 24)
-    assert run.capacity == (6, 3, 0)
+    assert (run.capacity, run.threshold) == ((6, 3, 0), 0.0)
     retired = {kind for r in records if r["event"] == "validation" for kind in [e["type"] for e in r["retired"]]}
     assert set(run.retirements) == retired
 
@@ -126,9 +134,165 @@ def test_moving_means_look_back_over_steps_not_values() -> None:
     assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0])
 
 
-def test_the_most_telling_tasks_come_first_and_types_take_turns() -> None:
-    kinds = {"a": "heat", "b": "heat", "c": "cool"}
-    before = [episode(t, k, z, won=bool(z)) for t, k in kinds.items() for z in (1, 0)]
-    after = [episode(t, k, z, won=t != "a" or bool(z)) for t, k in kinds.items() for z in (1, 0)]
+KINDS = {"a": "heat", "b": "heat", "c": "cool"}
+
+
+def test_the_tasks_that_show_most_come_first_and_types_take_turns() -> None:
+    before = [episode(t, k, z, won=bool(z)) for t, k in KINDS.items() for z in (1, 0)]
+    after = [episode(t, k, z, won=t != "a" or bool(z)) for t, k in KINDS.items() for z in (1, 0)]
     assert choose_tasks(before, after, 3) == ("b", "c", "a")
-    assert choose_tasks([], after, 1) == ("b",)
+    won = [entry for entry in after if entry.task_id != "a"]
+    assert choose_tasks([], won, 1) == ("b",)
+
+
+def test_there_is_a_failure_among_the_examples() -> None:
+    after = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
+    assert choose_tasks([], after, 2) == ("b", "a")
+    page = transcripts_section([], after, 2)
+    assert "with the skill failed, without failed" in page
+    assert "with the skill solved, without solved" in page
+
+
+def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side() -> None:
+    flat = [episode("a", "heat", z, won=bool(i)) for i, z in enumerate((0, 1, 1, 0))]
+    flat.insert(1, episode("b", "cool", 0, won=False))
+    groups = group_by_task(flat)
+    assert list(groups) == ["a", "b"]
+    assert [e.condition for e in groups["a"].all] == [1, 1, 0, 0]
+    assert groups["a"].outcome() == "with the skill 2 of 2 solved, without 1 of 2 solved"
+    assert (groups["b"].outcome(), groups["b"].pair) == ("without failed", (flat[1],))
+
+
+def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
+    evaluate(tmp_path / "eval", 30)
+    made = make_report(tmp_path / "eval")
+    assert set(made.figures) == {"outcome"}
+    page = outline(made.page)
+    assert "120 held-out tasks" in page.text
+    assert f"{100 * report(30, 1).overall.sr_without:.1f} %" in page.text
+    assert "failed" in page.text
+    (tmp_path / "eval" / "report.json").unlink()
+    assert make_report(tmp_path / "eval").figures == {}
+
+
+def test_a_run_without_metrics_shows_its_last_transcripts(tmp_path: Path) -> None:
+    keep_transcripts(tmp_path)
+    made = make_report(tmp_path)
+    assert made.figures == {}
+    assert "Validation at step 20" in outline(made.page).text
+
+
+def test_a_step_of_a_run_is_replayed_whole(tmp_path: Path) -> None:
+    keep_transcripts(tmp_path)
+    page = replay_page(tmp_path, 10)
+    assert page == tmp_path / "report" / "replay-000010.html"
+    text = outline(page).text
+    assert "Training rollouts of step 10" in text
+    assert "3 episodes of 2 tasks, 2 of them solved." in text
+    assert "Validation at step 20" in outline(replay_page(tmp_path)).text
+    with pytest.raises(ConfigError, match="step 11; there are some of 10, 20"):
+        replay_page(tmp_path, 11)
+
+
+def test_evaluations_and_single_files_are_replayed_too(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "transcripts.jsonl", [episode("a", "heat", z, won=True) for z in (1, 0)])
+    assert "2 episodes of 1 tasks" in outline(replay_page(tmp_path)).text
+    page = replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "page.html")
+    assert page.read_text(encoding="utf-8").count("<article") == 2
+    with pytest.raises(ConfigError, match="leave the step out"):
+        replay_page(tmp_path, 3)
+    with pytest.raises(MissingDataError):
+        replay_page(tmp_path / "nowhere")
+
+
+def keep_transcripts(run: Path) -> None:
+    rollouts = [
+        episode("a", "heat", 1, won=True),
+        episode("a", "heat", 0, won=False),
+        episode("b", "cool", 0, won=True),
+    ]
+    write_jsonl(run / "transcripts" / "train-000010.jsonl", rollouts)
+    write_jsonl(run / "transcripts" / "validation-000020.jsonl", rollouts)
+
+
+def test_a_damaged_line_of_the_metrics_costs_that_line_only(tmp_path: Path) -> None:
+    lines = [json.dumps(record) for record in metrics(steps=10)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join([lines[0], '{"step": 1, "ev', "[]", "7", *lines[1:]]))
+    assert RunRecords.read(tmp_path).last_step == 10
+
+
+def texts(draw: Callable[..., None], *args: object) -> list[Text]:
+    """What stands on a panel, titles aside."""
+    with figure_style():
+        figure = new_figure(7, 4)
+        axes = figure.subplots()
+        draw(axes, *args)
+        figure.canvas.draw()
+        return [text for text in axes.texts if text.get_text() and text.xy != (0, 1)]
+
+
+def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRecords:
+    config = {"preset": preset, "steps": steps}
+    return RunRecords.of(metrics(preset, steps, **options), config)  # type: ignore[arg-type]
+
+
+def test_the_words_on_a_retirement_stand_within_the_grey() -> None:
+    run = run_of(steps=180)
+    assert run.retirements
+    for kind, (step, _) in run.retirements.items():
+        [text] = texts(panels.draw_type_success, run, kind)
+        box = text.get_window_extent()
+        left, right = text.axes.transData.transform([(step, 0), (run.total_steps * 1.02, 0)])[:, 0]
+        assert left <= box.x0
+        assert box.x1 <= right + 1
+
+
+def test_the_threshold_of_the_gap_is_named_where_the_gap_retires() -> None:
+    assert [text.get_text() for text in texts(panels.draw_gap, run_of())] == ["retires below 0"]
+    assert texts(panels.draw_gap, run_of("no_pruning")) == []
+
+
+def test_each_type_has_a_strip_of_its_own() -> None:
+    run = run_of()
+    with figure_style():
+        for draw in (strips.draw_gate, strips.draw_fraction):
+            axes = new_figure(7, 4).subplots()
+            draw(axes, run)
+            heights = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) > 2]
+            assert len(heights) == len(SPEEDS)
+            for row, ys in enumerate(heights):
+                assert row < min(ys) <= max(ys) <= row + 1
+
+
+def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
+    assert quiet_diagnostics(run_of()) == {
+        "failed_rewarded": "In no update a failed rollout was reinforced.",
+        "cuts": "It was not recorded whether the context cut a training episode.",
+    }
+    records = [{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)]
+    assert set(quiet_diagnostics(RunRecords.of(records, {}))) == {"failed_rewarded"}
+
+
+def test_an_arrow_leads_from_before_to_after() -> None:
+    arrows = texts(lambda axes: outcome_panels.draw_before_after(axes, report(0, 1), report(180, 1)))
+    assert arrows == []
+    with figure_style():
+        axes = new_figure(7, 4).subplots()
+        outcome_panels.draw_before_after(axes, report(0, 1), report(180, 1))
+        starts = [(note.xyann[0], note.xy[0]) for note in axes.texts]
+    assert (report(0, 1).overall.sr_without, report(180, 1).overall.sr_without) in starts
+
+
+def test_the_title_of_a_single_type_fits_its_figure(tmp_path: Path) -> None:
+    records = [one_type(record) for record in metrics(steps=20)]
+    run = RunRecords.of(records, {"steps": 20})
+    assert len(run.task_types) == 1
+    with figure_style():
+        figure = figures._by_type(run)
+        figure.canvas.draw()
+        assert figure._suptitle.get_window_extent().x1 <= figure.bbox.x1
+
+
+def one_type(record: dict) -> dict:
+    kind = next(iter(SPEEDS))
+    return {k: {kind: v[kind]} if isinstance(v, dict) and kind in v else v for k, v in record.items()}

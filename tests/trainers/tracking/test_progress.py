@@ -34,7 +34,7 @@ def test_without_a_terminal_each_event_is_a_line() -> None:
     show(progress)
     title, validation, step, note = stream.getvalue().splitlines()
     assert (title, note) == ("a run", "a note")
-    assert "heat +0.25" in validation
+    assert "smoothed gaps: heat +0.25" in validation
     assert "active: heat" in validation
     assert "step    3/10" in step
     assert "with  75%, without   --" in step
