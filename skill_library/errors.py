@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
+
+__all__ = ["SkillCError", "SkillFileError", "brief"]
+
 
 class SkillCError(Exception):
     """Anything this project raises on purpose; catch it to catch them all."""
@@ -9,3 +13,13 @@ class SkillCError(Exception):
 
 class SkillFileError(SkillCError, ValueError):
     """A skill folder that cannot be read as one: no front matter, a missing field, an empty body."""
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 100
+_REPR.maxlevel = 3
+
+
+def brief(value: object) -> str:
+    """A value's ``repr`` for a message, cut in length, width and depth: what came from a file may be of any size."""
+    return _REPR.repr(value)

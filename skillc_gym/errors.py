@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from skill_library.errors import SkillCError, SkillFileError
+from skill_library.errors import SkillCError, SkillFileError, brief
 
 __all__ = [
     "CatalogError",
@@ -77,7 +77,9 @@ def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = ""
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     shown = ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return UnknownNameError(f"Unknown {kind} {name!r}; expected one of: {shown}.{hint}{' ' + remedy if remedy else ''}")
+    return UnknownNameError(
+        f"Unknown {kind} {brief(name)}; expected one of: {shown}.{hint}{' ' + remedy if remedy else ''}"
+    )
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:

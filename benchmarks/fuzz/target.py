@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skillc_gym.errors import unknown_name
 
-__all__ = ["NAMES", "FuzzTarget", "Run", "bounded", "load"]
+__all__ = ["NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
 
-NAMES = ("loader", "stepper")
+NAMES = ("loader", "skills", "stepper")
 """The targets; ``a-name`` lives in the module ``a_name`` beside this one."""
 INSTRUMENTED = ("skill_library.", "skillc_gym.", "json", "tarfile", "zipfile")
 SECONDS_PER_INPUT = 1.0
@@ -60,3 +60,27 @@ def bounded(run: Run) -> Run:
         assert taken < SECONDS_PER_INPUT, f"an input took {taken:.2f} seconds"
 
     return timed
+
+
+def changed_text(provider: Any, text: str, pieces: Sequence[str]) -> str:
+    """A text with one change that the fuzzer chooses: something dropped, repeated, put in or written over.
+
+    Args:
+        provider: A ``FuzzedDataProvider``.
+        text: What is changed.
+        pieces: What may be put in, up to 5,000 times.
+    """
+    start: int = provider.ConsumeIntInRange(0, len(text))
+    end: int = min(len(text), start + provider.ConsumeIntInRange(0, 200))
+    way = provider.ConsumeIntInRange(0, 3)
+    if way == 0:
+        return text[:start] + text[end:]
+    if way == 1:
+        return text[:start] + text[start:end] * int(provider.ConsumeIntInRange(2, 50)) + text[end:]
+    if way == 2:
+        piece = pieces[provider.ConsumeIntInRange(0, len(pieces) - 1)]
+        times: int = (
+            provider.ConsumeIntInRange(1, 3) if provider.ConsumeBool() else provider.ConsumeIntInRange(1, 5_000)
+        )
+        return text[:start] + piece * times + text[start:]
+    return text[:start] + str(provider.ConsumeUnicode(40)) + text[end:]

@@ -1,0 +1,122 @@
+"""The front matter of a SKILL.md: a small, bounded part of YAML, of which nothing but strings is ever built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import yaml
+
+from skill_library.errors import brief
+
+__all__ = ["FrontMatter"]
+
+_MAX_CHARACTERS = 16_384
+_MAX_DEPTH = 8
+_MAX_BRACKETS = 256
+_STRING = "tag:yaml.org,2002:str"
+
+
+class FrontMatter:
+    """The fields between the two ``---`` lines.
+
+    YAML's aliases, anchors, tags and merge keys are refused: they serve no skill, and a few lines of them stand for
+    gigabytes. Values are looked at, never constructed, so an odd number or date in a field that nobody reads is no
+    matter.
+
+    Args:
+        text: The lines between the fences.
+
+    Raises:
+        ValueError: The text is not such YAML; the message says what is wrong, without the file's name.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > _MAX_CHARACTERS:
+            raise ValueError(f"the front matter is longer than {_MAX_CHARACTERS:,} characters")
+        # The scanner's time grows with the square of the brackets that are open, before it tells how many there are.
+        if text.count("[") + text.count("{") > _MAX_BRACKETS:
+            raise ValueError(f"the front matter has more than {_MAX_BRACKETS} opening brackets")
+        try:
+            _check_events(text)
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.YAMLError as error:
+            raise ValueError(f"the front matter is not YAML: {error}") from error
+        if not isinstance(node, yaml.MappingNode):
+            raise ValueError(f"the front matter must be fields like 'name: heat', got {brief(text.strip())}")
+        self._fields = _named(node)
+
+    def require(self, names: Sequence[str]) -> None:
+        """Checks that fields are there.
+
+        Raises:
+            ValueError: Some are not.
+        """
+        missing = [name for name in names if name not in self._fields]
+        if missing:
+            raise ValueError(f"the front matter lacks {', '.join(missing)}")
+
+    def string(self, name: str) -> str:
+        """A field's text without surrounding white space.
+
+        Raises:
+            ValueError: It is no string, or empty.
+        """
+        node = self._fields[name]
+        if not _is_string(node) or not node.value.strip():
+            raise ValueError(f"{name} must be a non-empty string, got {_shown(node)}")
+        return str(node.value.strip())
+
+    def strings(self, name: str, example: str) -> tuple[str, ...]:
+        """A field's list of texts.
+
+        Args:
+            name: The field.
+            example: What it may look like, for the message.
+
+        Raises:
+            ValueError: It is no list of non-empty strings, or an empty one.
+        """
+        node = self._fields[name]
+        entries = node.value if isinstance(node, yaml.SequenceNode) else []
+        if not entries or not all(_is_string(entry) and entry.value for entry in entries):
+            raise ValueError(f"{name} must be a list of strings ({example}), got {_shown(node)}")
+        return tuple(entry.value for entry in entries)
+
+
+def _check_events(text: str) -> None:
+    """Refuses what can grow beyond its text, before anything is composed from it."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"the front matter is nested deeper than {_MAX_DEPTH} levels")
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            raise ValueError(f"the front matter uses YAML's anchors or aliases ({brief(event.anchor)}); write it out")
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise ValueError(f"the front matter uses YAML's tags ({brief(tag)}); write plain values")
+
+
+def _named(node: yaml.MappingNode) -> Mapping[str, yaml.Node]:
+    fields: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else None
+        if name == "<<":
+            raise ValueError("the front matter uses YAML's merge key '<<'; write the fields out")
+        if name in fields:
+            raise ValueError(f"the front matter has the field {brief(name)} twice")
+        if name is not None:
+            fields[name] = value
+    return fields
+
+
+def _is_string(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _STRING
+
+
+def _shown(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        kind = node.tag.rpartition(":")[2]
+        return brief(node.value) if kind == "str" else f"{brief(node.value)} (a YAML {kind}; put it in quotes)"
+    kind = "list" if isinstance(node, yaml.SequenceNode) else "mapping"
+    return f"a {kind} of {len(node.value)}" if node.value else f"an empty {kind}"

@@ -1,0 +1,187 @@
+"""Skill and SkillLibrary: what an agent reads for a task, hashed."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from skill_library.errors import SkillFileError, brief
+
+__all__ = ["EVERY_TYPE", "SKILL_FILE", "Skill", "SkillLibrary", "SkillText"]
+
+EVERY_TYPE = "*"
+"""The task type of a general skill: it stands in front of the task's own."""
+
+SKILL_FILE = "SKILL.md"
+"""The file that makes a folder a skill."""
+
+
+MAX_TASK_TYPES = 1_000
+MAX_CHARACTERS = 4_194_304
+"""Most different task types, and characters of text in all, of one library."""
+
+_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}", re.ASCII)
+_MAX_DESCRIPTION = 4_096
+_MAX_TASK_TYPE = 200
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+"""Control characters but for tab and line end, and halves of surrogate pairs."""
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True)
+class SkillText:
+    """What an agent reads for one task: the general skills and the task's own, joined.
+
+    Attributes:
+        name: The skills' names joined by ``+``, e.g. ``general+heat``.
+        text: Their texts, one empty line between two.
+        sha256: Hex digest of ``text`` in UTF-8.
+    """
+
+    name: str
+    text: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Skill:
+    """One skill folder.
+
+    Attributes:
+        name: Unique within its library: up to 64 letters, digits, blanks and ``_ . -`` of ASCII, a letter or digit
+            first, so that no two names look alike and none is a path.
+        description: One sentence on when the skill helps; agents never read it.
+        task_types: The task types it serves; ``("*",)`` for all.
+        text: What the agent reads, without surrounding white space.
+
+    Raises:
+        SkillFileError: One of them is not so.
+    """
+
+    name: str
+    description: str
+    task_types: tuple[str, ...]
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise SkillFileError(
+                f"{brief(self.name)} is no name for a skill; use up to 64 letters, digits, blanks, '_', '-' and single "
+                "dots of ASCII, beginning with a letter or digit"
+            )
+        if len(self.description) > _MAX_DESCRIPTION:
+            raise SkillFileError(f"the description of {self.name!r} is longer than {_MAX_DESCRIPTION:,} characters")
+        for kind in self.task_types:
+            _check_task_type(kind)
+        if self.is_general and len(self.task_types) > 1:
+            raise SkillFileError(
+                f"{self.name!r} serves all task types and names some beside; task_types is ['*'] or names"
+            )
+        if found := _UNFIT.search(self.text):
+            raise SkillFileError(f"the text of {self.name!r} holds the character U+{ord(found[0]):04X}; remove it")
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it serves every task type."""
+        return EVERY_TYPE in self.task_types
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the text in UTF-8."""
+        return _sha256(self.text)
+
+
+@dataclass(frozen=True)
+class SkillLibrary:
+    """The skills of one domain.
+
+    Attributes:
+        name: The folder's name.
+        skills: General ones first, then by name.
+    """
+
+    name: str
+    skills: tuple[Skill, ...]
+
+    def __post_init__(self) -> None:
+        self._check_names()
+        if len(self.task_types) > MAX_TASK_TYPES:
+            raise SkillFileError(f"Library {brief(self.name)} serves more than {MAX_TASK_TYPES:,} task types")
+        if sum(len(skill.text) for skill in self.skills) > MAX_CHARACTERS:
+            raise SkillFileError(f"Library {brief(self.name)} has more than {MAX_CHARACTERS:,} characters of text")
+
+    def _check_names(self) -> None:
+        names = Counter(skill.name for skill in self.skills)
+        lower: dict[str, str] = {}
+        for name, count in names.items():
+            other = lower.setdefault(name.lower(), name)
+            if other != name:
+                raise SkillFileError(
+                    f"Library {brief(self.name)} has skills named {other!r} and {name!r}, which differ only in case; "
+                    "rename one"
+                )
+            if count > 1:
+                raise SkillFileError(
+                    f"Library {brief(self.name)} has {count} skills named {name!r}; names are unique, rename one"
+                )
+
+    @property
+    def task_types(self) -> tuple[str, ...]:
+        """The task types that have a skill of their own, sorted."""
+        return tuple(sorted({kind for skill in self.skills for kind in skill.task_types} - {EVERY_TYPE}))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hex digest over the names, task types and texts of all skills."""
+        parts = [f"{skill.name}\0{','.join(skill.task_types)}\0{skill.sha256}\n" for skill in self.skills]
+        return _sha256("".join(parts))
+
+    @cached_property
+    def longest(self) -> int:
+        """Length in characters of the longest text :meth:`for_task` can give."""
+        general = sum(len(skill.text) + 2 for skill in self.skills if skill.is_general)
+        own: Counter[str] = Counter()
+        for skill in self.skills:
+            for kind in set(skill.task_types) - {EVERY_TYPE}:
+                own[kind] += len(skill.text) + 2
+        return general + max(own.values()) - 2 if own else 0
+
+    def for_task(self, task_type: str) -> SkillText:
+        """Joins the general skills and the task type's own.
+
+        Args:
+            task_type: A task type as the environment names it.
+
+        Raises:
+            SkillFileError: No skill serves this very type; a general skill alone is not enough.
+        """
+        own = [skill for skill in self.skills if task_type in skill.task_types and task_type != EVERY_TYPE]
+        if not own:
+            raise self._no_skill(task_type)
+        chosen = [skill for skill in self.skills if skill.is_general] + own
+        text = "\n\n".join(skill.text for skill in chosen)
+        return SkillText("+".join(skill.name for skill in chosen), text, _sha256(text))
+
+    def _no_skill(self, task_type: str) -> SkillFileError:
+        near = difflib.get_close_matches(task_type, self.task_types, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return SkillFileError(
+            f"Library {brief(self.name)} has no skill for task type {brief(task_type)}; it serves "
+            f"{', '.join(self.task_types[:20])}{', ...' if len(self.task_types) > 20 else ''}."
+            f"{hint} Add a folder with a {SKILL_FILE} whose task_types name it"
+        )
+
+
+def _check_task_type(kind: str) -> None:
+    # The library's hash joins them with commas.
+    if not kind or len(kind) > _MAX_TASK_TYPE or "," in kind or not kind.isprintable():
+        raise SkillFileError(
+            f"{brief(kind)} is no task type: up to {_MAX_TASK_TYPE} printable characters without a comma"
+        )
