@@ -1,0 +1,96 @@
+"""A bank of texts: additions, uses, eviction, and what is on disk."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import ConfigError, TranscriptError, UnknownNameError
+from trainers.memory.bank import SkillBank
+from trainers.memory.entries import Draft, Entry
+
+
+def bank_of(*texts: str) -> SkillBank:
+    bank = SkillBank()
+    for number, text in enumerate(texts):
+        bank.add(Draft(text, key=f"goal {number}", sources=("train/x",)), update=number)
+    return bank
+
+
+def test_the_same_text_is_kept_once_per_type():
+    bank = bank_of("heat it")
+    assert bank.add(Draft("heat it"), update=9).created == 0
+    assert bank.add(Draft("heat it", task_type="heat"), update=9).name == "s00002"
+    assert len(bank) == 2
+
+
+def test_uses_and_wins_are_counted_per_entry():
+    bank = bank_of("a", "b")
+    bank.record_use(["s00001", "s00002"], won=True, update=5)
+    bank.record_use(["s00001", "evicted"], won=False, update=6)
+    assert [(e.uses, e.wins, e.last_used, e.success_rate) for e in bank] == [(2, 1.0, 6, 0.5), (1, 1.0, 5, 1.0)]
+    assert bank.total_uses == 3
+
+
+def test_names_are_never_given_again():
+    bank = bank_of("a", "b")
+    bank.remove("s00002")
+    assert bank.add(Draft("c"), update=2).name == "s00003"
+    assert "s00002" not in bank
+    with pytest.raises(UnknownNameError, match="s00001"):
+        bank["s00002"]
+
+
+@given(st.lists(st.floats(-1, 1), max_size=8), st.integers(0, 8), st.sets(st.integers(0, 7)))
+def test_eviction_keeps_the_best_and_the_protected(utilities, capacity, protected):
+    bank = bank_of(*map(str, range(len(utilities))))
+    for entry, utility in zip(bank, utilities, strict=True):
+        bank.rate(entry.name, utility)
+    safe = {f"s{i + 1:05d}" for i in protected}
+    before = list(bank)
+    gone = bank.keep_best(capacity, lambda entry: entry.utility, protect=lambda entry: entry.name in safe)
+    left = {entry.name for entry in bank}
+    assert left.isdisjoint(gone)
+    assert len(left) == max(min(capacity, len(before)), sum(entry.name in safe for entry in before))
+    worst = min((e.utility for e in bank if e.name not in safe), default=1.0)
+    assert all(entry.utility <= worst for entry in before if entry.name in gone)
+
+
+def test_a_bank_comes_back_from_disk_byte_for_byte(tmp_path):
+    bank = bank_of("heat it — first", "b")
+    bank.record_use(["s00001"], won=True, update=1)
+    bank.remove("s00002")
+    bank.save(tmp_path / "a.jsonl")
+    again = SkillBank.load(tmp_path / "a.jsonl")
+    again.save(tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    assert list(again) == list(bank)
+    assert again.add(Draft("c"), update=2).name == "s00003"
+    assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("{", ":1 is not JSON"),
+        ("[]\n", ":1 is not a JSON object"),
+        ('{"format": "skillc-bank", "version": 2, "added": 0}\n', "version 2"),
+        ('{"format": "skillc-bank", "version": 1, "added": 1}\n{"name": "s00001"}\n', "fields"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_words(tmp_path, content, message):
+    (tmp_path / "bank.jsonl").write_text(content)
+    with pytest.raises(TranscriptError, match=message):
+        SkillBank.load(tmp_path / "bank.jsonl")
+
+
+def test_what_no_agent_could_read_is_no_entry():
+    with pytest.raises(ConfigError, match="empty"):
+        Draft("  ")
+    with pytest.raises(UnknownNameError, match="kind of entry"):
+        Draft("a", kind="skil")  # type: ignore[arg-type]
+    assert Entry("a", name="s1").sha256 == Entry("a", name="s2").sha256

@@ -1,0 +1,169 @@
+"""A bank of texts that grows while an agent trains, as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import ConfigError, TranscriptError, unknown_name
+from trainers.memory.entries import Draft, Entry
+
+__all__ = ["FORMAT", "VERSION", "SkillBank"]
+
+FORMAT, VERSION = "skillc-bank", 1
+
+
+class SkillBank:
+    """Entries in the order in which they came; the same calls give the same bank, byte for byte.
+
+    Example:
+        >>> bank = SkillBank()
+        >>> entry = bank.add(Draft("Heat it in the microwave.", key="put a hot egg in fridge."), update=3)
+        >>> entry.name, bank.add(Draft("Heat it in the microwave."), update=4).name
+        ('s00001', 's00001')
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._added = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(tuple(self._entries.values()))
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._entries:
+            raise unknown_name("entry", name, self._entries)
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    @property
+    def total_uses(self) -> int:
+        """Uses of all entries together."""
+        return sum(entry.uses for entry in self)
+
+    def add(self, draft: Draft, update: int, *, utility: float = 0.0) -> Entry:
+        """Adds a text, unless the same one for the same task type is there already.
+
+        Args:
+            draft: The text and where it comes from.
+            update: The update that it was written in.
+            utility: What it is believed to be worth at first.
+
+        Returns:
+            The new entry, or the one that was there.
+        """
+        for entry in self:
+            if (entry.text, entry.task_type) == (draft.text, draft.task_type):
+                return entry
+        self._added += 1
+        values = {**vars(draft), "name": f"s{self._added:05d}", "created": update, "last_used": update}
+        entry = Entry(**{**values, "utility": float(utility)})
+        self._entries[entry.name] = entry
+        return entry
+
+    def record_use(self, names: Iterable[str], won: bool, update: int) -> None:
+        """Counts an episode that was shown these entries; entries evicted since then are passed over."""
+        for name in names:
+            if name in self._entries:
+                self._entries[name] = self._entries[name].used(won, update)
+
+    def rate(self, name: str, utility: float) -> None:
+        """Sets what an entry is believed to be worth."""
+        self._entries[name] = replace(self[name], utility=float(utility))
+
+    def replace_text(self, name: str, text: str) -> None:
+        """Rewrites an entry; its counts stay."""
+        self._entries[name] = replace(self[name], text=text)
+
+    def remove(self, name: str) -> None:
+        """Takes an entry out; its name is never given again."""
+        del self._entries[self[name].name]
+
+    def keep_best(
+        self, capacity: int, score: Callable[[Entry], float], *, protect: Callable[[Entry], bool] = lambda entry: False
+    ) -> list[str]:
+        """Evicts the entries with the lowest scores until so many are left.
+
+        Args:
+            capacity: How many may stay.
+            score: Higher is better; ties go to the older entry.
+            protect: Entries that may not go, even if more than ``capacity`` stay then.
+
+        Returns:
+            The names of those evicted, in the bank's order.
+        """
+        if capacity < 0:
+            raise ConfigError(f"A bank's capacity is at least 0, got {capacity}")
+        free = [entry for entry in self if not protect(entry)]
+        ranked = sorted(free, key=score, reverse=True)
+        room = max(0, capacity - (len(self) - len(free)))
+        staying = {entry.name for entry in ranked[:room]}
+        gone = [entry.name for entry in free if entry.name not in staying]
+        for name in gone:
+            self.remove(name)
+        return gone
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything as JSON-able values."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "added": self._added,
+            "entries": [entry.to_dict() for entry in self],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores a bank.
+
+        Raises:
+            TranscriptError: Not a bank, one of another version, or damaged.
+        """
+        if state.get("format") != FORMAT or state.get("version") != VERSION:
+            raise TranscriptError(
+                f"Expected a bank of format {FORMAT} version {VERSION}, got {state.get('format')!r} version "
+                f"{state.get('version')!r}"
+            )
+        entries = [Entry.from_dict(values) for values in state["entries"]]
+        self._entries = {entry.name: entry for entry in entries}
+        self._added = int(state["added"])
+        if len(self._entries) != len(entries) or self._added < len(entries):
+            raise TranscriptError("The bank's names are not unique, or it counts fewer entries than it has")
+
+    def save(self, path: Path) -> None:
+        """Writes a header line and one line per entry."""
+        state = self.state_dict()
+        lines = [{key: value for key, value in state.items() if key != "entries"}, *state["entries"]]
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> SkillBank:
+        """Reads what :meth:`save` wrote.
+
+        Raises:
+            TranscriptError: A line is no JSON object, or the file is no bank.
+        """
+        lines = path.read_text(encoding="utf-8").splitlines()
+        values = [_object(path, number, line) for number, line in enumerate(lines, 1)]
+        if not values:
+            raise TranscriptError(f"{path} is empty; a bank begins with a header line")
+        bank = cls()
+        bank.load_state_dict({**values[0], "entries": values[1:]})
+        return bank
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise TranscriptError(f"{path}:{number} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise TranscriptError(f"{path}:{number} is not a JSON object")
+    return value

@@ -1,0 +1,51 @@
+"""Sentence embeddings in place of BM25, for those who have a model at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skillc_gym.errors import missing_extra
+from trainers.advantages.grouping import FloatArray
+
+__all__ = ["SentenceEmbeddings"]
+
+
+class SentenceEmbeddings:
+    """Cosine similarity of mean-pooled encoder states (all-MiniLM-L6-v2 and its like), cut at 0.
+
+    Args:
+        model: Folder or name of a transformers encoder.
+
+    Raises:
+        MissingExtraError: Without transformers.
+    """
+
+    def __init__(self, model: str) -> None:
+        try:
+            from transformers import AutoModel, AutoTokenizer
+        except ImportError as error:
+            raise missing_extra("transformers", "train") from error
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
+        self._model: Any = AutoModel.from_pretrained(model).eval()
+        self._known: dict[str, FloatArray] = {}
+
+    def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
+        """As :class:`trainers.memory.retrieval.Similarity` says."""
+        if not texts:
+            return np.zeros(0)
+        own = self._embedding(query)
+        return np.clip(np.stack([self._embedding(text) for text in texts]) @ own, 0.0, 1.0)
+
+    def _embedding(self, text: str) -> FloatArray:
+        # One text at a time: padding would make a text's embedding depend on its neighbours in the last bits.
+        if text not in self._known:
+            import torch
+
+            with torch.no_grad():
+                states = self._model(**self._tokenizer(text, truncation=True, return_tensors="pt")).last_hidden_state
+            mean = states[0].mean(0).double()
+            self._known[text] = (mean / mean.norm()).numpy()
+        return self._known[text]

@@ -1,0 +1,93 @@
+"""What a bank holds: a text, where it came from, and how it has done."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from skillc_gym.errors import ConfigError, TranscriptError, unknown_name
+
+__all__ = ["Draft", "Entry", "Kind"]
+
+Kind = Literal["general", "task", "step", "mistake", "principle"]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A text that somebody proposes for the bank.
+
+    Attributes:
+        text: What an agent will read.
+        key: What it is retrieved by: a goal, or an observation for a step skill.
+        task_type: The type it was written for; "" for all types.
+        kind: What sort of lesson it is.
+        writer: Who wrote it.
+        sources: Tasks of the episodes that it was written from; training tasks only.
+    """
+
+    text: str
+    key: str = ""
+    task_type: str = ""
+    kind: Kind = "task"
+    writer: str = ""
+    sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise ConfigError("An entry needs a text that an agent can read, got an empty one")
+        if self.kind not in get_args(Kind):
+            raise unknown_name("kind of entry", self.kind, get_args(Kind))
+        object.__setattr__(self, "sources", tuple(self.sources))
+
+
+@dataclass(frozen=True)
+class Entry(Draft):
+    """A text in a bank.
+
+    Attributes:
+        name: Unique and never used again in its bank.
+        created: Update in which it was added.
+        utility: What its method believes it is worth.
+        uses: Episodes that were shown it.
+        wins: How many of them succeeded.
+        last_used: Update in which it was last shown; that of its creation at first.
+    """
+
+    name: str = ""
+    created: int = 0
+    utility: float = 0.0
+    uses: int = 0
+    wins: float = 0.0
+    last_used: int = 0
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the text in UTF-8."""
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+    @property
+    def success_rate(self) -> float:
+        """Share of the episodes shown it that succeeded; 0 before the first."""
+        return self.wins / self.uses if self.uses else 0.0
+
+    def used(self, won: bool, update: int) -> Entry:
+        """The entry after one more episode was shown it."""
+        return replace(self, uses=self.uses + 1, wins=self.wins + float(won), last_used=update)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able values; :meth:`from_dict` gives an equal entry."""
+        return {**asdict(self), "sources": list(self.sources)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Entry:
+        """Rebuilds an entry.
+
+        Raises:
+            TranscriptError: A field is missing or unknown.
+        """
+        known = {spec.name for spec in fields(cls)}
+        if set(values) != known:
+            raise TranscriptError(f"An entry has the fields {sorted(known)}, got {sorted(values)}")
+        return cls(**values)

@@ -1,0 +1,110 @@
+"""Strict reading of what a language model writes for a memory: a reply has the asked form, or it is a bad reply."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from skillc_gym.errors import SkillCError
+
+__all__ = ["BadReplyError", "Edit", "EditKind", "read_edits", "read_object", "read_texts"]
+
+EditKind = Literal["ADD", "AGREE", "EDIT", "REMOVE"]
+_EDIT = re.compile(r"(ADD|AGREE|EDIT|REMOVE)(?: (\d+))?: (.+)")
+_FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
+
+
+class BadReplyError(SkillCError, ValueError):
+    """A reply that does not have the asked form; callers count it and go on."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a list of rules; ``rule`` counts from 1 and is None for a new one."""
+
+    kind: EditKind
+    rule: int | None
+    text: str
+
+
+def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
+    """Reads one JSON object with just these fields, alone or in a code fence.
+
+    Args:
+        reply: The model's reply.
+        fields: Name and type of every field; ``float`` takes whole numbers too, ``bool`` is no number.
+
+    Raises:
+        BadReplyError: The message says what is wrong.
+    """
+    fenced = _FENCED.fullmatch(reply.strip())
+    try:
+        value = json.loads(fenced[1] if fenced else reply)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BadReplyError(f"The reply is not JSON: {error}") from error
+    if not isinstance(value, dict) or set(value) != set(fields):
+        raise BadReplyError(f"The reply must be a JSON object with the fields {', '.join(fields)}")
+    for name, kind in fields.items():
+        if not _is(value[name], kind):
+            raise BadReplyError(f"The field {name} must be of type {kind.__name__}, got {value[name]!r}")
+    return value
+
+
+def read_texts(reply: str, field: str, *, at_most: int, longest: int) -> list[str]:
+    """Reads ``{"<field>": [text, ...]}``.
+
+    Args:
+        reply: The model's reply.
+        field: Name of the list.
+        at_most: Most texts.
+        longest: Most characters of a text.
+
+    Raises:
+        BadReplyError: Another form, an empty or overlong text, or too many of them.
+    """
+    texts = read_object(reply, {field: list})[field]
+    if len(texts) > at_most:
+        raise BadReplyError(f"At most {at_most} texts were asked for, got {len(texts)}")
+    for text in texts:
+        if not isinstance(text, str) or not text.strip() or len(text) > longest:
+            raise BadReplyError(f"Each text must have 1 to {longest} characters, got {text!r}")
+    return [text.strip() for text in texts]
+
+
+def read_edits(reply: str, rules: int, *, at_most: int = 4) -> list[Edit]:
+    """Reads lines ``ADD: text``, ``AGREE 2: text``, ``EDIT 2: text`` and ``REMOVE 2: text`` (ExpeL, arXiv 2308.10144).
+
+    Args:
+        reply: The model's reply; empty lines are ignored.
+        rules: How many rules there are.
+        at_most: Most edits.
+
+    Raises:
+        BadReplyError: A line of another form, a rule that does not exist, or too many edits.
+    """
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    if not lines or len(lines) > at_most:
+        raise BadReplyError(f"1 to {at_most} edits were asked for, got {len(lines)} lines")
+    return [_edit(line, rules) for line in lines]
+
+
+def _edit(line: str, rules: int) -> Edit:
+    match = _EDIT.fullmatch(line)
+    if match is None:
+        raise BadReplyError(f"An edit is written {' or '.join(get_args(EditKind))}, the rule's number, ': ' and a text")
+    kind, number, text = match.groups()
+    rule = int(number) if number else None
+    if (kind == "ADD") != (rule is None) or (rule is not None and not 1 <= rule <= rules):
+        raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {line!r}")
+    return Edit(kind, rule, text.strip())  # type: ignore[arg-type]
+
+
+def _is(value: Any, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)

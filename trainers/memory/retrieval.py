@@ -1,0 +1,72 @@
+"""Which texts are like a query: BM25 over words, without any model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from trainers.advantages.grouping import FloatArray
+
+__all__ = ["BM25", "Similarity", "words"]
+
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+
+
+class Similarity(Protocol):
+    """Compares a query with texts."""
+
+    def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
+        """One number in [0, 1] per text, 1 for a text that says just what the query says."""
+        ...
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and numbers of a text, in order."""
+    return _WORD.findall(text.lower())
+
+
+class BM25:
+    """Okapi BM25 (Robertson and Zaragoza 2009), as a share of what the query scores against itself.
+
+    The weights of words are those of the given texts together with the query, so that a bank of one entry can be
+    searched too; dividing by the query's own score puts the result into [0, 1].
+
+    Args:
+        k1: How fast repeated words stop counting.
+        b: How much long texts are held back.
+
+    Example:
+        >>> BM25()("a hot mug", ["put a hot mug in shelf", "clean the plate"]).round(2).tolist()
+        [0.87, 0.0]
+    """
+
+    def __init__(self, k1: float = 0.9, b: float = 0.4) -> None:
+        self.k1, self.b = k1, b
+
+    def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
+        """As :class:`Similarity` says."""
+        asked = Counter(words(query))
+        bags = [Counter(words(text)) for text in texts]
+        everything = [*bags, asked]
+        average = sum(bag.total() for bag in everything) / len(everything) or 1.0
+        weight = {word: _rarity(sum(word in bag for bag in everything), len(everything)) for word in asked}
+        whole = self._score(asked, asked, weight, average)
+        scores = [self._score(asked, bag, weight, average) / whole if whole else 0.0 for bag in bags]
+        return np.clip(np.asarray(scores, dtype=np.float64), 0.0, 1.0)
+
+    def _score(self, asked: Counter[str], bag: Counter[str], weight: dict[str, float], average: float) -> float:
+        norm = self.k1 * (1 - self.b + self.b * bag.total() / average)
+        return math.fsum(
+            count * weight[word] * bag[word] * (self.k1 + 1) / (bag[word] + norm)
+            for word, count in sorted(asked.items())
+            if bag[word]
+        )
+
+
+def _rarity(holding: int, documents: int) -> float:
+    return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
