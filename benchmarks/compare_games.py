@@ -31,6 +31,7 @@ MEASURES = (
     *("receptacles", "receptacles that open", "places to stand", "objects that lie about", "objects behind doors"),
     *("wanted objects", "shortest plan", "steps of the explorer"),
 )
+STEPS = ("shortest plan", "steps of the explorer")
 LIMIT = 100
 
 Sample = dict[str, list[int]]
@@ -74,19 +75,22 @@ def draw(samples: dict[str, Sample], path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing_extra("matplotlib", "train") from error
-    figure = Figure(figsize=(13, 5.6), layout="constrained")
-    axes = figure.subplots(2, len(MEASURES) // 2).flat
+    figure = Figure(figsize=(9, 9), layout="constrained")
+    axes = figure.subplots(len(MEASURES) // 2, 2).flat
     for axis, name in zip(axes, MEASURES, strict=True):
         values = [found[name] for found in samples.values()]
         low, high = min(map(min, values)), max(map(max, values))
         bins = np.arange(low, high + 2, max(1, (high - low) // 20)) - 0.5
-        axis.hist(values, bins=bins, density=True, label=list(samples), color=["#111418", "#E69F00"])
-        axis.set_title(name, fontsize=10)
+        shares = [np.full(len(found), 100 / len(found)) for found in values]
+        axis.hist(values, bins=bins, weights=shares, label=list(samples), color=["#111418", "#E69F00"])
+        axis.set_title(name, fontsize=10.5, loc="left", fontweight="bold")
+        axis.set_xlabel("steps" if name in STEPS else "number per game")
+        axis.set_ylabel("games, per cent")
+        axis.xaxis.get_major_locator().set_params(integer=True)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.set_yticks([])
     figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=130)
 
 
 def summary(samples: dict[str, Sample]) -> dict[str, Any]:
