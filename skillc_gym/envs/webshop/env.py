@@ -18,7 +18,7 @@ from skillc_gym.envs.webshop.goals.nouns import noun_tagger as find_tagger
 from skillc_gym.envs.webshop.goals.reward import Reward, score
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import Fixes, fixes
-from skillc_gym.envs.webshop.shop.html import page_html
+from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.shop.sharing import find_catalog, open_nouns, open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
@@ -115,6 +115,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         self.observation_space = Unicode(MAX_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
+        self.show_attributes = show_attributes
         self._store = open_store(self.catalog, self.fixes, show_attributes)
         self._goal: Goal | None = None
         self._head, self._page, self._body = "", HOME, self._store.body(HOME)
@@ -193,7 +194,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         if self.render_mode is None:
             return None
         goal = self._playing()
-        return self._html(goal) if self.render_mode == "html" else self._rich(goal)
+        return page_document(self.fragment()) if self.render_mode == "html" else self._rich(goal)
 
     def snapshot(self) -> Snapshot:
         """Returns the moment, to come back to with `restore`, in this environment or another one on the same goals."""
@@ -214,6 +215,17 @@ class WebShopEnv(gymnasium.Env[str, str]):
     def url(self) -> str:
         """The address upstream's site would show."""
         return self._store.url(self._page, str(self._playing().index))
+
+    def fragment(self) -> str:
+        """Returns the page as HTML without what stands around it; its links are relative addresses of pages."""
+        goal, page, store = self._playing(), self._page, self._store
+        view = View(
+            product=store.product(page),
+            listings=store.listings(page) if page.kind == "results" else (),
+            link=lambda listing: store.link(page, listing, self.np_random),
+            clicked=store.clicked(page, self.url),
+        )
+        return page_fragment(page, store.nodes(page), goal.instruction, view)
 
     def best_score(self, task_id: str) -> float:
         """Returns the score of buying a task's own product with exactly the options asked for.
@@ -254,7 +266,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         if self.observation_mode == "url":
             return self.url
         goal = self._playing()
-        return self._rich(goal) if self.observation_mode == "text_rich" else self._html(goal)
+        return self._rich(goal) if self.observation_mode == "text_rich" else page_document(self.fragment())
 
     def _rich(self, goal: Goal) -> str:
         found = self._store.nodes(self._page)
@@ -263,11 +275,6 @@ class WebShopEnv(gymnasium.Env[str, str]):
         elif self._page.kind != "done":
             found = [*nodes.instruction_nodes("Instruction:", goal.instruction), *found]
         return nodes.rich(found, self._store.clicked(self._page, self.url))
-
-    def _html(self, goal: Goal) -> str:
-        page, store = self._page, self._store
-        listings = store.listings(page) if page.kind == "results" else ()
-        return page_html(page, store.nodes(page), goal.instruction, product=store.product(page), listings=listings)
 
     def _playing(self) -> Goal:
         if self._goal is None:

@@ -1,10 +1,15 @@
-"""Pages as HTML, with the ids, classes and names that agents and browsers look for; no script, no outside file."""
+"""Pages as HTML, with the ids, classes and names that agents and browsers look for; no outside file.
+
+A page is written the way browsers write it back, so what a browser holds can be compared with it letter by letter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 from skillc_gym.envs.webshop.shop.nodes import Node
 
@@ -12,112 +17,157 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
     from skillc_gym.envs.webshop.shop.pages import Page
 
-__all__ = ["page_html"]
+__all__ = ["View", "page_document", "page_fragment"]
 
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
 .btn{font:inherit;padding:.3rem .8rem;border:1px solid #888;border-radius:.4rem;background:#f4f4f4;cursor:pointer}
 .product{border-top:1px solid #ddd;padding:.8rem 0}.product-price{color:#066}
 fieldset{border:0;padding:0;margin:.6rem 0}img{max-width:12rem}"""
+_FORM = '<form method="post">'
 
 
-class _View(NamedTuple):
-    """What a page shows beside its texts."""
-
-    product: Product | None
-    listings: Sequence[Listing | Product]
-    checked: frozenset[tuple[str, str]]
+def _nowhere(_: Listing | Product) -> str | None:
+    return None
 
 
-def page_html(
-    page: Page,
-    found: Iterable[Node],
-    instruction: str,
-    *,
-    product: Product | None = None,
-    listings: Sequence[Listing | Product] = (),
-) -> str:
-    """Writes a page. Its texts, in order, are those of the mode "text".
+def _never(_: Node) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page shows beside its texts.
+
+    Attributes:
+        product: The product looked at.
+        listings: The products on a page of results, best first.
+        link: The address that a product's link leads to, None for a link that cannot be followed.
+        clicked: Whether an option or a link is marked as clicked.
+    """
+
+    product: Product | None = None
+    listings: Sequence[Listing | Product] = ()
+    link: Callable[[Listing | Product], str | None] = field(default=_nowhere)
+    clicked: Callable[[Node], bool] = field(default=_never)
+
+
+def page_document(fragment: str) -> str:
+    """Wraps a page's fragment into a document that stands alone."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>WebShop</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n{fragment}\n</body></html>"
+    )
+
+
+def page_fragment(page: Page, found: Iterable[Node], instruction: str, view: View) -> str:
+    """Writes a page, without what stands around it. Its texts, in order, are those of the mode "text".
 
     Args:
         page: Where the customer is, and what was chosen.
         found: The page's texts after the instruction.
         instruction: The customer's goal.
-        product: The product looked at.
-        listings: The products on a page of results, best first.
+        view: What the page shows beside its texts.
     """
     parts = ["<h1>WebShop</h1>"] if page.kind == "index" else []
     if page.kind != "done":
         label = "Instruction: " if page.kind == "index" else "Instruction:"
-        said = f"{label}<br>{escape(instruction, quote=False)}"
-        parts.append(f'<div id="instruction-text"><h4>{said}</h4></div>')
-    parts += _SHAPES[page.kind](list(found), _View(product, listings, frozenset(page.options)))
-    body = "\n".join(parts)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>WebShop</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>"
-    )
+        parts.append(f'<div id="instruction-text"><h4 aria-level="2">{label}<br>{_text(instruction)}</h4></div>')
+    return "\n".join(parts + _SHAPES[page.kind](page, list(found), view))
 
 
-def _index(found: list[Node], view: _View) -> list[str]:
-    box = '<input type="text" id="search_input" name="search_query" placeholder="Search...">'
-    return [f'<form method="post" action="">{box}{_button("Search")}</form>']
+def _index(page: Page, found: list[Node], view: View) -> list[str]:
+    box = '<input type="text" id="search_input" name="search_query" placeholder="Search..." aria-label="Search words">'
+    return [f'<form method="post" role="search">{box}<button type="submit" class="btn">Search</button></form>']
 
 
-def _results(found: list[Node], view: _View) -> list[str]:
-    parts = _buttons(found)
-    parts.insert(1, f"<h3>{_text(next(node for node in found if node.kind == 'text'))}</h3>")
-    for listing in view.listings:
-        link = f'<a class="product-link" href="#">{escape(listing.asin)}</a>'
-        facts = f'<h4 class="product-title">{escape(listing.title)}</h4>'
-        price = f'<h5 class="product-price">{escape(listing.price_tag)}</h5>'
-        parts.append(f'<div class="product">{link}{facts}{price}</div>')
-    return parts
+def _results(page: Page, found: list[Node], view: View) -> list[str]:
+    back, *turns = _buttons(found)
+    total = _text(next(node for node in found if node.kind == "text").text)
+    heading = f'<h3 aria-level="2">{total}</h3>'
+    cards = [_card(place, listing, view) for place, listing in enumerate(view.listings)]
+    return [f"{_FORM}{back}</form>", heading, f"{_FORM}{''.join(turns)}</form>", *cards]
 
 
-def _item(found: list[Node], view: _View) -> list[str]:
+def _card(place: int, listing: Listing | Product, view: View) -> str:
+    address = view.link(listing)
+    way = "" if address is None else f' href="{_attribute(address)}"'
+    name = "product-link clicked" if view.clicked(Node("link", listing.asin)) else "product-link"
+    picture = f'<img class="product-picture" src="{_picture(listing.asin)}" alt="">'
+    link = f'<a class="{name}"{way} aria-describedby="title-{place}">{_text(listing.asin)}</a>'
+    title = f'<h4 class="product-title" id="title-{place}" aria-level="3">{_text(listing.title)}</h4>'
+    price = f'<h5 class="product-price" role="presentation">{_text(listing.price_tag)}</h5>'
+    return f'<div class="product">{picture}{link}{title}{price}</div>'
+
+
+def _item(page: Page, found: list[Node], view: View) -> list[str]:
     product, buttons = view.product, _buttons(found)
     if product is None:
-        return buttons
-    parts = [*buttons[:2], f'<img id="product-image" src="{escape(product.main_image)}" alt="">']
-    for number, (group, values) in enumerate(product.options.items()):
-        choices = "".join(
-            _choice(group, value, f"option-{number}-{place}", (group, value) in view.checked)
-            for place, value in enumerate(values)
-        )
-        parts.append(f"<fieldset><h4>{escape(group)}</h4>{choices}</fieldset>")
-    parts += [f"<h2>{escape(product.title)}</h2>", f"<h4>Price: {escape(product.price_tag)}</h4>"]
-    return [*parts, "<h4>Rating: N.A.</h4>", *buttons[2:]]
+        return [f"{_FORM}{''.join(buttons)}</form>"]
+    image = f' data-image="{_attribute(product.main_image)}"' if product.main_image else ""
+    parts = [f"{_FORM}{''.join(buttons[:2])}</form>"]
+    parts.append(f'<img id="product-image" src="{_picture(product.asin)}"{image} alt="">')
+    parts += [_group(page, number, name, values, view) for number, (name, values) in enumerate(product.options.items())]
+    parts.append(f'<h2 class="product-title">{_text(product.title)}</h2>')
+    parts.append(f'<p class="product-price">Price: {_text(product.price_tag)}</p>')
+    return [*parts, '<p class="product-rating">Rating: N.A.</p>', f"{_FORM}{''.join(buttons[2:])}</form>"]
 
 
-def _sub(found: list[Node], view: _View) -> list[str]:
-    return [*_buttons(found), *(f'<p class="product-info">{_text(node)}</p>' for node in found if node.kind == "text")]
+def _group(page: Page, number: int, group: str, values: Sequence[str], view: View) -> str:
+    chosen = dict(page.options).get(group)
+    choices = "".join(
+        _choice(Node("option", value, group), f"option-{number}-{place}", value == chosen, view)
+        for place, value in enumerate(values)
+    )
+    legend = f'<legend><h4 aria-level="3">{_text(group)}</h4></legend>'
+    return f'<form method="post" class="options"><fieldset>{legend}{choices}</fieldset></form>'
 
 
-def _done(found: list[Node], view: _View) -> list[str]:
+def _choice(node: Node, name: str, checked: bool, view: View) -> str:
+    mark = ' checked=""' if checked else ""
+    look = ' class="clicked"' if view.clicked(node) else ""
+    radio = f'<input type="radio" id="{name}" name="{_attribute(node.group)}" value="{_attribute(node.text)}"{mark}>'
+    return f'{radio}<label for="{name}"{look}>{_text(node.text)}</label>'
+
+
+def _sub(page: Page, found: list[Node], view: View) -> list[str]:
+    texts = [f'<p class="product-info">{_text(node.text)}</p>' for node in found if node.kind == "text"]
+    return [f"{_FORM}{''.join(_buttons(found))}</form>", *texts]
+
+
+def _done(page: Page, found: list[Node], view: View) -> list[str]:
     place = next(number for number, node in enumerate(found) if node.text.startswith("Your score"))
-    spans = [f"<span>{_text(node)}</span>" for node in found]
+    spans = [f"<span>{_text(node.text)}</span>" for node in found]
     code, hidden, details = ("".join(spans[start:end]) for start, end in ((1, 4), (4, place), (place + 2, None)))
-    score = f'<h3 id="reward">{_text(found[place])}<pre>{_text(found[place + 1])}</pre></h3>'
-    parts = [f'<h1 id="thankyou">{_text(found[0])}</h1>', f"<p>{code}</p>", f"<div hidden>{hidden}</div>"]
-    return [*parts, score, f"<div hidden>{details}</div>"]
+    score = f"{_text(found[place].text)}<pre>{_text(found[place + 1].text)}</pre>"
+    parts = [f'<h1 id="thankyou">{_text(found[0].text)}</h1>', f'<p class="code">{code}</p>']
+    return [
+        *parts,
+        f'<div hidden="">{hidden}</div>',
+        f'<h3 id="reward" aria-level="2">{score}</h3>',
+        f'<div hidden="">{details}</div>',
+    ]
 
 
 _SHAPES = {"index": _index, "results": _results, "item": _item, "sub": _sub, "done": _done}
 
 
-def _text(node: Node) -> str:
-    return escape(node.text, quote=False)
-
-
-def _button(label: str) -> str:
-    return f'<button type="submit" class="btn">{escape(label)}</button>'
-
-
 def _buttons(found: list[Node]) -> list[str]:
-    return [_button(node.text) for node in found if node.kind == "button"]
+    return [
+        f'<button type="submit" class="btn" name="click" value="{_attribute(node.text.lower())}">{_text(node.text)}'
+        "</button>"
+        for node in found
+        if node.kind == "button"
+    ]
 
 
-def _choice(group: str, value: str, name: str, checked: bool) -> str:
-    mark = " checked" if checked else ""
-    radio = f'<input type="radio" id="{name}" name="{escape(group)}" value="{escape(value)}"{mark}>'
-    return f'{radio}<label for="{name}">{escape(value)}</label>'
+def _picture(asin: str) -> str:
+    return f"../../picture?asin={quote_plus(asin, errors='surrogatepass')}"
+
+
+def _text(text: str) -> str:
+    # A carriage return survives the reading of a page as a reference only.
+    return escape(text, quote=False).replace("\xa0", "&nbsp;").replace("\r", "&#13;")
+
+
+def _attribute(text: str) -> str:
+    return escape(text, quote=False).replace('"', "&quot;").replace("\xa0", "&nbsp;").replace("\r", "&#13;")

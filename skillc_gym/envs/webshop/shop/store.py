@@ -12,6 +12,7 @@ import numpy as np
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.searcher import MAX_TERMS
 from skillc_gym.envs.webshop.shop import nodes
+from skillc_gym.envs.webshop.shop.addresses import Address, address_of, read_address
 from skillc_gym.envs.webshop.shop.compat import Fixes
 from skillc_gym.envs.webshop.shop.nodes import Node
 from skillc_gym.envs.webshop.shop.pages import HOME, SUB_PAGES, Page, parse_action, parse_bracketed_click, url_of
@@ -151,6 +152,32 @@ class Store:
         """Returns upstream's address of the page."""
         return url_of(page, session, self.asin(page))
 
+    def address(self, page: Page) -> str:
+        """Returns the page's own address; `page_at` leads back."""
+        hits = page.hits if self._drawn(page.words) else ()
+        return address_of(page, self._asin, hits=hits)
+
+    def link(self, page: Page, listing: Listing | Product, generator: np.random.Generator) -> str | None:
+        """Returns the address that a click on a product's link leads to, None where it leads nowhere."""
+        target = self._click(page, listing.asin.lower(), generator)
+        return None if target is None else self.address(target)
+
+    def page_at(self, address: str) -> Page | None:
+        """Returns the page of an address, with the score of a purchase left open; None if there is no such page."""
+        found = read_address(address)
+        if found is None or found.kind == "index":
+            return None if found is None else HOME
+        named = [self.catalog.index_of(asin) for asin in (*found.visited, *found.hits)]
+        product = self.catalog.index_of(found.asin) if found.asin else -1
+        if product is None or None in named or (found.number < 1 and self.fixes.page_by_state):
+            return None
+        indices = [index for index in named if index is not None]
+        visited, hits = frozenset(indices[: len(found.visited)]), tuple(indices[len(found.visited) :])
+        page = self._found_again(found, visited, hits)
+        if page is None or not self._offers(product, found.options):
+            return None
+        return page._replace(kind=found.kind, product=product, sub=found.sub, options=found.options)
+
     def clicked(self, page: Page, url: str) -> Callable[[Node], bool]:
         """Returns what tells whether an option or a link of a page is shown as clicked.
 
@@ -164,6 +191,26 @@ class Store:
         if self.fixes.real_selections:
             return lambda node: (node.group, node.text) in page.options
         return lambda node: f'"{node.text}"' in url
+
+    def _found_again(self, found: Address, visited: frozenset[int], hits: tuple[int, ...]) -> Page | None:
+        page = Page("results", visited=visited)
+        if self._drawn(found.words):
+            return Page("results", found.words, found.number, hits, visited=visited)
+        # Nothing is drawn for these words, so any generator will do.
+        searched = self._to_results(page, found.words, np.random.default_rng(0))
+        return None if searched is None else searched.results(found.number)
+
+    def _offers(self, product: int, options: tuple[tuple[str, str], ...]) -> bool:
+        offered = self.catalog.product(product).options if product >= 0 else {}
+        groups = [group for group, _ in options]
+        return len(groups) == len(set(groups)) and all(value in offered.get(group, ()) for group, value in options)
+
+    def _drawn(self, words: str) -> bool:
+        """Whether the results of a query are drawn at random, as upstream has it."""
+        return words.startswith("<r>") and not self.fixes.plain_queries
+
+    def _asin(self, index: int) -> str:
+        return self.catalog.listing(index).asin
 
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
         cut = len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
@@ -221,7 +268,7 @@ class Store:
         return self._open(page, label, targets[label]) if label in targets else None
 
     def _turn(self, page: Page, number: int, generator: np.random.Generator) -> Page | None:
-        if page.words.startswith("<r>") and not self.fixes.plain_queries:  # upstream draws again at every turn
+        if self._drawn(page.words):  # upstream draws again at every turn
             hits = self._find(page.words, generator)
             return None if hits is None else page.results(number)._replace(hits=hits)
         return page.results(number)

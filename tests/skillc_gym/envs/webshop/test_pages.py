@@ -11,7 +11,7 @@ from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, FIXES, UPSTREAM, fixes
-from skillc_gym.envs.webshop.shop.html import page_html
+from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.nodes import Node
 from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, parse_bracketed_click, url_of
 from skillc_gym.envs.webshop.shop.store import Store
@@ -291,7 +291,7 @@ def test_pages_as_html_hold_the_names_that_agents_look_for(title):
     walk = Walk("fixed", title)
     walk.do("click[red]", "click[small]")
     product = walk.store.product(walk.page)
-    seen = Seen(page_html(walk.page, walk.store.nodes(walk.page), "a <b>", product=product))
+    seen = Seen(page_document(page_fragment(walk.page, walk.store.nodes(walk.page), "a <b>", View(product))))
     radios = [found for tag, found in seen.tags if tag == "input"]
     assert [radio["value"] for radio in radios] == [value for values in product.options.values() for value in values]
     assert {(radio["name"], radio["value"]) for radio in radios if "checked" in radio} == set(walk.page.options)
@@ -301,6 +301,7 @@ def test_pages_as_html_hold_the_names_that_agents_look_for(title):
 
 def test_the_reward_stands_where_scripts_look():
     page = Page("done", product=0, reward=0.5)
-    text = page_html(page, nodes.done_nodes(page, "B0"), "")
-    assert '<h3 id="reward">' in text
+    text = page_fragment(page, nodes.done_nodes(page, "B0"), "", View())
+    seen = Seen(text)
+    assert ("h3", "reward") in [(tag, found.get("id")) for tag, found in seen.tags]
     assert "<pre>0.5</pre>" in text
