@@ -18,7 +18,16 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Interval", "MeanEstimate", "bootstrap_mean", "mean_over_seeds", "paired_difference", "t_quantile", "wilson"]
+__all__ = [
+    "Interval",
+    "MeanEstimate",
+    "bootstrap_mean",
+    "mean_over_seeds",
+    "paired_difference",
+    "t_p_value",
+    "t_quantile",
+    "wilson",
+]
 
 
 @dataclass(frozen=True)
@@ -136,6 +145,17 @@ def t_quantile(probability: float, df: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _t_within(middle, df) < 2 * probability - 1 else (low, middle)
     return high
+
+
+def t_p_value(t: float, df: int) -> float:
+    """Two-sided p-value of Student's t with a whole number of degrees of freedom.
+
+    Raises:
+        ConfigError: ``t`` is negative or ``df`` below 1.
+    """
+    if df < 1 or not t >= 0:
+        raise ConfigError(f"t_p_value needs t >= 0 and df >= 1, got {t} and {df}")
+    return max(0.0, 1.0 - _t_within(t, df))
 
 
 def _t_within(t: float, df: int) -> float:

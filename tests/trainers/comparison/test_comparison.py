@@ -1,0 +1,124 @@
+"""The arithmetic of a comparison: areas, differences, adjusted p-values, the table and the picture."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import ConfigError, TranscriptError
+from trainers.comparison.picture import draw_comparison
+from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, area_under_curve, tokens_to_reach
+from trainers.comparison.significance import difference, holm
+from trainers.comparison.table import method_rows, table_text
+from trainers.evaluation.stats import t_p_value, t_quantile
+
+
+def cell(method: str, seed: int, won: list[bool], panel: str = "p") -> CellResult:
+    outcomes = tuple(TaskOutcome(f"t{i:03d}", "kind", True, w, 1.0, float(w)) for i, w in enumerate(won))
+    curve = (CurvePoint(0, 0.1, 0.9), CurvePoint(1000, sum(won) / len(won), 0.9))
+    return CellResult(method, seed, panel, outcomes, curve, 1000, 5000, 300, 10, 0.5, {})
+
+
+def random_cells(method: str, rate: float, seeds: int = 4, tasks: int = 60) -> list[CellResult]:
+    rng = np.random.default_rng(sum(map(ord, method)))
+    return [cell(method, seed, [bool(x) for x in rng.random(tasks) < rate]) for seed in range(seeds)]
+
+
+CURVE = [CurvePoint(0, 0.0, 1.0), CurvePoint(100, 0.5, 1.0), CurvePoint(300, 0.5, 1.0), CurvePoint(400, 1.0, 1.0)]
+
+
+def test_the_area_is_the_mean_height_of_the_broken_line():
+    assert area_under_curve(CURVE, 400) == pytest.approx((25 + 100 + 75) / 400)
+    assert area_under_curve(CURVE, 350) == pytest.approx((25 + 100 + 31.25) / 350)
+    assert area_under_curve(CURVE, 800) == pytest.approx((200 + 400) / 800)
+    with pytest.raises(ConfigError, match="positive budget"):
+        area_under_curve(CURVE, 0)
+
+
+@given(st.floats(0, 1), st.integers(1, 10_000))
+def test_the_area_of_a_flat_line_is_its_height(height, budget):
+    curve = [CurvePoint(0, height, 1.0), CurvePoint(1234, height, 1.0)]
+    assert area_under_curve(curve, budget) == pytest.approx(height)
+
+
+def test_the_first_validation_that_reaches_the_target_counts():
+    assert tokens_to_reach(CURVE, 0.5) == 100
+    assert tokens_to_reach(CURVE, 1.1) is None
+
+
+def test_a_plain_gap_is_found_and_equal_methods_are_not_told_apart():
+    strong, weak, same = random_cells("strong", 0.9), random_cells("weak", 0.3), random_cells("same", 0.3)
+    found = difference(strong, weak)
+    assert found.verdict(found.p_value) == "better"
+    assert difference(weak, strong).verdict(found.p_value) == "worse"
+    assert difference(weak, strong).mean == pytest.approx(-found.mean)
+    level = difference(same, weak)
+    assert level.verdict(level.p_value) == "inside the noise"
+
+
+def test_noise_is_rarely_called_a_difference():
+    rng = np.random.default_rng(0)
+    false = 0
+    for _ in range(200):
+        a, b = ([cell(m, s, [bool(x) for x in rng.random(40) < 0.5]) for s in range(3)] for m in "ab")
+        false += difference(a, b).p_value < 0.05
+    assert false <= 14
+
+
+def test_equal_outcomes_are_as_good_only_with_an_interval():
+    one = [cell("a", 0, [True, False]), cell("a", 1, [True, False])]
+    same = difference(one, [cell("b", 0, [True, False]), cell("b", 1, [True, False])])
+    assert (same.mean, same.interval, same.verdict(1.0)) == (0.0, None, "inside the noise")
+    many = [cell("a", s, [True] * 4000) for s in range(3)]
+    near = [cell("b", s, [True] * 3990 + [False] * 10) for s in range(3)]
+    assert difference(near, many).verdict(1.0) == "as good"
+
+
+def test_only_common_seeds_on_one_panel_are_compared():
+    with pytest.raises(ConfigError, match="none in common"):
+        difference([cell("a", 0, [True])], [cell("b", 1, [True])])
+    with pytest.raises(ConfigError, match="one panel"):
+        difference([cell("a", 0, [True])], [cell("b", 0, [True], panel="q")])
+
+
+def test_holm_steps_down():
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert holm({}) == {}
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=6))
+def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values):
+    adjusted = holm(p_values)
+    names = sorted(p_values, key=lambda name: p_values[name])
+    assert all(p_values[name] <= adjusted[name] <= 1 for name in p_values)
+    assert [adjusted[name] for name in names] == sorted(adjusted.values())
+
+
+@pytest.mark.parametrize("df", [1, 2, 7])
+def test_p_values_invert_the_quantile(df):
+    assert t_p_value(t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)
+
+
+def test_the_table_and_the_picture_have_a_row_per_method(tmp_path):
+    cells = [*random_cells("grpo", 0.3), *random_cells("strong", 0.9)]
+    rows = method_rows(cells, "grpo", 1000)
+    lines = table_text(rows).splitlines()
+    assert len(lines) == 4
+    assert "(baseline)" in lines[2]
+    assert ": better" in lines[3]
+    json.dumps([row.to_json() for row in rows])
+    draw_comparison(rows, cells, 1000, tmp_path / "c.png")
+    assert (tmp_path / "c.png").stat().st_size > 1000
+    with pytest.raises(ConfigError, match="'ppo' has no cells"):
+        method_rows(cells, "ppo", 1000)
+
+
+def test_a_cell_comes_back_from_json():
+    own = cell("a", 0, [True, False])
+    assert CellResult.from_json(json.loads(json.dumps(own.to_json()))) == own
+    with pytest.raises(TranscriptError):
+        CellResult.from_json({"method": "a"})
