@@ -10,7 +10,9 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["skills.md", "wrappers.md", "paired-rollouts.md", "alfworld.md", "webshop.md"])
+@pytest.mark.parametrize(
+    "page", ["skills.md", "wrappers.md", "paired-rollouts.md", "adapters.md", "alfworld.md", "webshop.md"]
+)
 def test_the_blocks_run(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -29,6 +31,7 @@ def test_the_quoted_skill_is_the_skill():
     "module",
     [
         "spaces",
+        "adapters.chat_env",
         "chat",
         "testing",
         "wrappers.skill_injection",

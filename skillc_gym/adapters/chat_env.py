@@ -1,0 +1,191 @@
+"""ChatEnv: one episode as a chat, from which every adapter is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gymnasium
+from gymnasium.error import ResetNeeded
+
+from skillc_gym.adapters.requests import EpisodeRequest
+from skillc_gym.chat import ChatFormat, Message
+from skillc_gym.envs.registry import env_spec
+from skillc_gym.episodes import Episode, EpisodeRecorder
+from skillc_gym.errors import ConfigError
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+
+__all__ = ["EPISODE_OVER", "ChatEnv", "ChatStep"]
+
+EPISODE_OVER = "The episode is over."
+"""What adapters answer an agent that goes on after the end; it changes nothing."""
+
+
+@dataclass(frozen=True)
+class ChatStep:
+    """What came of one reply."""
+
+    messages: list[Message]
+    """What the agent reads next: one user message; its words count at the end of an episode too."""
+    reward: float
+    """What the reply earned."""
+    terminated: bool
+    """The environment ended the episode."""
+    truncated: bool
+    """A step limit ended it."""
+    info: dict[str, Any]
+    """The environment's info."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over, for whatever reason."""
+        return self.terminated or self.truncated
+
+
+class ChatEnv:
+    """Plays one episode after another, in messages.
+
+    Args:
+        env: Short name, id or ``module:id`` of an environment.
+        library: Skill library by name or path; by default the environment's own, if it has one.
+        chat: The wording of the prompts: a name, a format or its ``to_dict()``. Must be of the conversation form.
+        tags: Replies are ``<think>...</think><action>...</action>``; False for bare commands, as a tool call brings
+            them, and prompts that say nothing on the form of replies.
+        **env_kwargs: Arguments of the environment.
+
+    Raises:
+        ConfigError: The wording is of the window form, which rewrites what was said; or the environment cannot be made.
+
+    Example:
+        >>> env = ChatEnv("alfworld", data="generated")
+        >>> [message["role"] for message in env.reset(env.task_ids[0], seed=0, condition=1)]
+        ['system', 'user']
+        >>> env.step("<think>Look around.</think><action>look</action>").reward
+        0.0
+    """
+
+    def __init__(
+        self,
+        env: str = "alfworld",
+        *,
+        library: str | None = None,
+        chat: ChatFormat | Mapping[str, Any] | str = "default",
+        tags: bool = True,
+        **env_kwargs: Any,
+    ) -> None:
+        spec = env_spec(env)
+        chat_format = _chat_format(spec.chat_format(chat) if isinstance(chat, str) else chat, tags)
+        layers: gymnasium.Env[Any, Any] = gymnasium.make(spec.id, **env_kwargs)
+        library = library or spec.library
+        if library:
+            layers = SkillInjection(layers, library, enabled=False, where="info")
+        self._env = ChatPrompt(ActionFormat(layers) if tags else layers, chat_format)
+        self._switchable = library is not None
+        self._recorder: EpisodeRecorder | None = None
+        self._done = True
+        self._cut = False
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The tasks there are, sorted."""
+        return tuple(getattr(self._env.unwrapped, "task_ids", ()))
+
+    @property
+    def done(self) -> bool:
+        """Whether there is no episode under way."""
+        return self._done
+
+    def reset(
+        self, task_id: str | None = None, *, seed: int = 0, condition: int = 0, group_id: int = 0
+    ) -> list[Message]:
+        """Starts an episode.
+
+        Args:
+            task_id: The task; None lets the seed pick one.
+            seed: Seed of the environment.
+            condition: 1 puts the skill into the system message.
+            group_id: Recorded with the episode.
+
+        Returns:
+            The prompt: a system message (unless the wording has none) and the first user message.
+
+        Raises:
+            UnknownNameError: There is no such task.
+            ConfigError: The skill is asked for where there is no library, or ``condition`` is not 0 or 1.
+        """
+        options: dict[str, Any] = {} if task_id is None else {"task_id": task_id}
+        if self._switchable:
+            options["skill"] = condition
+        elif condition:
+            raise ConfigError(
+                f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
+            )
+        observation, info = self._env.reset(seed=seed, options=options or None)
+        self._recorder = EpisodeRecorder(observation, info, seed=seed, group_id=group_id)
+        self._done = self._cut = False
+        messages: list[Message] = info["messages"]
+        return messages
+
+    def begin(self, request: EpisodeRequest | Mapping[str, Any]) -> list[Message]:
+        """Starts the episode that a request, or a row with its columns, asks for."""
+        wanted = request if isinstance(request, EpisodeRequest) else EpisodeRequest.from_row(request)
+        return self.reset(wanted.task_id, seed=wanted.seed, condition=wanted.condition, group_id=wanted.group_id)
+
+    def step(self, reply: str) -> ChatStep:
+        """Carries out a reply; one that makes no sense is answered in words and costs a step.
+
+        Raises:
+            ResetNeeded: No episode is under way.
+        """
+        if self._recorder is None or self._done:
+            raise ResetNeeded("No episode is under way: call reset() first.")
+        outcome = self._env.step(reply)
+        self._recorder.add(reply, outcome)
+        _, reward, terminated, truncated, info = outcome
+        self._done = bool(terminated or truncated)
+        return ChatStep(info["new_messages"], float(reward), bool(terminated), bool(truncated), info)
+
+    def cut(self) -> None:
+        """Ends an episode that somebody else's limit has cut: it counts as truncated. After its end this is nothing."""
+        self._cut, self._done = self._cut or not self._done, True
+
+    def episode(self) -> Episode:
+        """The latest episode as played so far.
+
+        Raises:
+            ResetNeeded: None was started.
+        """
+        if self._recorder is None:
+            raise ResetNeeded("No episode was started: call reset() first.")
+        episode = self._recorder.episode()
+        return replace(episode, truncated=True) if self._cut else episode
+
+    def record(self) -> dict[str, Any]:
+        """The latest episode's identity, provenance and outcome: JSON-able, one level deep.
+
+        Returns:
+            ``task_id``, ``task_type``, ``seed``, ``group_id``; ``condition``, ``skill``, ``skill_sha256``; ``won``,
+            ``task_score``, ``episode_return``, ``steps``, ``terminated``, ``truncated``, and how many replies were
+            ``malformed`` or named an ``inadmissible`` action.
+        """
+        episode = self.episode()
+        named = ("task_id", "task_type", "seed", "group_id", "condition", "skill", "skill_sha256")
+        outcome = ("won", "task_score", "episode_return", "terminated", "truncated")
+        return {
+            **{name: getattr(episode, name) for name in (*named, *outcome)},
+            "steps": len(episode),
+            "malformed": sum(not turn.format_valid for turn in episode.turns),
+            "inadmissible": sum(not turn.action_valid for turn in episode.turns),
+        }
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self._env.close()
+
+
+def _chat_format(chat: ChatFormat | Mapping[str, Any], tags: bool) -> ChatFormat:
+    chat_format = chat if isinstance(chat, ChatFormat) else ChatFormat.from_dict(chat)
+    if chat_format.form != "conversation":
+        raise ConfigError(f"ChatEnv grows one chat and needs the form 'conversation', got {chat_format.form!r}")
+    return chat_format if tags else replace(chat_format, reply="")

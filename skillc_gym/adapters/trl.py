@@ -1,0 +1,69 @@
+"""TRL: environments for ``GRPOTrainer(environment_factory=...)``, in which the agent acts by calling a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
+from skillc_gym.adapters.requests import EpisodeRequest
+
+__all__ = ["ToolEnvironment", "dataset_rows"]
+
+
+class ToolEnvironment:
+    """One environment as TRL 1.16 asks for it: ``reset(**row)``, one tool, ``get_reward()``.
+
+    TRL makes instances without arguments: give it ``functools.partial(ToolEnvironment, "alfworld", split="train")``.
+    Reward functions find the instances in their argument ``environments`` and each one's :attr:`record` there.
+
+    Args:
+        *args: As of :class:`~skillc_gym.adapters.ChatEnv`.
+        **kwargs: As of :class:`~skillc_gym.adapters.ChatEnv`; ``tags`` is False, since tool calls bring bare commands.
+    """
+
+    # TRL offers every public method as a tool, so what is none is a property or begins with an underscore.
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._chat = ChatEnv(*args, tags=False, **kwargs)
+
+    def reset(self, **row: Any) -> str:
+        """Starts the row's episode; the text is appended to the row's last user message.
+
+        Args:
+            row: The columns of :func:`dataset_rows`; others are ignored.
+        """
+        return "\n\n".join(message["content"] for message in self._chat.begin(row))
+
+    def act(self, command: str) -> str:
+        """Carries out one command and tells what happens.
+
+        Args:
+            command: One of the possible commands, exactly as it is listed.
+
+        Returns:
+            What the environment answers, and the commands that are possible next.
+        """
+        return EPISODE_OVER if self._chat.done else self._chat.step(str(command)).messages[-1]["content"]
+
+    def get_reward(self) -> float:
+        """The sum of the episode's rewards; an episode that TRL has cut counts as truncated."""
+        self._chat.cut()
+        return self._chat.episode().episode_return
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Identity, provenance and outcome of the latest episode: :meth:`~skillc_gym.adapters.ChatEnv.record`."""
+        return self._chat.record()
+
+
+def dataset_rows(requests: Iterable[EpisodeRequest], prompt: str = "") -> list[dict[str, Any]]:
+    """Rows of a training set: ``datasets.Dataset.from_list(dataset_rows(paired_requests(...)))``.
+
+    TRL draws ``num_generations`` rollouts per row and compares them among themselves, so a group stays within one
+    condition. With ``GRPOConfig(shuffle_dataset=False)`` the two rows of a pair stay side by side.
+
+    Args:
+        requests: The episodes; one row each.
+        prompt: What stands before the task.
+    """
+    return [{"prompt": [{"role": "user", "content": prompt}], **request.to_row()} for request in requests]

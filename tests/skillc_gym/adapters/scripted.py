@@ -1,0 +1,43 @@
+"""A scripted agent for every adapter: it reads a chat and answers as an expert would, if it sees a skill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.adapters import ChatEnv
+from skillc_gym.envs.alfworld.experts.explorer import Explorer
+
+GENERATOR = {"games_per_type": 4, "size": "small"}
+ENV_KWARGS = {"data": "generated", "task_types": "pick", "generator": GENERATOR, "max_episode_steps": 20}
+MAKE = partial(ChatEnv, "alfworld", **ENV_KWARGS)
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "adapters"
+
+
+def expert_command(chat: Sequence[Mapping[str, Any]]) -> str:
+    """The next command of an expert who has seen the chat; "look" for ever in a chat without a skill."""
+    texts = [message["content"] for message in chat if message["role"] != "assistant"]
+    if "Skill:" not in texts[0]:
+        return "look"
+    heard = [text.rpartition("\n\nPossible commands: ") for text in texts if "Possible commands: " in text]
+    goal = heard[0][0].partition("Your task is to: ")[2]
+    expert = Explorer("pick_and_place_simple", goal)
+    return [expert.act(said, commands.split(", ")) for said, _, commands in heard][-1]
+
+
+def expert_reply(chat: Sequence[Mapping[str, Any]]) -> str:
+    """The same in the form of a reply."""
+    return f"<think>I know.</think><action>{expert_command(chat)}</action>"
+
+
+def run_blocks(page: str, **names: Any) -> dict[str, Any]:
+    """Runs a page's Python blocks as a reader would type them; returns the names they leave."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    namespace: dict[str, Any] = {"__name__": page, **names}
+    for block in blocks:
+        exec(compile(block, page, "exec"), namespace)
+    return namespace

@@ -1,0 +1,174 @@
+"""ChatEnv and paired requests: what every adapter is made of."""
+
+import copy
+import pickle
+
+import pytest
+from gymnasium.error import ResetNeeded
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import MAKE, expert_command, expert_reply
+from toy_env import ToyEnv
+
+import skillc_gym.wrappers as wrappers
+from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError, UnknownNameError
+
+
+def play(env, request):
+    chat = env.begin(request)
+    rewards = []
+    while not env.done:
+        step = env.step(expert_reply(chat))
+        chat = [*chat, {"role": "assistant", "content": "..."}, *step.messages]
+        rewards.append(step.reward)
+    return chat, rewards
+
+
+def test_a_pair_shares_its_task_and_differs_in_the_skill():
+    env = MAKE()
+    pair = paired_requests(env.task_ids[:1], seed=3)
+    assert [request.condition for request in pair] == [1, 0]
+    (with_chat, _), with_record = play(env, pair[0]), env.record()
+    (without_chat, _), without_record = play(env, pair[1]), env.record()
+    assert with_chat[1] == without_chat[1]
+    assert "Skill:" in with_chat[0]["content"]
+    assert "Skill:" not in without_chat[0]["content"]
+    for record, request in ((with_record, pair[0]), (without_record, pair[1])):
+        assert {name: record[name] for name in ("task_id", "seed", "condition", "group_id")} == request.to_row()
+    assert (with_record["won"], with_record["terminated"], with_record["truncated"]) == (1.0, True, False)
+    assert (without_record["won"], without_record["terminated"], without_record["truncated"]) == (0.0, False, True)
+    assert with_record["skill"] == "general+pick"
+    assert len(with_record["skill_sha256"]) == 64
+    assert without_record["skill"] == without_record["skill_sha256"] == ""
+    assert without_record["steps"] == 20
+
+
+def test_the_first_prompt_is_the_chat_wrappers_own():
+    env = MAKE()
+    messages = env.reset(env.task_ids[0], seed=0, condition=1)
+    bare = MAKE()._env.env.env
+    prompt = wrappers.ChatPrompt(wrappers.ActionFormat(bare))
+    assert messages == prompt.reset(seed=0, options={"task_id": env.task_ids[0], "skill": True})[1]["messages"]
+
+
+def test_bare_commands_are_taken_as_they_are():
+    env = MAKE.func("alfworld", tags=False, **MAKE.keywords)
+    chat = env.reset(env.task_ids[0], condition=1)
+    assert "<action>" not in chat[0]["content"]
+    step = env.step(expert_command(chat))
+    assert step.info["action_valid"]
+    assert "executed_action" not in step.info
+    assert env.record()["malformed"] == 0
+
+
+def test_a_reply_that_makes_no_sense_costs_a_step():
+    env = MAKE()
+    env.reset(env.task_ids[0])
+    step = env.step("what?")
+    assert not step.done
+    assert step.messages[-1]["content"].startswith("Nothing happens.")
+    record = env.record()
+    assert (record["steps"], record["malformed"], record["inadmissible"]) == (1, 1, 1)
+
+
+def test_a_cut_episode_is_truncated_and_over():
+    env = MAKE()
+    env.reset(env.task_ids[0])
+    env.step("<action>look</action>")
+    env.cut()
+    assert env.done
+    assert env.record()["truncated"]
+    assert not env.record()["terminated"]
+    with pytest.raises(ResetNeeded):
+        env.step("look")
+    env.reset(env.task_ids[0])
+    assert not env.record()["truncated"]
+
+
+def test_cutting_after_the_end_changes_nothing():
+    env = MAKE()
+    play(env, paired_requests(env.task_ids[:1])[0])
+    record = env.record()
+    env.cut()
+    assert env.record() == record
+    assert not record["truncated"]
+
+
+def test_nothing_goes_before_reset():
+    env = MAKE()
+    assert env.done
+    for call in (env.episode, env.record, lambda: env.step("look")):
+        with pytest.raises(ResetNeeded):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error"),
+    [({"task_id": "nowhere"}, UnknownNameError), ({"condition": 2}, ConfigError)],
+)
+def test_bad_requests_are_refused(kwargs, error):
+    with pytest.raises(error):
+        MAKE().reset(**kwargs)
+
+
+def test_the_window_form_is_refused():
+    with pytest.raises(ConfigError, match="conversation"):
+        ChatEnv("alfworld", data="generated", chat=ChatFormat.default().with_form("window:2"))
+
+
+def test_an_environment_without_library_has_no_switch():
+    import gymnasium
+
+    gymnasium.register(id="skillc-tests/Adapted-v0", entry_point=ToyEnv, max_episode_steps=5)
+    try:
+        env = ChatEnv("skillc-tests/Adapted-v0")
+        env.reset(seed=1)
+        assert env.record()["condition"] == 0
+        with pytest.raises(ConfigError):
+            env.reset(seed=1, condition=1)
+    finally:
+        del gymnasium.registry["skillc-tests/Adapted-v0"]
+
+
+def test_the_shop_speaks_as_a_shop():
+    env = ChatEnv("webshop", data="generated")
+    messages = env.reset(env.task_ids[0], seed=0, condition=1)
+    assert "customer" in messages[0]["content"]
+    assert env.record()["skill"]
+
+
+@given(st.integers(1, 6), st.data(), st.integers(0, 2**40))
+def test_groups_share_task_and_seed(group_size, data, seed):
+    n_plus = data.draw(st.integers(0, group_size))
+    tasks = data.draw(st.lists(st.text(), max_size=5))
+    requests = paired_requests(tasks, seed=seed, group_size=group_size, n_plus=n_plus)
+    assert len(requests) == len(tasks) * group_size
+    for group, task_id in enumerate(tasks):
+        members = requests[group * group_size : (group + 1) * group_size]
+        assert {(m.task_id, m.group_id) for m in members} == {(task_id, group)}
+        assert len({m.seed for m in members}) == 1
+        assert 0 <= members[0].seed < 2**31
+        assert [m.condition for m in members] == [1] * n_plus + [0] * (group_size - n_plus)
+    assert [EpisodeRequest.from_row({**request.to_row(), "other": 1}) for request in requests] == requests
+    assert pickle.loads(pickle.dumps(requests)) == copy.deepcopy(requests)
+
+
+def test_seeds_differ_between_groups_and_repeat():
+    first, second = (paired_requests(["a", "a", "b"], seed=7) for _ in range(2))
+    assert first == second
+    assert len({request.seed for request in first}) == 3
+    assert first != paired_requests(["a", "a", "b"], seed=8)
+
+
+@pytest.mark.parametrize("kwargs", [{"group_size": 0}, {"n_plus": 3}, {"n_plus": -1}])
+def test_impossible_groups_are_refused(kwargs):
+    with pytest.raises(ConfigError):
+        paired_requests(["a"], **kwargs)
+
+
+@pytest.mark.parametrize("row", [{}, {"task_id": "a", "seed": "x", "condition": 0, "group_id": 0}])
+def test_rows_are_checked(row):
+    with pytest.raises(ConfigError, match="paired_requests"):
+        EpisodeRequest.from_row(row)

@@ -1,0 +1,154 @@
+"""TRL: one real training step over pairs, with scripted replies, since an untrained model never calls a tool."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from scripted import ENV_KWARGS, expert_command, run_blocks
+
+from skillc_gym.adapters import ChatEnv, paired_requests
+from skillc_gym.adapters.trl import ToolEnvironment, dataset_rows
+from skillc_gym.errors import ConfigError
+
+FACTORY = partial(ToolEnvironment, "alfworld", **ENV_KWARGS)
+
+
+def rows(tasks: int) -> list[dict]:
+    return dataset_rows(paired_requests(ChatEnv("alfworld", **ENV_KWARGS).task_ids[:tasks], seed=5))
+
+
+def play(environment, row):
+    heard = [{"role": "user", "content": environment.reset(**row)}]
+    for _ in range(30):
+        heard.append({"role": "tool", "content": environment.act(expert_command(heard))})
+    return heard
+
+
+def test_the_page_runs():
+    names = run_blocks("trl.md")
+    assert [record["condition"] for record in names["records"]] == [1, 0]
+
+
+def test_a_pair_survives_the_round_trip():
+    environment = FACTORY()
+    with_row, without_row = rows(1)
+    heard = play(environment, with_row)
+    with_record = environment.record
+    assert environment.get_reward() == 1.0
+    assert heard[-1]["content"] == "The episode is over."
+    play(environment, without_row)
+    without_record = environment.record
+    assert environment.get_reward() == 0.0
+    assert with_record["skill"]
+    assert not without_record["skill"]
+    for name in ("task_id", "seed", "group_id"):
+        assert with_record[name] == without_record[name] == with_row[name]
+    assert (with_record["terminated"], with_record["truncated"]) == (True, False)
+    assert (without_record["terminated"], without_record["truncated"]) == (False, True)
+
+
+def test_an_episode_that_is_cut_is_truncated():
+    environment = FACTORY()
+    environment.reset(**rows(1)[0])
+    environment.act("look")
+    assert environment.get_reward() == 0.0
+    assert environment.record["truncated"]
+    assert environment.act("look") == "The episode is over."
+
+
+def test_a_row_without_task_is_refused():
+    with pytest.raises(ConfigError, match="paired_requests"):
+        FACTORY().reset(prompt=[], seed=0)
+
+
+@pytest.fixture(scope="module")
+def qwen3(tmp_path_factory):
+    """A tiny random model with a tokenizer of single bytes and Qwen3's chat template, as TRL ships it."""
+    trl = pytest.importorskip("trl", reason="needs the train extra")
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.decoder = decoders.ByteLevel()
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    core.add_tokens(
+        [AddedToken(f"<{tag}>", normalized=False) for tag in ("tool_call", "/tool_call", "think", "/think")]
+    )
+    template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=template
+    )
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=16_384,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    return Qwen2ForCausalLM(config), tokenizer
+
+
+@pytest.mark.slow
+def test_trl_trains_on_pairs(qwen3, tmp_path):
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    model, tokenizer = qwen3
+    seen = []
+
+    def note(environments, **columns):
+        seen.append([environment.record for environment in environments])
+        return [0.0] * len(environments)
+
+    config = GRPOConfig(
+        output_dir=str(tmp_path),
+        per_device_train_batch_size=4,
+        num_generations=2,
+        max_steps=1,
+        max_completion_length=12_000,
+        shuffle_dataset=False,
+        use_cpu=True,
+        report_to=[],
+        bf16=False,
+        save_strategy="no",
+    )
+    trainer = GRPOTrainer(
+        model,
+        reward_funcs=[note],
+        args=config,
+        train_dataset=Dataset.from_list(rows(1)),
+        processing_class=tokenizer,
+        environment_factory=FACTORY,
+    )
+    trainer._generate_single_turn = partial(scripted_turn, tokenizer)
+    trainer.train()
+    (records,) = seen
+    assert [record["condition"] for record in records] == [1, 1, 0, 0]
+    assert len({(record["task_id"], record["seed"], record["group_id"]) for record in records}) == 1
+    assert [record["won"] for record in records] == [1.0, 1.0, 0.0, 0.0]
+    assert trainer.state.log_history[0]["rewards/ToolEnvironment/mean"] == 0.5
+    assert trainer.state.log_history[0]["tools/failure_frequency"] == 0.0
+
+
+def scripted_turn(tokenizer, prompt_ids, *_args, **_kwargs):
+    """What the model would say: a tool call with the expert's next command, or the end token once it is over."""
+    replies = [tokenizer.encode(call(tokenizer.decode(ids))) for ids in prompt_ids]
+    return replies, [[0.0] * len(ids) for ids in replies]
+
+
+def call(text: str) -> str:
+    said = [turn.partition("\n")[2].split("<|im_end|>")[0] for turn in text.split("<|im_start|>user")[1:]]
+    chat = [{"role": "user", "content": turn.replace("\n</tool_response>", "").rstrip("\n")} for turn in said]
+    if "episode is over" in said[-1] or len(said) > 21:
+        return "Done.<|im_end|>"
+    arguments = {"name": "act", "arguments": {"command": expert_command(chat)}}
+    return f"<tool_call>\n{json.dumps(arguments)}\n</tool_call><|im_end|>"
