@@ -16,7 +16,7 @@ class SkillFileError(SkillCError, ValueError):
 
 
 _REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 100
+_REPR.maxstring = _REPR.maxother = 200
 _REPR.maxlevel = 3
 
 

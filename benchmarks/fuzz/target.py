@@ -78,9 +78,7 @@ def changed_text(provider: Any, text: str, pieces: Sequence[str]) -> str:
     if way == 1:
         return text[:start] + text[start:end] * int(provider.ConsumeIntInRange(2, 50)) + text[end:]
     if way == 2:
+        most = 3 if provider.ConsumeBool() else 5_000
         piece = pieces[provider.ConsumeIntInRange(0, len(pieces) - 1)]
-        times: int = (
-            provider.ConsumeIntInRange(1, 3) if provider.ConsumeBool() else provider.ConsumeIntInRange(1, 5_000)
-        )
-        return text[:start] + piece * times + text[start:]
+        return text[:start] + piece * int(provider.ConsumeIntInRange(1, most)) + text[start:]
     return text[:start] + str(provider.ConsumeUnicode(40)) + text[end:]

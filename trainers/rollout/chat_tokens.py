@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError, missing_extra
+from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
 
 __all__ = ["ChatTokens", "load_chat_template"]
-
-Message = dict[str, str]
 
 _REMEDY = (
     "Training on growing conversations needs a template that never rewrites earlier turns. Pass chat_template=trl for "
     "TRL's training template of a known model family, chat_template=FILE for your own, or prompt the model turn by "
     "turn with form=window."
 )
-_REPLY = "<think> t </think> <action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
-_SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": _REPLY}]
+_SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]
 
 
 class ChatTokens:
     """Turns messages into tokens by the tokenizer's chat template, past turns untouched.
+
+    What messages say never becomes a control token: see :class:`~trainers.rollout.chat_encoder.ChatEncoder`.
 
     The reply's own tokens, as generated, stay in the row; what follows them up to the next reply is rendered by
     difference: the template with the new messages, minus the template without.
@@ -37,17 +37,15 @@ class ChatTokens:
     """
 
     def __init__(self, tokenizer: Any, *, growing: bool = True) -> None:
-        if not getattr(tokenizer, "chat_template", None):
-            raise ConfigError("The tokenizer has no chat template; pass chat_template=FILE with one in Jinja.")
         self.tokenizer = tokenizer
-        self._said = self._render(_SAID, prompt=False)
-        self._reply_end = self._said.rfind(_REPLY) + len(_REPLY)
-        closing = self._encode(self._said[self._reply_end :]) if _REPLY in self._said else []
+        self._encoder = ChatEncoder(tokenizer)
+        self._said = self._encoder.render(_SAID, prompt=False)
+        self._reply_end = self._said.rfind(REPLY) + len(REPLY)
+        closing = self._encoder.encode(self._said[self._reply_end :]) if REPLY in self._said else []
         if not closing:
             raise ConfigError(f"The chat template does not show or does not close the assistant's turns. {_REMEDY}")
         self.end_id: int = closing[0]
         """The token that closes the assistant's turn."""
-        self._end_text = self.tokenizer.decode([self.end_id])
         if growing:
             self._check()
 
@@ -58,7 +56,7 @@ class ChatTokens:
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of a whole chat, up to where the assistant's next reply begins."""
-        return self._encode(self._render(messages, prompt=True))
+        return self._encoder.ids(messages, prompt=True)
 
     def after_reply(self, new_messages: Sequence[Message], reply_ids: Sequence[int]) -> list[int]:
         """Tokens between a reply and the next one.
@@ -67,8 +65,7 @@ class ChatTokens:
             new_messages: What was added to the chat since the reply.
             reply_ids: The reply as generated; if it was cut, the token that closes the turn is supplied.
         """
-        text = self._render([*_SAID, *new_messages], prompt=True)
-        ids = self._encode(text[self._reply_end :])
+        ids = self._encoder.ids(new_messages, prompt=True, known=_SAID, after=self._said[: self._reply_end])
         return ids[1:] if len(reply_ids) and reply_ids[-1] == self.end_id else ids
 
     def reply_text(self, reply_ids: Sequence[int]) -> str:
@@ -76,23 +73,16 @@ class ChatTokens:
         text: str = self.tokenizer.decode(list(reply_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
 
-    def _render(self, messages: Sequence[Message], *, prompt: bool) -> str:
-        text: str = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=prompt)
-        return text
-
-    def _encode(self, text: str) -> list[int]:
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
-
     def _check(self) -> None:
-        asked = self._render(_OPENING, prompt=True)
+        asked = self._encoder.render(_OPENING, prompt=True)
         answer = [{"role": "user", "content": "v"}]
-        longer = self._render([*_SAID, *answer], prompt=True)
-        if not self._said.startswith(asked + _REPLY):
+        longer = self._encoder.render([*_SAID, *answer], prompt=True)
+        if not self._said.startswith(asked + REPLY):
             raise ConfigError(f"The chat template adds to the assistant's turn or changes it. {_REMEDY}")
         if not longer.startswith(self._said):
             raise ConfigError(f"The chat template rewrites earlier turns when a message is added. {_REMEDY}")
-        reply = self._encode(asked + _REPLY)
-        if reply + self.after_reply(answer, reply) != self._encode(longer):
+        reply = self._encoder.encode(asked + REPLY)
+        if reply + self.after_reply(answer, reply) != self._encoder.encode(longer):
             raise ConfigError(f"The tokenizer does not split this chat template's text between turns. {_REMEDY}")
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trainers.rollout.chat_encoder import ChatEncoder
+
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
 IGNORED = -100
 
@@ -45,16 +47,16 @@ class TokenisedDialogue:
 
 
 def tokenise_dialogue(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[dict[str, str]], slips: Collection[int] = ()
+    encoder: ChatEncoder, messages: Sequence[dict[str, str]], slips: Collection[int] = ()
 ) -> TokenisedDialogue:
     """Tokenises a dialogue once and marks the assistant's replies, their end token included.
 
     Args:
-        tokenizer: The tiny policy's tokenizer, whose roles are single tokens.
+        encoder: Of the tiny policy's tokenizer, whose roles are single tokens; what messages say never becomes one.
         messages: The chat, assistant turns verbatim.
         slips: Which of the assistant's turns are only context, counted from 0.
     """
-    ids: list[int] = tokenizer.apply_chat_template(list(messages), tokenize=True, return_dict=False)
+    ids, tokenizer = encoder.ids(messages, prompt=False), encoder.tokenizer
     start, end = tokenizer.convert_tokens_to_ids("<|assistant|>"), tokenizer.eos_token_id
     item, inside, turn = TokenisedDialogue(ids, [], []), False, -1
     for token in ids:

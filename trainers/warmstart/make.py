@@ -15,6 +15,7 @@ from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
+from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.tracking.run_folder import make_folder
 from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue
 from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
@@ -121,7 +122,8 @@ def make_policy(
     said = vocabulary(_corpus(played, spec.library), start.spelling, min_count=start.min_count)
     tokenizer = build_tokenizer(said, start.spelling, max_length=recipe.max_length)
     model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
-    dialogues = [tokenise_dialogue(tokenizer, demo.messages, demo.slips) for demo in played]
+    encoder = ChatEncoder(tokenizer)
+    dialogues = [tokenise_dialogue(encoder, demo.messages, demo.slips) for demo in played]
     total = recipe.cloning.batches
     losses = clone(
         model,

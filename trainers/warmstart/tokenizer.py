@@ -35,7 +35,9 @@ def words(text: str, spelling: Spelling = PLAIN_WORDS) -> list[str]:
     """Splits a text the way the tokenizer does, without tags, roles and what the spelling keeps."""
     bare = re.sub("|".join(map(re.escape, (*SPECIAL, *spelling.kept))), " ", text)
     normalizer, splitter = _splitting(spelling)
-    return [word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(bare))]
+    found = [word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(bare))]
+    # Lower-casing can make a role of what was none: <|USER|>.
+    return [word for word in found if word not in SPECIAL]
 
 
 @functools.cache

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
+from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.warmstart.cloning import IGNORED, CloningConfig, clone, tokenise_dialogue
 from trainers.warmstart.model import PolicySize, build_model
 from trainers.warmstart.tokenizer import build_tokenizer
@@ -23,7 +24,7 @@ def chat(thing: str) -> list[dict[str, str]]:
 
 def test_only_the_replies_carry_labels_with_their_end_token():
     tokenizer = build_tokenizer(WORDS)
-    item = tokenise_dialogue(tokenizer, chat("mug"))
+    item = tokenise_dialogue(ChatEncoder(tokenizer), chat("mug"))
     labelled = tokenizer.convert_ids_to_tokens([label for label in item.labels if label != IGNORED])
     assert labelled == ["<action>", "take", "mug", "</action>", "<|end|>", "<action>", "see", "</action>", "<|end|>"]
     assert all(label in (IGNORED, token) for label, token in zip(item.labels, item.ids, strict=True))
@@ -31,7 +32,7 @@ def test_only_the_replies_carry_labels_with_their_end_token():
 
 def test_slips_are_context_that_is_neither_imitated_nor_predicted():
     tokenizer = build_tokenizer(WORDS)
-    plain, slipped = (tokenise_dialogue(tokenizer, chat("mug"), slips) for slips in ((), {0}))
+    plain, slipped = (tokenise_dialogue(ChatEncoder(tokenizer), chat("mug"), slips) for slips in ((), {0}))
     assert plain.ids == slipped.ids
     labelled = tokenizer.convert_ids_to_tokens([label for label in slipped.labels if label != IGNORED])
     assert labelled == ["<action>", "see", "</action>", "<|end|>"]
@@ -42,7 +43,7 @@ def test_slips_are_context_that_is_neither_imitated_nor_predicted():
 
 def test_cloning_learns_to_copy_and_is_deterministic():
     tokenizer = build_tokenizer(WORDS)
-    data = [tokenise_dialogue(tokenizer, chat(thing)) for thing in ("mug", "plate")] * 8
+    data = [tokenise_dialogue(ChatEncoder(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
     config = CloningConfig(batches=60, batch_episodes=8, learning_rate=1e-2)
     runs = []
     for _ in range(2):
