@@ -12,6 +12,7 @@ __all__ = [
     "CheckpointError",
     "ConfigError",
     "EngineError",
+    "InvalidActionError",
     "InvalidGameError",
     "MissingDataError",
     "MissingExtraError",
@@ -42,6 +43,10 @@ class CatalogError(SkillCError, ValueError):
 
 class EngineError(SkillCError, RuntimeError):
     """The engine behind an environment failed or ended; ``reset`` starts it again."""
+
+
+class InvalidActionError(SkillCError, TypeError):
+    """An action of the wrong type: a mistake of the program, where an inadmissible text is the agent's."""
 
 
 class UnknownNameError(SkillCError, ValueError):

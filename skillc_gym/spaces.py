@@ -12,7 +12,9 @@ from gymnasium.spaces import Space, Text
 from gymnasium.vector.utils import create_shared_memory
 from numpy.typing import NDArray
 
-__all__ = ["Unicode"]
+from skillc_gym.errors import InvalidActionError
+
+__all__ = ["Unicode", "require_text"]
 
 _ASCII = "".join(map(chr, range(32, 127)))
 _SAMPLE_LENGTH = 16
@@ -85,6 +87,21 @@ class Unicode(Text):
 
     # Spaces are mutable (they hold a generator), so like every Gymnasium space this one is not hashable.
     __hash__ = None  # type: ignore[assignment]
+
+
+def require_text(action: object) -> str:
+    """Returns an action that is text.
+
+    Raises:
+        InvalidActionError: It is something else; the message says what was expected.
+    """
+    if isinstance(action, str):
+        return action
+    hint = "; decode it first" if isinstance(action, bytes) else ""
+    raise InvalidActionError(
+        f"An action is a str such as 'look', got {type(action).__name__} ({action!r:.40}){hint}. Numbered actions need "
+        "skillc_gym.wrappers.DiscreteCommands."
+    )
 
 
 @create_shared_memory.register(Unicode)

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from skillc_gym.spaces import Unicode
+from skillc_gym.spaces import Unicode, require_text
 from skillc_gym.wrappers.stack import text_space
 
 __all__ = ["REPLY_LENGTH", "ActionFormat", "ParsedReply", "format_reply", "parse_reply"]
@@ -111,7 +111,7 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
 
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Executes the command in a reply; one longer than the environment's action space is cut to fit."""
-        parsed = parse_reply(action, require_think=self.require_think)
+        parsed = parse_reply(require_text(action), require_think=self.require_think)
         command = parsed.command[: self._longest]
         observation, reward, terminated, truncated, info = self.env.step(command)
         form = {"format_valid": parsed.format_valid, "executed_action": command}

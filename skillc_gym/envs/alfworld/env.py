@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-import copy
 import html
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from skillc_gym.envs.alfworld.data.games import GameSet, open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
-from skillc_gym.envs.alfworld.engine.start import Engine, NativeStarter, Starter
+from skillc_gym.envs.alfworld.engine.start import STOPPED, Engine, NativeStarter, Starter
 from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 
 if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.render.house_view import HouseView
 
-__all__ = ["ALFWorldEnv", "Snapshot"]
+__all__ = ["ALFWorldEnv", "GameState"]
 
 ENGINES = ("native", "textworld")
 
-Info = dict[str, Any]
 
+class GameState(NamedTuple):
+    """The state of a running game.
 
-class Snapshot(NamedTuple):
-    """An environment's moment: the task, its state and the last exchange. Small, immutable and picklable.
-
-    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it. ``naming`` says how
-    things are numbered, under domain randomisation.
+    Attributes:
+        engine: The engine's own state.
+        naming: How things are numbered, under domain randomisation.
     """
 
-    task_id: str
-    state: Any
-    action: str | None
-    observation: str
-    action_valid: bool
-    naming: int | None = None
+    engine: Any
+    naming: int | None
 
 
-class ALFWorldEnv(gymnasium.Env[str, str]):
+class ALFWorldEnv(TextTaskEnv):
     """Household tasks in text, with upstream's answers byte for byte.
 
     The observation is the game's feedback; the action is a command such as ``take mug 1 from desk 2``. A command that
@@ -100,21 +94,9 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         self.render_mode = render_mode
         self.domain_randomization = domain_randomization
         self._start_engine = NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
-        self._engine: Engine | None = None
-        self._task_id = self._task_type = self._goal = ""
-        self._naming: int | None = None
-        self._action: str | None = None
-        self._observation = ""
-        self._action_valid = True
+        self._engine: Engine = STOPPED
+        self._begun: tuple[str, int | None] | None = None
         self._view: HouseView | None = None
-
-    def twin(self) -> ALFWorldEnv:
-        """Returns another environment on the same games, which shares what can be shared; it is not reset yet."""
-        twin = copy.copy(self)
-        twin._engine, twin._np_random, twin._np_random_seed, twin._view = None, None, None, None
-        if not isinstance(self._start_engine, NativeStarter):
-            twin._start_engine = _upstream_starter(self.games)
-        return twin
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -122,46 +104,12 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         return self.games.task_ids
 
     def task_type_of(self, task_id: str) -> str:
-        """The task type (full name) of one of the split's tasks."""
-        return self.games.task_type(task_id)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Starts a task.
-
-        Args:
-            seed: Seeds the choice of tasks, and of the numbers of things under domain randomisation.
-            options: ``{"task_id": ...}`` names the task; without it, the environment's generator chooses one.
+        """The task type (full name) of one of the split's tasks.
 
         Raises:
             UnknownNameError: If the task id is not one of `task_ids`.
-            ConfigError: If there is an option that is not known here.
         """
-        super().reset(seed=seed)
-        task_id = _task_option(options)
-        if task_id is None:
-            ids = self.games.task_ids
-            task_id = ids[int(self.np_random.integers(len(ids)))]
-        self._begin(task_id, int(self.np_random.integers(1 << 32)) if self.domain_randomization else None)
-        self._action, self._action_valid = None, True
-        self._look_anew()
-        return self._observation, self._info()
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
-        """Carries out a command.
-
-        Args:
-            action: The command; anything else is answered like a command that is not admissible.
-
-        Returns:
-            observation, reward (1.0 when the goal holds, else 0.0), terminated, truncated (always False), info.
-        """
-        engine = self._playing()
-        self._action = action if isinstance(action, str) else ""
-        self._observation, self._action_valid = engine.step(self._action)
-        won = engine.won
-        if self._view is not None:
-            self._view.saw(self._action, self._observation, admissible=self._action_valid)
-        return self._observation, float(won), won, False, self._info()
+        return self.games.task_type(self.games.require(task_id))
 
     def render(self) -> str | None:
         """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer."""
@@ -172,23 +120,15 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
         text = self._observation if self._action is None else f"> {self._action}\n{self._observation}"
         return f"<pre>{html.escape(text)}</pre>" if self.render_mode == "html" else text
 
-    def snapshot(self) -> Snapshot:
-        """Returns the moment, to come back to with `restore`, in this environment or another one on the same games."""
-        state = self._playing().snapshot()
-        return Snapshot(self._task_id, state, self._action, self._observation, self._action_valid, self._naming)
-
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
-        """Goes back to a snapshot.
+        """Goes back to a snapshot; the drawing starts there, since what was seen before is not part of it.
 
         Returns:
             The observation and the info of that moment.
         """
-        if self._engine is None or (snapshot.task_id, snapshot.naming) != (self._task_id, self._naming):
-            self._begin(snapshot.task_id, snapshot.naming)
-        self._playing().restore(snapshot.state)
-        _, _, self._action, self._observation, self._action_valid, _ = snapshot
-        self._look_anew()
-        return self._observation, self._info()
+        observation, info = super().restore(snapshot)
+        self._start_view(observation)
+        return observation, info
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -203,60 +143,67 @@ class ALFWorldEnv(gymnasium.Env[str, str]):
 
     def close(self) -> None:
         """Ends the engine; closing twice is fine."""
-        self._engine = None
+        self._engine, self._begun, self._task_id = STOPPED, None, ""
         self._start_engine.close()
 
-    def _begin(self, task_id: str, naming: int | None) -> None:
-        started = self._start_engine(self.games.require(task_id), naming, self._engine)
-        self._engine, self._observation, self._goal = started
-        self._task_id, self._task_type, self._naming = task_id, self.games.task_type(task_id), naming
+    def _start(self, task_id: str) -> str:
+        naming = int(self.np_random.integers(1 << 32)) if self.domain_randomization else None
+        observation = self._begin(task_id, naming)
+        self._start_view(observation)
+        return observation
 
-    def _look_anew(self) -> None:
-        """Starts the drawing; what was seen before a snapshot is not part of it."""
+    def _begin(self, task_id: str, naming: int | None) -> str:
+        self._begun = None
+        self._engine, observation, self.goal = self._start_engine(task_id, naming, self._engine)
+        self._begun = task_id, naming
+        return observation
+
+    def _act(self, action: str) -> Outcome:
+        engine = self._engine
+        observation, valid = engine.step(action)
+        if self._view is not None:
+            self._view.saw(action, observation, admissible=valid)
+        won = engine.won
+        return observation, float(won), won, valid
+
+    def _commands(self) -> list[str]:
+        return self._engine.admissible
+
+    def _score(self) -> float:
+        return 1.0 if self._engine.won else 0.0
+
+    def _state(self) -> GameState:
+        return GameState(self._engine.snapshot(), None if self._begun is None else self._begun[1])
+
+    def _restore_state(self, state: GameState) -> None:
+        self._engine.restore(state.engine)
+
+    def _return_to(self, task_id: str, state: GameState) -> None:
+        if self._begun != (task_id, state.naming):
+            self._begin(task_id, state.naming)
+        self._restore_state(state)
+
+    def _separate(self) -> None:
+        self._engine, self._begun, self._view = STOPPED, None, None
+        if not isinstance(self._start_engine, NativeStarter):
+            self._start_engine = _upstream_starter(self.games)
+
+    def _start_view(self, observation: str) -> None:
         if self.render_mode is not None and isinstance(self._engine, World):
             from skillc_gym.envs.alfworld.render.house_view import HouseView
 
-            self._view = HouseView(self._engine, self._observation)
-
-    def _playing(self) -> Engine:
-        if self._engine is None:
-            raise ResetNeeded("No task is being played: call reset() first.")
-        return self._engine
+            self._view = HouseView(self._engine, observation)
 
     def _native(self) -> World:
-        engine = self._playing()
+        engine = self._engine
+        if engine is STOPPED:
+            raise ResetNeeded("No task is being played: call reset() first.")
         if not isinstance(engine, World):
             raise ConfigError("Only engine='native' knows every command of a task beforehand.")
         return engine
-
-    def _info(self) -> Info:
-        engine = self._playing()
-        won = float(engine.won)
-        return {
-            "task_id": self._task_id,
-            "task_type": self._task_type,
-            "goal": self._goal,
-            "admissible_commands": engine.admissible,
-            "won": won,
-            "task_score": won,
-            "action_valid": self._action_valid,
-        }
 
 
 def _upstream_starter(games: GameSet) -> Starter:
     from skillc_gym.envs.alfworld.engine.textworld import UpstreamStarter
 
     return UpstreamStarter(games)
-
-
-def _task_option(options: Mapping[str, Any] | None) -> str | None:
-    options = options or {}
-    for name in options:
-        if name not in ("task_id", "skill"):
-            raise ConfigError(f"Unknown reset option {name!r}; this environment knows 'task_id'.")
-    if options.get("skill"):
-        raise ConfigError("The option 'skill' needs an environment wrapped in skillc_gym.wrappers.SkillInjection.")
-    task_id = options.get("task_id")
-    if task_id is not None and not isinstance(task_id, str):
-        raise ConfigError(f"The option 'task_id' is a string such as env.unwrapped.task_ids[0]; got {task_id!r}.")
-    return task_id

@@ -56,4 +56,4 @@ class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
 
     def _phi(self, planner: Planner) -> float:
         core: Any = self.env.unwrapped
-        return -self.scale * len(planner.plan(core.snapshot().state))
+        return -self.scale * len(planner.plan(core.snapshot().state.engine))

@@ -50,7 +50,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.games = [ALFWorldEnv(**env_kwargs)]
-        self.games += [self.games[0].twin() for _ in range(num_envs - 1)]
+        self.games += [self.games[0].copy() for _ in range(num_envs - 1)]
         self.single_observation_space = self.games[0].observation_space
         self.single_action_space = self.games[0].action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)

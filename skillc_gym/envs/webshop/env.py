@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import gymnasium
 from gymnasium.error import ResetNeeded
 
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
 from skillc_gym.envs.webshop.catalog.catalog import Catalog
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
 from skillc_gym.envs.webshop.goals.goals import Goal
@@ -25,29 +24,21 @@ from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 
-__all__ = ["OBSERVATION_MODES", "TASK_TYPE", "Snapshot", "WebShopEnv"]
+__all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
 MAX_OBSERVATION = 1 << 20
 MAX_ACTION = 4_096
 
-Info = dict[str, Any]
 
+class ShopState(NamedTuple):
+    """Where a customer is: the page, and the reward of the purchase that led there, if any."""
 
-class Snapshot(NamedTuple):
-    """An environment's moment: the task, the page and the last action. Small, immutable and picklable.
-
-    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it.
-    """
-
-    task: int
     page: Page
-    action: str | None
-    action_valid: bool
     reward: Reward | None
 
 
-class WebShopEnv(gymnasium.Env[str, str]):
+class WebShopEnv(TextTaskEnv):
     """Shopping by text: search, browse, choose options and buy what an instruction asks for.
 
     Actions are ``search[words]`` and ``click[label]``. Anything else, and a click on what is not there, changes
@@ -119,15 +110,7 @@ class WebShopEnv(gymnasium.Env[str, str]):
         self._store = open_store(self.catalog, self.fixes, show_attributes)
         self._goal: Goal | None = None
         self._head, self._page, self._body = "", HOME, self._store.body(HOME)
-        self._action: str | None = None
-        self._action_valid = True
         self._reward: Reward | None = None
-
-    def twin(self) -> WebShopEnv:
-        """Returns another environment on the same catalogue and goals; it is not reset yet."""
-        twin = copy.copy(self)
-        twin._goal, twin._np_random, twin._np_random_seed = None, None, None
-        return twin
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -143,52 +126,6 @@ class WebShopEnv(gymnasium.Env[str, str]):
         self.goals.index(task_id)
         return TASK_TYPE
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Starts a task.
-
-        Args:
-            seed: Seeds the choice of tasks.
-            options: ``{"task_id": ...}`` names the task; without it, one is drawn by the goals' weights.
-
-        Raises:
-            UnknownNameError: If the task id is not one of `task_ids`.
-            ConfigError: If there is an option that is not known here.
-        """
-        super().reset(seed=seed)
-        task_id = _task_option(options)
-        if task_id is None:
-            task = self.goals.draw(self.np_random, skewed=not self.fixes.fair_draws)
-        else:
-            task = self.goals.index(task_id)
-        self._begin(task)
-        self._action, self._action_valid, self._reward = None, True, None
-        self._go(HOME)
-        return self._observe(), self._info()
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
-        """Carries out an action.
-
-        Args:
-            action: ``search[words]`` or ``click[label]``; anything else changes nothing.
-
-        Returns:
-            observation, reward (a purchase's score, else 0.0), terminated, truncated (always False), info.
-        """
-        goal = self._playing()
-        self._action = action if isinstance(action, str) else ""
-        ended = self._page.kind == "done" and self.fixes.purchase_ends
-        page = None if ended else self._store.act(self._page, self._action, self.np_random)
-        self._action_valid = page is not None
-        gained, bought = 0.0, False
-        if page is not None:
-            self._reward = None
-            if page.kind == "done":
-                self._reward = self._score(goal, page)
-                gained, bought = self._reward.total, True
-                page = page._replace(reward=gained)
-            self._go(page)
-        return self._observe(), gained, bought or ended, False, self._info()
-
     def render(self) -> str | None:
         """Returns the page in the mode of `render_mode`: text with marks, or HTML."""
         if self.render_mode is None:
@@ -196,20 +133,15 @@ class WebShopEnv(gymnasium.Env[str, str]):
         goal = self._playing()
         return page_document(self.fragment()) if self.render_mode == "html" else self._rich(goal)
 
-    def snapshot(self) -> Snapshot:
-        """Returns the moment, to come back to with `restore`, in this environment or another one on the same goals."""
-        return Snapshot(self._playing().index, self._page, self._action, self._action_valid, self._reward)
-
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
-        """Goes back to a snapshot.
+        """Goes back to a snapshot, and shows the page as this environment's ``observation_mode`` has it.
 
         Returns:
             The observation and the info of that moment.
         """
-        self._begin(snapshot.task)
-        _, page, self._action, self._action_valid, self._reward = snapshot
-        self._go(page)
-        return self._observe(), self._info()
+        _, info = super().restore(snapshot)
+        self._observation = self._observe()
+        return self._observation, info
 
     @property
     def url(self) -> str:
@@ -236,17 +168,51 @@ class WebShopEnv(gymnasium.Env[str, str]):
         options = tuple(("", option) if isinstance(option, str) else option for option in goal.options)
         pairs = tuple((f"{place} {name}", value) for place, (name, value) in enumerate(options))
         own = int(self.goals.table.product[goal.index])
-        return self._score(goal, Page("done", product=own, options=pairs)).total
+        return self._rate(goal, Page("done", product=own, options=pairs)).total
+
+    def _draw(self) -> str:
+        return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.fixes.fair_draws))
+
+    def _start(self, task_id: str) -> str:
+        self._begin(int(task_id.rpartition("/")[2]))
+        self._reward = None
+        self._go(HOME)
+        return self._observe()
+
+    def _act(self, action: str) -> Outcome:
+        goal = self._playing()
+        ended = self._page.kind == "done" and self.fixes.purchase_ends
+        page = None if ended else self._store.act(self._page, action, self.np_random)
+        gained, bought = 0.0, False
+        if page is not None:
+            self._reward = None
+            if page.kind == "done":
+                self._reward = self._rate(goal, page)
+                gained, bought = self._reward.total, True
+                page = page._replace(reward=gained)
+            self._go(page)
+        return self._observe(), gained, bought or ended, page is not None
+
+    def _state(self) -> ShopState:
+        return ShopState(self._page, self._reward)
+
+    def _restore_state(self, state: ShopState) -> None:
+        self._reward = state.reward
+        self._go(state.page)
+
+    def _separate(self) -> None:
+        self._goal = None
 
     def _begin(self, task: int) -> None:
         if self._goal is None or self._goal.index != task:
             self._goal = self.goals.goal(task)
+            self.goal = self._goal.instruction
             self._head = nodes.text(nodes.instruction_nodes("Instruction:", self._goal.instruction)) + nodes.SEPARATOR
 
     def _go(self, page: Page) -> None:
         self._page, self._body = page, self._store.body(page)
 
-    def _score(self, goal: Goal, page: Page) -> Reward:
+    def _rate(self, goal: Goal, page: Page) -> Reward:
         product = self.catalog.product(page.product)
         return score(
             goal,
@@ -281,40 +247,22 @@ class WebShopEnv(gymnasium.Env[str, str]):
             raise ResetNeeded("No task is being played: call reset() first.")
         return self._goal
 
+    def _commands(self) -> list[str]:
+        actions = self._body.actions
+        return ["search[<query>]", *actions] if self._page.kind == "index" else list(actions)
+
+    def _score(self) -> float:
+        return 0.0 if self._reward is None else self._reward.total
+
     def _info(self) -> Info:
-        goal, page, body = self._playing(), self._page, self._body
-        index = page.kind == "index"
-        actions = ["search[<query>]", *body.actions] if index else list(body.actions)
-        total = 0.0 if self._reward is None else self._reward.total
-        info: Info = {
-            "task_id": self.goals.task_id(goal.index),
-            "task_type": TASK_TYPE,
-            "goal": goal.instruction,
-            "available_actions": actions,
-            "admissible_commands": actions,
-            "has_search_bar": index,
-            "clickables": list(body.clickables),
-            "page": page.kind,
-            "selected_options": [f"{group}: {value}" for group, value in page.options],
-            "won": float(total == 1.0),
-            "task_score": total,
-            "action_valid": self._action_valid,
-            "query_cut": page.cut,
-            "noun_tagger": self.tagger.id,
-        }
+        info, page = super()._info(), self._page
+        info["available_actions"] = info["admissible_commands"]
+        info["has_search_bar"] = page.kind == "index"
+        info["clickables"] = list(self._body.clickables)
+        info["page"] = page.kind
+        info["selected_options"] = [f"{group}: {value}" for group, value in page.options]
+        info["query_cut"] = page.cut
+        info["noun_tagger"] = self.tagger.id
         if self._reward is not None:
             info.update(self._reward.parts())
         return info
-
-
-def _task_option(options: Mapping[str, Any] | None) -> str | None:
-    options = options or {}
-    for name in options:
-        if name not in ("task_id", "skill"):
-            raise ConfigError(f"Unknown reset option {name!r}; this environment knows 'task_id'.")
-    if options.get("skill"):
-        raise ConfigError("The option 'skill' needs an environment wrapped in skillc_gym.wrappers.SkillInjection.")
-    task_id = options.get("task_id")
-    if task_id is not None and not isinstance(task_id, str):
-        raise ConfigError(f"The option 'task_id' is a string such as env.unwrapped.task_ids[0]; got {task_id!r}.")
-    return task_id

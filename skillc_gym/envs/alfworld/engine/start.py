@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+from gymnasium.error import ResetNeeded
 
 from skillc_gym.envs.alfworld.data.games import GameSet
 from skillc_gym.envs.alfworld.engine.world import World
 
-__all__ = ["Engine", "NativeStarter", "Starter"]
+__all__ = ["STOPPED", "Engine", "NativeStarter", "Starter"]
 
 
 class Engine(Protocol):
@@ -34,10 +36,37 @@ class Engine(Protocol):
         """Goes to a state."""
 
 
+class _Stopped:
+    """Stands for an engine before the first task and after the last."""
+
+    won = False
+    admissible: ClassVar[list[str]] = []
+
+    def reset(self) -> str:
+        """There is no game."""
+        raise ResetNeeded("No task is being played: call reset() first.")
+
+    def step(self, command: str) -> tuple[str, bool]:
+        """There is no game."""
+        return self.reset(), False
+
+    def snapshot(self) -> Any:
+        """There is no game."""
+        return self.reset()
+
+    def restore(self, state: Any) -> None:
+        """There is no game."""
+        self.reset()
+
+
+STOPPED: Engine = _Stopped()
+"""No game: what is asked of it raises ``ResetNeeded``."""
+
+
 class Starter(Protocol):
     """Starts tasks, each anew or in the engine that played the last one."""
 
-    def __call__(self, task_id: str, naming: int | None, engine: Engine | None) -> tuple[Engine, str, str]:
+    def __call__(self, task_id: str, naming: int | None, engine: Engine) -> tuple[Engine, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""
 
     def close(self) -> None:
@@ -50,7 +79,7 @@ class NativeStarter:
     def __init__(self, games: GameSet) -> None:
         self._games = games
 
-    def __call__(self, task_id: str, naming: int | None, engine: Engine | None) -> tuple[Engine, str, str]:
+    def __call__(self, task_id: str, naming: int | None, engine: Engine) -> tuple[Engine, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""
         game = self._games.load(task_id, naming)
         world = engine if isinstance(engine, World) and engine.game is game else World(game)

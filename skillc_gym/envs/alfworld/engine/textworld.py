@@ -287,7 +287,7 @@ class UpstreamStarter:
         self._process = process or UpstreamProcess()
         self._task_id: str | None = None
 
-    def __call__(self, task_id: str, naming: int | None, engine: Engine | None) -> tuple[Engine, str, str]:
+    def __call__(self, task_id: str, naming: int | None, engine: Engine) -> tuple[Engine, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""
         if not isinstance(engine, UpstreamWorld) or (self._task_id, engine.naming) != (task_id, naming):
             engine = UpstreamWorld(self._process, self._games.raw(task_id), naming)

@@ -204,4 +204,4 @@ def shortest_plan(env: Any) -> tuple[str, ...]:
     Args:
         env: A (wrapped) ``skillc/ALFWorld-v0`` with the native engine, after ``reset``.
     """
-    return planner_of(env).plan(env.unwrapped.snapshot().state)
+    return planner_of(env).plan(env.unwrapped.snapshot().state.engine)

@@ -51,7 +51,7 @@ def test_infos_hold_the_keys_at_reset_and_step(env):
     assert (reward, terminated) == (later["won"], bool(later["won"]))
 
 
-@pytest.mark.parametrize("action", ["", "  ", "go to the moon", "look" * 3000, "\x00", "gö tö", 7, None, ["look"]])
+@pytest.mark.parametrize("action", ["", "  ", "go to the moon", "look" * 3000, "\x00", "gö tö"])
 def test_a_bad_action_is_answered_and_changes_nothing(env, action):
     _, info = env.reset(seed=2)
     before = env.snapshot().state

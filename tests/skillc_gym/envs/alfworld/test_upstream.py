@@ -105,7 +105,7 @@ def test_upstream_behind_the_environment(folder, upstream):
     options = {"task_id": env.task_ids[0]}
     assert env.reset(seed=1, options=options) == native.reset(seed=1, options=options)
     commands = random_walk(native.games.load(env.task_ids[0]), np.random.default_rng(0), 12)
-    for command in [*commands, 7]:
+    for command in [*commands, "sing"]:
         assert env.step(command) == native.step(command)
     moment = env.snapshot()
     observation, info = env.step("look")[0], env.step("look")[4]

@@ -20,7 +20,7 @@ from small_shop import SmallShop
 import skillc_gym
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, WebShopEnv
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
@@ -217,10 +217,12 @@ def test_any_string_is_an_answer(mode, compat, data):
         assert json.loads(json.dumps(info)) == info
 
 
-def test_something_that_is_no_text_is_answered(env):
+def test_something_that_is_no_text_is_a_mistake_of_the_program(env):
     play(env, *RUG)
     for action in (None, 3, b"search[rug]", ["click[buy now]"]):
-        assert env.step(action)[4]["action_valid"] is False
+        with pytest.raises(InvalidActionError, match=f"is a str .* got {type(action).__name__}"):
+            env.step(action)
+    assert env.step("click[features]")[4]["page"] == "sub"
 
 
 @pytest.mark.slow
@@ -251,9 +253,9 @@ def test_snapshots_are_small_and_work_elsewhere(env):
     assert other.step("click[< prev]") == env.step("click[< prev]")
 
 
-def test_twins_share_the_shop_but_not_the_customer(env):
+def test_copies_share_the_shop_but_not_the_customer(env):
     play(env, *RUG)
-    twin = env.twin()
+    twin = env.copy()
     with pytest.raises(ResetNeeded):
         twin.step("search[rug]")
     play(twin, "search[lamp]")

@@ -1,0 +1,263 @@
+"""TextTaskEnv: what text environments whose tasks have names have in common."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import gymnasium
+from gymnasium.error import ResetNeeded
+
+from skillc_gym.errors import ConfigError
+from skillc_gym.spaces import require_text
+
+__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv"]
+
+Info = dict[str, Any]
+Outcome = tuple[str, float, bool, bool]
+"""What came of an action: observation, reward, whether the episode has ended, whether the action was admissible."""
+
+
+class Snapshot(NamedTuple):
+    """An environment's moment: small, immutable and picklable if its ``state`` is.
+
+    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it.
+    """
+
+    task_id: str
+    state: Any
+    action: str | None
+    observation: str
+    action_valid: bool
+
+
+class TextTaskEnv(gymnasium.Env[str, str], ABC):
+    """A text environment whose tasks have names, as the wrappers, vectors and trainers of the suite take it.
+
+    A subclass sets ``observation_space`` and ``action_space`` (`skillc_gym.spaces.Unicode`) in its constructor and
+    gives what is abstract here; seeds, options, infos, snapshots, copies and pickling are done for it.
+    `skillc_gym.testing` checks the result.
+
+    ``info`` always has: task_id, task_type, goal, admissible_commands, won (1.0 at a score of exactly 1, else 0.0),
+    task_score and action_valid (True at reset).
+
+    Two environments made with the same arguments must behave alike: a pickled environment is made again from them and
+    goes back to its moment.
+
+    Example:
+        >>> class Echo(TextTaskEnv):
+        ...     observation_space = action_space = Unicode(100)
+        ...     task_ids = ("echo/blue", "echo/red")
+        ...     def task_type_of(self, task_id): return "echo"
+        ...     def _start(self, task_id): self.goal, self.said = task_id[5:], ""; return f"Say {self.goal}."
+        ...     def _act(self, action): self.said = action; return "", self._score(), True, True
+        ...     def _commands(self): return ["blue", "red"]
+        ...     def _score(self): return float(self.said == self.goal)
+        ...     def _state(self): return self.said
+        ...     def _restore_state(self, state): self.said = state
+    """
+
+    goal: str
+    """What the task asks for; set by `_start`."""
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _task_id: str = ""
+    _task_type: str = ""
+    _action: str | None = None
+    _observation: str = ""
+    _action_valid: bool = True
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remembers the arguments, from which a pickled environment is made again."""
+        env = super().__new__(cls)
+        env._arguments = (args, kwargs)
+        return env
+
+    # What a subclass gives.
+
+    @property
+    @abstractmethod
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks, sorted."""
+
+    @abstractmethod
+    def task_type_of(self, task_id: str) -> str:
+        """Returns a task's type.
+
+        Raises:
+            UnknownNameError: There is no such task.
+        """
+
+    @abstractmethod
+    def _start(self, task_id: str) -> str:
+        """Begins a task that there is, sets `goal` and returns the first observation.
+
+        Whatever is drawn is drawn from ``self.np_random``.
+        """
+
+    @abstractmethod
+    def _act(self, action: str) -> Outcome:
+        """Carries out an action; whatever the text, it never raises. A too long one arrives as the empty text."""
+
+    @abstractmethod
+    def _commands(self) -> list[str]:
+        """Returns what can be done now, in a list of its own."""
+
+    @abstractmethod
+    def _score(self) -> float:
+        """Returns how well the task is done now, in [0, 1]."""
+
+    @abstractmethod
+    def _state(self) -> Any:
+        """Returns what `_restore_state` needs: a value that later steps leave as it is."""
+
+    @abstractmethod
+    def _restore_state(self, state: Any) -> None:
+        """Goes to a state of the current task; raises, if at all, before anything has changed."""
+
+    def _draw(self) -> str:
+        """Chooses a task: evenly, unless overridden."""
+        return self.task_ids[int(self.np_random.integers(len(self.task_ids)))]
+
+    def _return_to(self, task_id: str, state: Any) -> None:
+        """Begins the task of a snapshot and goes to its state; to override where beginning costs or draws."""
+        self._start(task_id)
+        self._restore_state(state)
+
+    def _separate(self) -> None:
+        """Parts a copy from its original: drops what belongs to the original's episode alone."""
+
+    # What everybody calls.
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        """Starts a task.
+
+        Args:
+            seed: Seeds the choice of tasks and whatever else is drawn.
+            options: ``{"task_id": ...}`` names the task; without it, the environment's generator chooses one.
+
+        Raises:
+            UnknownNameError: If the task id is not one of `task_ids`.
+            ConfigError: If there is an option that is not known here.
+        """
+        named = _task_option(options)
+        kind = None if named is None else self.task_type_of(named)
+        super().reset(seed=seed)
+        self._task_id = ""  # whatever raises from here on: the episode before is over
+        task_id = self._draw() if named is None else named
+        self._task_type = self.task_type_of(task_id) if kind is None else kind
+        self._observation = self._start(task_id)
+        self._task_id, self._action, self._action_valid = task_id, None, True
+        return self._observation, self._info()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        """Carries out an action.
+
+        Args:
+            action: Text. What is not admissible is answered in words and is never an error; neither is a text longer
+                than the action space has it, which counts as not admissible.
+
+        Returns:
+            observation, reward, terminated, truncated (always False), info.
+
+        Raises:
+            InvalidActionError: The action is no text.
+        """
+        if not self._task_id:
+            raise _reset_needed()
+        if type(action) is not str:
+            require_text(action)
+        self._action = action if len(action) <= self.action_space.max_length else ""  # type: ignore[attr-defined]
+        self._observation, reward, terminated, self._action_valid = self._act(self._action)
+        return self._observation, reward, terminated, False, self._info()
+
+    def snapshot(self) -> Snapshot:
+        """Returns the moment, to come back to with `restore`, in this environment or another one with its tasks."""
+        if not self._task_id:
+            raise _reset_needed()
+        return Snapshot(self._task_id, self._state(), self._action, self._observation, self._action_valid)
+
+    def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
+        """Goes back to a snapshot.
+
+        Returns:
+            The observation and the info of that moment.
+        """
+        kind = self.task_type_of(snapshot.task_id)
+        if self._task_id != snapshot.task_id:
+            self._task_id = ""
+        self._return_to(snapshot.task_id, snapshot.state)
+        self._task_id, _, self._action, self._observation, self._action_valid = snapshot
+        self._task_type = kind
+        return self._observation, self._info()
+
+    def copy(self) -> Self:
+        """Returns another environment with the same tasks, which shares what can be shared; it is not reset yet."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._np_random, other._np_random_seed, other._task_id = None, None, ""
+        other._separate()
+        return other
+
+    def _info(self) -> Info:
+        score = self._score()
+        return {
+            "task_id": self._task_id,
+            "task_type": self._task_type,
+            "goal": self.goal,
+            "admissible_commands": self._commands(),
+            "won": 1.0 if score == 1.0 else 0.0,
+            "task_score": score,
+            "action_valid": self._action_valid,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        args, kwargs = self._arguments
+        return _make_again, (type(self), args, kwargs, self._moment())
+
+    def __copy__(self) -> Self:
+        # Two environments that draw from one generator would disturb each other.
+        return copy.deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = self.copy()
+        memo[id(self)] = other
+        other._go_to(copy.deepcopy(self._moment(), memo))
+        return other
+
+    def _moment(self) -> dict[str, Any]:
+        """Everything beyond the constructor's arguments: spaces with their generators, the generator, the episode."""
+        own = ("spec", "action_space", "observation_space", "_np_random", "_np_random_seed")
+        kept = {name: self.__dict__[name] for name in own if name in self.__dict__}
+        return {"attributes": kept, "snapshot": self.snapshot() if self._task_id else None}
+
+    def _go_to(self, moment: Mapping[str, Any]) -> None:
+        if moment["snapshot"] is not None:
+            self.restore(moment["snapshot"])
+        self.__dict__.update(moment["attributes"])
+
+
+def _reset_needed() -> ResetNeeded:
+    return ResetNeeded("No task is being played: call reset() first.")
+
+
+def _make_again(
+    kind: type[TextTaskEnv], args: tuple[Any, ...], kwargs: Mapping[str, Any], moment: Mapping[str, Any]
+) -> TextTaskEnv:
+    env = kind(*args, **kwargs)
+    env._go_to(moment)
+    return env
+
+
+def _task_option(options: Mapping[str, Any] | None) -> str | None:
+    options = options or {}
+    for name in options:
+        if name not in ("task_id", "skill"):
+            raise ConfigError(f"Unknown reset option {name!r}; this environment knows 'task_id'.")
+    if options.get("skill"):
+        raise ConfigError("The option 'skill' needs an environment wrapped in skillc_gym.wrappers.SkillInjection.")
+    task_id = options.get("task_id")
+    if task_id is not None and not isinstance(task_id, str):
+        raise ConfigError(f"The option 'task_id' is a string such as env.unwrapped.task_ids[0]; got {task_id!r}.")
+    return task_id

@@ -1,0 +1,187 @@
+"""What every environment of named tasks gets from its base: options, actions, snapshots, copies, pickles."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.wrappers import TimeLimit
+
+from skillc_gym.envs.base import TextTaskEnv
+from skillc_gym.envs.registry import env_specs
+from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
+from skillc_gym.spaces import Unicode
+from skillc_gym.testing import check_text_env
+from skillc_gym.vector import PairedVectorEnv
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, TextHistory, format_reply
+
+GENERATED = [spec for spec in env_specs() if spec.warm_start]
+SMALL = {"alfworld": {"games_per_type": 3, "size": "small"}, "webshop": {"size": 60}}
+
+
+class Echo(TextTaskEnv):
+    """The smallest environment: say the colour that you are asked for."""
+
+    task_ids = ("echo/blue", "echo/red")
+
+    def __init__(self) -> None:
+        self.observation_space, self.action_space = Unicode(100), Unicode(40)
+        self.said = ""
+
+    def task_type_of(self, task_id):
+        if task_id not in self.task_ids:
+            raise UnknownNameError(f"no task {task_id}")
+        return "echo"
+
+    def _start(self, task_id):
+        self.goal, self.said = task_id.removeprefix("echo/"), ""
+        return f"Say {self.goal}."
+
+    def _act(self, action):
+        if action not in self._commands():
+            return "What?", 0.0, False, False
+        self.said = action
+        return "Well.", self._score(), True, True
+
+    def _commands(self):
+        return ["blue", "red"]
+
+    def _score(self):
+        return float(self.said == self.goal)
+
+    def _state(self):
+        return self.said
+
+    def _restore_state(self, state):
+        self.said = state
+
+
+def made(spec, **options):
+    return gymnasium.make(spec.id, data="generated", generator=SMALL[spec.name], **options)
+
+
+def walk(env, info, steps, seed=0):
+    rng, seen = np.random.default_rng(seed), []
+    for _ in range(steps):
+        listed = info["admissible_commands"]
+        outcome = env.step(listed[int(rng.integers(len(listed)))].replace("<query>", "red"))
+        seen.append(outcome)
+        info = outcome[-1]
+        if outcome[2]:
+            break
+    return seen
+
+
+def test_a_newcomers_environment_is_one_class():
+    check_text_env(lambda: TimeLimit(Echo(), 20))
+
+
+def test_steps_before_a_reset_and_after_a_failed_one_are_errors():
+    env = Echo()
+    for act in (lambda: env.step("red"), env.snapshot):
+        with pytest.raises(ResetNeeded):
+            act()
+    env.reset(seed=0)
+    moment = env.snapshot()
+    with pytest.raises(UnknownNameError):
+        env.reset(options={"task_id": "echo/green"})
+    assert env.snapshot() == moment  # what was asked wrongly has changed nothing
+
+    env._start = lambda task_id: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        env.reset()
+    with pytest.raises(ResetNeeded):
+        env.step("red")
+
+
+@pytest.mark.parametrize("options", [{"tsak_id": "x"}, {"skill": True}, {"task_id": 3}])
+def test_options_are_checked_before_anything_is_drawn(options):
+    env, other = Echo(), Echo()
+    env.reset(seed=0)
+    other.reset(seed=0)
+    with pytest.raises(ConfigError):
+        env.reset(options=options)
+    assert [env.reset()[0] for _ in range(9)] == [other.reset()[0] for _ in range(9)]
+
+
+@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("action", [3, None, b"", ["look"], np.int64(1)], ids=repr)
+def test_what_is_no_text_is_a_mistake_of_the_program(spec, action):
+    for env in (made(spec), ActionFormat(made(spec)), ChatPrompt(ActionFormat(made(spec)))):
+        env.reset(seed=0)
+        with pytest.raises(InvalidActionError, match=f"is a str .* got {type(action).__name__}"):
+            env.step(action)
+        env.step(np.str_("look"))
+
+
+@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+def test_a_longer_action_than_the_space_has_is_not_admissible(spec):
+    env = made(spec)
+    _, info = env.reset(seed=0)
+    for action in ("search[red]" + " " * env.action_space.max_length, "😀" * 1_000_000):
+        assert action not in env.action_space
+        _, _, terminated, _, after = env.step(action)
+        assert (after["action_valid"], terminated) == (False, False)
+        assert after["admissible_commands"] == info["admissible_commands"]
+        assert len(env.unwrapped.snapshot().action) == 0
+
+
+def copies(env):
+    return pickle.loads(pickle.dumps(env)), copy.deepcopy(env), copy.copy(env.unwrapped)
+
+
+@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("steps", [0, 6])
+def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):
+    env = made(spec)
+    walk(env, env.reset(seed=4)[1], 3)
+    _, info = env.reset()
+    info = walk(env, info, steps)[-1][-1] if steps else info
+    info = env.reset()[-1] if info.get("page") == "done" else info
+    here = copies(env)
+    expected = walk(env, info, 5, seed=1)
+    later = [env.reset()[0] for _ in range(5)]
+    for other in here:
+        played = walk(other, info, 5, seed=1)
+        assert [outcome[:3] + outcome[4:] for outcome in played] == [outcome[:3] + outcome[4:] for outcome in expected]
+        assert [other.reset()[0] for _ in range(5)] == later
+
+
+@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+def test_environments_pickle_and_copy_before_the_first_reset(spec):
+    env = made(spec)
+    here = copies(env)
+    expected = env.reset(seed=1)
+    for other in here:
+        assert other.reset(seed=1) == expected
+
+
+@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+def test_wrapped_environments_pickle_and_copy(spec):
+    inner = SkillInjection(made(spec), spec.library, where="info")
+    env = ChatPrompt(ActionFormat(TextHistory(inner)), "compact")
+    _, info = env.reset(seed=0)
+    env.step(format_reply("look"))
+    others = pickle.loads(pickle.dumps(env)), copy.deepcopy(env)
+    expected = env.step(format_reply(info["admissible_commands"][0]))
+    for other in others:
+        assert other.step(format_reply(info["admissible_commands"][0])) == expected
+
+
+@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+def test_groups_pickle_and_copy_in_the_middle(spec):
+    groups = PairedVectorEnv(spec.id, 2, 2, spec.library, data="generated", generator=SMALL[spec.name])
+    groups.reset(seed=0, options={"n_plus": [1, 2]})
+    groups.step(["look"] * 4)
+    others = pickle.loads(pickle.dumps(groups)), copy.deepcopy(groups)
+    expected = groups.step(["inventory"] * 4)
+    after = groups.reset()
+    for other in others:
+        played = other.step(["inventory"] * 4)
+        assert played[0] == expected[0]
+        assert other.conditions.tolist() == [1, 0, 1, 1]
+        assert other.reset()[0] == after[0]
