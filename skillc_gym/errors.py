@@ -18,6 +18,7 @@ __all__ = [
     "MissingExtraError",
     "SkillCError",
     "SkillFileError",
+    "StorageError",
     "TranscriptError",
     "UnknownNameError",
     "missing_extra",
@@ -59,6 +60,14 @@ class ConfigError(SkillCError, ValueError):
 
 class CheckpointError(SkillCError, ValueError):
     """A checkpoint that does not belong to this run, or is incomplete."""
+
+
+class StorageError(SkillCError, OSError):
+    """Something that cannot be written: the disk is full, or the folder is read-only."""
+
+    # OSError builds its text from (errno, strerror); ours is a plain sentence.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class TranscriptError(SkillCError, ValueError):

@@ -12,7 +12,7 @@ from skillc_gym.errors import unknown_name
 
 __all__ = ["NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
 
-NAMES = ("loader", "skills", "stepper")
+NAMES = ("loader", "skills", "stepper", "transcripts")
 """The targets; ``a-name`` lives in the module ``a_name`` beside this one."""
 INSTRUMENTED = ("skill_library.", "skillc_gym.", "json", "tarfile", "zipfile")
 SECONDS_PER_INPUT = 1.0
@@ -79,6 +79,6 @@ def changed_text(provider: Any, text: str, pieces: Sequence[str]) -> str:
         return text[:start] + text[start:end] * int(provider.ConsumeIntInRange(2, 50)) + text[end:]
     if way == 2:
         most = 3 if provider.ConsumeBool() else 5_000
-        piece = pieces[provider.ConsumeIntInRange(0, len(pieces) - 1)]
+        piece: str = pieces[provider.ConsumeIntInRange(0, len(pieces) - 1)]
         return text[:start] + piece * int(provider.ConsumeIntInRange(1, most)) + text[start:]
     return text[:start] + str(provider.ConsumeUnicode(40)) + text[end:]

@@ -2,7 +2,7 @@
 
 from skillc_gym.episodes.ansi import to_ansi
 from skillc_gym.episodes.html import STYLE, to_fragment, to_html
-from skillc_gym.episodes.jsonl import read_jsonl, write_jsonl
+from skillc_gym.episodes.jsonl import iter_jsonl, read_jsonl, write_jsonl
 from skillc_gym.episodes.record import Episode, EpisodeRecorder, Turn
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Episode",
     "EpisodeRecorder",
     "Turn",
+    "iter_jsonl",
     "read_jsonl",
     "to_ansi",
     "to_fragment",

@@ -9,8 +9,8 @@ from skillc_gym.episodes.record import Episode, Turn
 __all__ = ["to_ansi"]
 
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = 1, 2, 31, 32, 33, 36
-# A model's text may hold escape sequences; they must not reach the terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# A model's text may hold escape sequences, or turn the direction of writing; they must not reach the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def to_ansi(episode: Episode, *, colour: bool = True) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from html import escape
 
@@ -42,6 +41,7 @@ STYLE = """
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}</title><style>
 html {{ background:#f2f4f7; color-scheme:light dark; }}
 @media (prefers-color-scheme: dark) {{ html {{ background:#0e1117; }} }}
@@ -67,23 +67,21 @@ def to_html(episodes: Sequence[Episode] | Sequence[Sequence[Episode]], *, title:
     if all(isinstance(entry, Episode) for entry in episodes):
         rows = [[episode for row in rows for episode in row]]
     body = "\n".join(to_fragment(row) for row in rows if row)
-    return _PAGE.format(title=escape(title), style=STYLE, body=body)
+    return _storable(_PAGE.format(title=_text(title), style=STYLE, body=body))
 
 
 def to_fragment(episodes: Sequence[Episode]) -> str:
     """Renders one row of episodes as a ``<section>``, for a page with :data:`STYLE` and a parent of class ``tr``."""
     goals = list(dict.fromkeys((episode.goal, episode.task_id) for episode in episodes))
-    heads = "".join(f'<h2 class="tr-goal">{escape(g)}<small>{escape(task_id)}</small></h2>' for g, task_id in goals)
+    heads = "".join(f'<h2 class="tr-goal">{_text(g)}<small>{_text(task_id)}</small></h2>' for g, task_id in goals)
     cards = "".join(_card(episode) for episode in episodes)
-    section = f'<section>{heads}<div class="tr-row">{cards}</div></section>'
-    # A model may write half of a surrogate pair, which no file can hold as UTF-8.
-    return section.encode("utf-8", "replace").decode("utf-8")
+    return _storable(f'<section>{heads}<div class="tr-row">{cards}</div></section>')
 
 
 def _card(episode: Episode) -> str:
     turns = "".join(_turn(turn) for turn in episode.turns)
     last = (
-        f'<li><div class="tr-said">{escape(episode.final_observation)}</div></li>' if episode.final_observation else ""
+        f'<li><div class="tr-said">{_text(episode.final_observation)}</div></li>' if episode.final_observation else ""
     )
     return (
         f'<article class="tr-card">{_head(episode)}{_skill(episode)}{_prompt(episode)}'
@@ -96,37 +94,48 @@ def _head(episode: Episode) -> str:
     outcome = ("won", "won") if episode.won else ("lost", "not won")
     pills = "".join(f'<span class="tr-pill tr-{kind}">{text}</span>' for kind, text in (arm, outcome))
     score = "" if episode.task_score in (0.0, 1.0) else f" · score {episode.task_score:.2f}"
-    meta = f"{len(episode)} steps{score} · seed {episode.seed}"
+    meta = f"{len(episode)} steps{score} · seed {_text(episode.seed)}"
     return f'<div class="tr-head">{pills}<span class="meta">{meta}</span></div>'
 
 
 def _skill(episode: Episode) -> str:
     if not episode.condition:
         return ""
-    label = f"skill {escape(episode.skill)} · {escape(episode.skill_sha256[:12])}"
-    return f"<details><summary>{label}</summary><pre>{escape(episode.skill_text)}</pre></details>"
+    label = f"skill {_text(episode.skill)} · {_text(str(episode.skill_sha256)[:12])}"
+    return f"<details><summary>{label}</summary><pre>{_text(episode.skill_text)}</pre></details>"
 
 
 def _prompt(episode: Episode) -> str:
     if not episode.messages:
         return ""
-    said = "".join(f"<pre><b>{escape(m['role'])}</b>\n{escape(m['content'])}</pre>" for m in episode.messages)
+    said = "".join(f"<pre><b>{_text(m['role'])}</b>\n{_text(m['content'])}</pre>" for m in episode.messages)
     return f"<details><summary>first prompt</summary>{said}</details>"
 
 
 def _turn(turn: Turn) -> str:
     thought = _thought(turn)
-    think = f'<div class="tr-think">{escape(thought)}</div>' if thought else ""
+    think = f'<div class="tr-think">{_text(thought)}</div>' if thought else ""
     flags = ["malformed reply"] * (not turn.format_valid) + ["not possible"] * (not turn.action_valid)
     marks = "".join(f'<span class="tr-flag">{flag}</span>' for flag in flags)
     gain = f'<span class="tr-gain">+{turn.reward:g}</span>' if turn.reward > 0 else ""
-    act = f'<div class="tr-act">{escape(turn.action)}{marks}{gain}</div>'
-    return f'<li><div class="tr-said">{escape(turn.observation)}</div>{think}{act}</li>'
+    act = f'<div class="tr-act">{_text(turn.action)}{marks}{gain}</div>'
+    return f'<li><div class="tr-said">{_text(turn.observation)}</div>{think}{act}</li>'
 
 
 def _thought(turn: Turn) -> str:
     """The thought of a well-formed reply; all of a malformed one, unless it is the bare command."""
-    if turn.format_valid:
-        found = re.search(r"<think>(.*?)</think>", turn.reply, re.DOTALL)
-        return found[1].strip() if found else ""
-    return "" if turn.reply.strip() == turn.action else turn.reply.strip()
+    if not turn.format_valid:
+        return "" if turn.reply.strip() == turn.action else turn.reply.strip()
+    # A pattern would try each opening tag up to the end of the reply.
+    _, _, inside = turn.reply.partition("<think>")
+    thought, closed, _ = inside.partition("</think>")
+    return thought.strip() if closed else ""
+
+
+def _text(value: object) -> str:
+    return escape(str(value))
+
+
+def _storable(page: str) -> str:
+    # A model may write half of a surrogate pair, which no file can hold as UTF-8.
+    return page.encode("utf-8", "replace").decode("utf-8")

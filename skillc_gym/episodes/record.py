@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from skillc_gym.errors import TranscriptError
+from skillc_gym.episodes.schema import checked
 
 __all__ = ["Episode", "EpisodeRecorder", "Turn"]
 
@@ -90,14 +90,10 @@ class Episode:
         """Rebuilds an episode.
 
         Raises:
-            TranscriptError: A field is missing or unknown.
+            TranscriptError: A field is missing, unknown or of another type.
         """
-        _check_fields(cls, values, optional={"messages", "final_observation"})
-        turns = []
-        for turn in values["turns"]:
-            _check_fields(Turn, turn)
-            turns.append(Turn(**turn))
-        return cls(**{**values, "turns": tuple(turns)})
+        found = checked(cls, values, optional=("messages", "final_observation"))
+        return cls(**{**found, "turns": tuple(Turn(**checked(Turn, turn)) for turn in found["turns"])})
 
 
 class EpisodeRecorder:
@@ -163,13 +159,3 @@ class EpisodeRecorder:
             messages=[dict(message) for message in self._first.get("messages", ())],
             final_observation=self._observation,
         )
-
-
-def _check_fields(kind: type[Any], values: Any, optional: frozenset[str] | set[str] = frozenset()) -> None:
-    if not isinstance(values, Mapping):
-        raise TranscriptError(f"Expected an object with the fields of {kind.__name__}, got {values!r}")
-    known = {entry.name for entry in fields(kind)}
-    missing, unknown = sorted(known - set(values) - optional), sorted(set(values) - known)
-    if missing or unknown:
-        parts = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(unknown)}"] * bool(unknown)
-        raise TranscriptError(f"A recorded {kind.__name__} {' and '.join(parts)}; was it written by another version?")

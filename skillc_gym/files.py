@@ -1,0 +1,104 @@
+"""Files that are whole or not there: written beside their place, synced to the disk, then renamed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from skillc_gym.errors import SkillCError, StorageError
+
+__all__ = ["open_new", "replace_file", "storing", "sync_folder"]
+
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_REASONS = {
+    errno.ENOSPC: "there is no space left on the disk; free some and go on",
+    errno.EDQUOT: "the disk quota is used up; free some space and go on",
+    errno.EFBIG: "the file would be larger than the system allows; raise the limit (ulimit -f)",
+    errno.EROFS: "the disk is read-only; choose another folder",
+    errno.EACCES: "permission is denied; choose another folder or change its owner",
+    errno.EPERM: "permission is denied; choose another folder or change its owner",
+    errno.ELOOP: "there is a link in its place, which is not followed; remove it",
+}
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Says in words why something could not be written.
+
+    Args:
+        path: What is being written, for the message.
+
+    Raises:
+        StorageError: For an ``OSError`` within, unless it is one of the project's own.
+    """
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SkillCError):
+            raise
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise StorageError(f"{path} cannot be written: {reason}.") from error
+
+
+def open_new(path: Path, *, append: bool = False) -> int:
+    """Opens a file for writing without following a link in its place.
+
+    Args:
+        path: The file.
+        append: Whether to go on with a file that is there; otherwise it must not exist.
+
+    Returns:
+        A file descriptor.
+
+    Raises:
+        OSError: There is a link, or the file exists.
+    """
+    how = os.O_APPEND if append else os.O_EXCL
+    binary = getattr(os, "O_BINARY", 0)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | how | _NO_LINK | binary, 0o666)
+
+
+def replace_file(path: Path, parts: Iterable[bytes]) -> None:
+    """Writes a file: a reader, or a run after a loss of power, finds the old content or the new one.
+
+    Args:
+        path: The file; its folder is made.
+        parts: Its content, written piece by piece. If this raises, the old file stays.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)  # of a process that had the same number
+        descriptor = open_new(draft)
+    try:
+        with storing(path), os.fdopen(descriptor, "wb") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        with storing(path):
+            draft.replace(path)
+            sync_folder(path.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder last: a rename is lost with the power otherwise."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # not on Windows
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems have no such thing.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,179 @@
+"""Transcripts that strangers wrote: read in bounds or refused in words, and shown as text alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tracemalloc
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.episodes import Episode, Turn, iter_jsonl, read_jsonl, to_ansi, to_html, write_jsonl
+from skillc_gym.episodes.jsonl import MAX_LINE_BYTES
+from skillc_gym.errors import MissingDataError, TranscriptError
+
+TURN = Turn("a room", "<think>t</think><action>look</action>", "look", True, True, 0.5)
+EPISODE = Episode(
+    task_id="t/1",
+    task_type="t",
+    goal="win",
+    condition=1,
+    skill="s",
+    skill_sha256="0" * 64,
+    skill_text="do it",
+    seed=3,
+    group_id=0,
+    turns=(TURN,),
+    won=1.0,
+    task_score=1.0,
+    terminated=True,
+    truncated=False,
+    messages=[{"role": "user", "content": "go"}],
+    final_observation="won",
+)
+SCRIPT = "<script>alert(1)</script>"
+
+
+def line(**changes: Any) -> str:
+    return json.dumps({**EPISODE.to_dict(), **changes})
+
+
+def refused(tmp_path: Path, content: str | bytes, complaint: str) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(TranscriptError, match=complaint) as caught:
+        read_jsonl(path)
+    assert "line 1" in str(caught.value)
+    assert len(str(caught.value)) < 2000 + len(str(path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"seed": SCRIPT}, "Episode.seed must be an integer"),
+        ({"seed": 1.5}, "Episode.seed must be an integer"),
+        ({"seed": True}, "Episode.seed must be an integer"),
+        ({"group_id": None}, "Episode.group_id must be an integer"),
+        ({"condition": "1"}, "Episode.condition must be an integer"),
+        ({"goal": 3}, "Episode.goal must be a text"),
+        ({"goal": ["x"] * 100_000}, "Episode.goal must be a text"),
+        ({"skill_text": {"a": "b"}}, "Episode.skill_text must be a text"),
+        ({"won": "yes"}, "Episode.won must be a number"),
+        ({"won": True}, "Episode.won must be a number"),
+        ({"task_score": 10**400}, "Episode.task_score must be a number"),
+        ({"terminated": 1}, "Episode.terminated must be true or false"),
+        ({"turns": {"a": 1}}, "Episode.turns must be a list of turns"),
+        ({"turns": [3]}, "fields of Turn, got 3"),
+        ({"turns": [{**dataclasses.asdict(TURN), "reward": SCRIPT}]}, "Turn.reward must be a number"),
+        ({"turns": [{**dataclasses.asdict(TURN), "action": None}]}, "Turn.action must be a text"),
+        ({"messages": "x"}, "list of messages"),
+        ({"messages": [{"role": "user"}]}, "list of messages"),
+        ({"messages": [{"role": "user", "content": 3}]}, "list of messages"),
+        ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "list of messages"),
+        ({"x" * 10_000: 1}, "has unknown"),
+        ({f"x{n}": 1 for n in range(10_000)}, "has unknown"),
+    ],
+)
+def test_every_field_has_its_type(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
+    refused(tmp_path, line(**changes), complaint)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("[" * 1_000_000, "nested too deep"),
+        ('{"a":' * 100_000, "nested too deep"),
+        ("9" * 10_000, "not an episode"),
+        ("null", "fields of Episode, got None"),
+        (b"\xff\xfe{", "not an episode"),
+        (b"\x00" * 100, "not an episode"),
+        (b" " * (MAX_LINE_BYTES + 1), "longer than"),
+    ],
+)
+def test_what_is_no_episode_is_refused_in_words(tmp_path: Path, content: str | bytes, complaint: str) -> None:
+    refused(tmp_path, content, complaint)
+
+
+def test_integers_are_read_where_numbers_stand(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text(line(won=1, task_score=0))
+    (episode,) = read_jsonl(tmp_path / "e.jsonl")
+    assert isinstance(episode.won, float)
+    assert episode.won == 1.0
+
+
+def test_pipes_and_devices_are_no_transcripts(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero", "."):
+        with pytest.raises(MissingDataError):
+            read_jsonl(tmp_path / name)
+
+
+def test_a_large_file_is_read_and_written_one_episode_at_a_time(tmp_path: Path) -> None:
+    long = dataclasses.replace(EPISODE, final_observation="x" * 200_000)
+    tracemalloc.start()
+    path = write_jsonl(tmp_path / "e.jsonl", (long for _ in range(100)))
+    assert sum(len(episode) for episode in iter_jsonl(path)) == 100
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path.stat().st_size > 20_000_000
+    assert peak < 4_000_000
+
+
+def test_a_bad_line_at_the_end_does_not_hide_those_before(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text(line() + "\n" + "{\n")
+    found = iter_jsonl(tmp_path / "e.jsonl")
+    assert next(found) == EPISODE
+    with pytest.raises(TranscriptError, match="line 2"):
+        next(found)
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.add(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+
+def test_fields_of_any_type_are_escaped_on_the_page() -> None:
+    """An episode made in memory is not checked; the page escapes what it is given."""
+    texts = {
+        entry.name: SCRIPT
+        for entry in dataclasses.fields(Episode)
+        if entry.type in ("str", "int") and entry.name != "condition"
+    }
+    episode = dataclasses.replace(EPISODE, **texts, messages=[{"role": SCRIPT, "content": SCRIPT}])
+    page = to_html([episode], title=SCRIPT)
+    tags = _Tags()
+    tags.feed(page)
+    assert "script" not in tags.seen
+    assert page.count("&lt;script&gt;") >= len(texts) - 2  # the group's number and the type are not shown
+    assert "Content-Security-Policy" in page
+
+
+@pytest.mark.parametrize("reply", ["<think>" * 200_000, "<think>" * 100_000 + "</think>", "</think>" * 200_000])
+def test_replies_that_repeat_a_tag_are_shown_at_once(reply: str) -> None:
+    episode = dataclasses.replace(EPISODE, turns=(dataclasses.replace(TURN, reply=reply),))
+    assert len(to_html([episode])) < 2_000_000
+
+
+def test_the_thought_is_that_of_the_first_pair() -> None:
+    replies = ["a<think> b </think>c</think>", "<think>b<think></think>", "<think>b", "b</think><think>"]
+    pages = [
+        to_html([dataclasses.replace(EPISODE, turns=(dataclasses.replace(TURN, reply=reply),))]) for reply in replies
+    ]
+    shown = [page.partition('class="tr-think">')[2].partition("</div>")[0] for page in pages]
+    assert shown == ["b", "b&lt;think&gt;", "", ""]
+
+
+def test_a_terminal_is_not_told_to_write_backwards() -> None:
+    episode = dataclasses.replace(EPISODE, final_observation="safe \u202egnp.exe \u2066x\x1b[2J")
+    shown = to_ansi(episode, colour=False)
+    assert not set("\u202e\u2066\x1b") & set(shown)
