@@ -54,7 +54,7 @@ $(VENV)/.test: $(VENV)/.train
 	@touch $@
 
 demo: $(VENV)/.train
-	$(BIN)/python -m scripts.demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))
+	$(BIN)/skillc demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -148,7 +148,7 @@ def _command(args: argparse.Namespace) -> str:
     ]
     where = [word for word in where if word]
     if args.policy:
-        words.insert(0, " ".join(["python -m scripts.make_policy", *where, "--out POLICY &&"]))
+        words.insert(0, " ".join(["skillc make-policy", *where, "--out POLICY &&"]))
     words += [*where, "--policy POLICY" if args.policy else ""]
     words += ["--presets", *args.presets, "--seeds", *map(str, args.seeds), f"--steps {args.steps}"]
     words += [] if args.held_out is None else [f"--held-out {args.held_out}"]

@@ -76,10 +76,10 @@ def environment_kilobytes(env: WebShopEnv, number: int) -> float:
     text = own_words({"goal": env.goals.goal(env.goals.range[0]).instruction}, random.Random(0))
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    envs = [env.twin() for _ in range(number)]
-    for place, twin in enumerate(envs):
-        twin.reset(seed=place)
-        twin.step(f"search[{text}]")
+    envs = [env.copy() for _ in range(number)]
+    for place, other in enumerate(envs):
+        other.reset(seed=place)
+        other.step(f"search[{text}]")
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return (after - before) / len(envs) / 1e3

@@ -97,5 +97,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = ""
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """Builds the error for an optional package that is not installed."""
-    return MissingExtraError(f"{package} is not installed; it comes with the extra: pip install 'skillc-gym[{extra}]'")
+    """Builds the error for an optional package that is not installed; names the command for both kinds of install."""
+    return MissingExtraError(
+        f"{package} is not installed; it comes with the extra {extra!r}: pip install 'skillc-gym[{extra}]', or in a "
+        f"checkout pip install -e '.[{extra}]'."
+    )

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
+
+from trainers.commands.cli.grammar import options_of, parse
+from trainers.commands.cli.main import COMMANDS, find_command
+from trainers.commands.cli.tables import renewed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -28,8 +34,8 @@ def test_commands_and_targets_exist(page: Path):
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)) <= set(targets)
-    for name in re.findall(r"python -m scripts\.(\w+)", text) + re.findall(r"python scripts/(\w+)\.py", text):
-        assert (ROOT / "scripts" / f"{name}.py").exists(), name
+    for folder, name in re.findall(r"\b(scripts|benchmarks)[./](\w+)", text):
+        assert any((ROOT / folder / place).exists() for place in (f"{name}.py", name, f"{name}/__init__.py")), name
     for name in re.findall(r"`((?:skillc_gym|trainers|skill_library)(?:\.[a-z_]+)+)(?:\.[A-Za-z]\w*)?`", text):
         place = ROOT / name.replace(".", "/")
         parent = place.parent
@@ -38,3 +44,37 @@ def test_commands_and_targets_exist(page: Path):
             or any(path.with_suffix(".py").exists() for path in (place, parent))
             or (parent / "__init__.py").exists()
         ), name
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every ``skillc`` line and quoted command of README and documentation, with its page."""
+    found = []
+    for page in [ROOT / "README.md", *PAGES]:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        blocks = "\n".join(re.findall(r"^```(?:bash)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+        quoted = re.findall(r"`(skillc [^`]+)`", text)
+        lines = [line.split("  #")[0].strip() for line in blocks.splitlines()]
+        found += [(page.name, line) for line in [*lines, *quoted] if line.startswith("skillc ")]
+    return sorted({(page, part) for page, line in found for part in line.split(" && ") if part.startswith("skillc ")})
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_skillc_lines_are_understood(page: str, line: str):
+    name, *words = shlex.split(line.removesuffix("...").removeprefix("skillc "))
+    if name in ("COMMAND", "--help") or name.endswith(":"):
+        return
+    options = find_command(name).options
+    if words and not {"--help"}.intersection(words):
+        required = [option for option in options_of(options).values() if option.default is MISSING]
+        given = [f"{option.name}=x" for option in required] if line.endswith("...") else []
+        parse(options, [*given, *words], f"skillc {name}")
+
+
+def test_the_page_of_commands_lists_them_all():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `skillc ([\w-]+)", page, re.MULTILINE) == list(COMMANDS)
+
+
+def test_the_tables_of_settings_are_those_of_the_doc_strings():
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    assert page == renewed(page), "python -m trainers.commands.cli.tables makes them again"

@@ -63,13 +63,13 @@ def chat_format(config: TrainConfig) -> ChatFormat:
 
 def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
     try:
-        return load(config.model, **options)
+        return load(config.model_path, **options)
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if Path(config.model).is_dir():
+        if Path(config.model_path).is_dir():
             raise CheckpointError(
                 f"The folder model={config.model!r} holds no usable transformers checkpoint ({said}). It needs "
-                "config.json, weights and tokenizer files; copy it again, or make one with scripts/make_policy.py."
+                "config.json, weights and tokenizer files; copy it again, or make one with `skillc make-policy`."
             ) from error
         if not isinstance(error, OSError):
             raise
@@ -92,7 +92,7 @@ def load_tokenizer(config: TrainConfig) -> Any:
     except ImportError as error:
         raise missing_extra("transformers", "train") from error
     # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
-    own = _declared_class(config.model) in ("TokenizersBackend", "PreTrainedTokenizerFast")
+    own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
     tokenizer = _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
     if config.chat_template:
         load_chat_template(tokenizer, config.chat_template)

@@ -1,4 +1,4 @@
-"""A training run as a function: ``run(config)``; the command line is ``scripts/train.py``."""
+"""A training run as a function: ``run(config)``; the command line is ``skillc train``."""
 
 from __future__ import annotations
 

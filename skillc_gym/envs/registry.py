@@ -60,6 +60,8 @@ class EnvSpec:
     """Options that the environment implies for a skill curriculum, unless a run sets them itself."""
     warm_start: WarmStart | None = None
     """How a small policy starts here; None where nobody demonstrates."""
+    planner: str = ""
+    """``module:function`` that gives the shortest commands from where an environment stands; empty without one."""
 
     def chat_format(self, name: str) -> ChatFormat:
         """The wording of a named format in this environment.

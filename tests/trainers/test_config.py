@@ -1,67 +1,49 @@
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.commands.command_line import describe_settings, parse_config, setting_docs
 from trainers.config import TrainConfig, method_options
 from trainers.rollout.task_sampling import draw_tasks, panel_of, split_tasks
 
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
 
 
-def test_words_become_typed_settings() -> None:
-    config = parse_config(
-        ["model=m", "preset=grpo", "steps=40", "learning_rate=1e-4", "task_types=heat,cool", "eval_greedy=true",
-         "max_episode_steps=none", "preset.omega=0.2", "preset.correction_mask=success",
-         'env.generator={"size": "small"}', "chat.show_admissible=false"]
-    )  # fmt: skip
-    assert (config.preset, config.steps, config.learning_rate) == ("grpo", 40, 1e-4)
-    assert (config.task_types, config.eval_greedy, config.max_episode_steps) == (("heat", "cool"), True, None)
-    assert config.preset_options == {"omega": 0.2, "correction_mask": "success"}
-    assert config.env_kwargs["generator"] == {"size": "small"}
-    assert config.chat_options == {"show_admissible": False}
-
-
 @pytest.mark.parametrize(
-    ("word", "error", "says"),
+    ("settings", "error", "says"),
     [
-        ("stepz=3", UnknownNameError, "Did you mean 'steps'"),
-        ("steps=three", ConfigError, "not of type int"),
-        ("steps=0", ConfigError, "at least 1"),
-        ("steps", ConfigError, "key=value"),
-        ("engine=tgi", UnknownNameError, "expected one of: transformers, vllm"),
-        ("eval_greedy=maybe", ConfigError, "not of type bool"),
-        ("temperature=0", ConfigError, "must be positive"),
-        ("minibatches=100", ConfigError, "fewer rollouts than minibatches"),
+        ({"steps": 0}, ConfigError, "steps must be at least 1, got 0"),
+        ({"max_episode_steps": 0}, ConfigError, "max_episode_steps must be at least 1"),
+        ({"temperature": 0}, ConfigError, "temperature must be positive"),
+        ({"learning_rate": float("nan")}, ConfigError, "learning_rate must be at least 0"),
+        ({"minibatches": 100}, ConfigError, "fewer rollouts than minibatches"),
+        ({"schedule": "nope"}, UnknownNameError, "constant, linear, cosine"),
+        ({"engine": "tgi"}, UnknownNameError, "expected one of: transformers, vllm"),
     ],
 )
-def test_wrong_words_say_what_is_wrong(word: str, error: type[Exception], says: str) -> None:
+def test_wrong_values_say_what_is_wrong(settings: dict[str, Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
-        parse_config(["model=m", word])
+        TrainConfig(model="m", **settings)
 
 
-def test_a_model_is_required() -> None:
-    with pytest.raises(ConfigError, match="model=PATH is missing"):
-        parse_config(["steps=3"])
+def test_the_shipped_policy_is_the_environments() -> None:
+    houses, shop = TrainConfig(model="shipped"), TrainConfig(model="shipped", env="webshop")
+    assert (Path(houses.model_path) / "config.json").is_file()
+    assert (Path(shop.model_path) / "config.json").is_file()
+    assert houses.model_path != shop.model_path
+    assert houses.to_json()["model"] == "shipped"
 
 
-def test_every_setting_has_a_doc_string() -> None:
-    docs = setting_docs()
-    assert set(docs) == {field.name for field in fields(TrainConfig)}
-    assert all(len(doc) > 10 for doc in docs.values())
-    assert "preset" in describe_settings()
-
-
-def test_every_setting_is_in_the_documentation() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
-    missing = [field.name for field in fields(TrainConfig) if f"`{field.name}`" not in text]
-    assert not missing
+def test_a_setting_that_an_older_run_did_not_know_was_at_its_default() -> None:
+    config = TrainConfig(model="m")
+    older = {name: value for name, value in config.to_json().items() if name != "engine_options"}
+    assert config.differences(older) == {}
+    assert config.with_(engine_options={"x": 1}).differences(older) == {"engine_options": ({}, {"x": 1})}
 
 
 def test_differences_leave_out_what_moves_no_number() -> None:

@@ -17,7 +17,8 @@ from trainers.config import TrainConfig
 from trainers.report.make import ReportFiles, make_report
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
-from trainers.warmstart.recipes import data_recipe, shipped_policy
+from trainers.warmstart.recipes import data_recipe
+from trainers.warmstart.shipped import shipped_policy
 
 if TYPE_CHECKING:
     from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
@@ -204,7 +205,7 @@ def _check(config: DemoConfig, training: TrainConfig) -> None:
     if config.held_out_per_type is not None and config.held_out_per_type < 0:
         raise ConfigError(f"held_out_per_type must be at least 1, or 0 for all, got {config.held_out_per_type}.")
     if config.policy is not None and not config.policy.is_dir():
-        raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with scripts/make_policy.py.")
+        raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with `skillc make-policy`.")
     make_folder(config.out)
     for split in (training.split, *config.splits):
         tasks_of(replace(training, split=split))

@@ -29,7 +29,8 @@ class PolicySettings:
     """Policy and method."""
 
     model: str
-    """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference."""
+    """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
+    "shipped" is the small one that comes with the environment."""
     preset: str = "skillc"
     """The method: grpo, skill_grpo, skill0, skillc, or one of the ablations."""
     preset_options: Mapping[str, Any] = field(default_factory=dict)

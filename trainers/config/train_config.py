@@ -24,6 +24,7 @@ from trainers.config.groups import (
     ValidationSettings,
 )
 from trainers.engines.registry import check_engine_name
+from trainers.warmstart.shipped import SHIPPED, shipped_policy
 
 __all__ = ["HINTS", "TrainConfig", "method_options"]
 
@@ -55,6 +56,11 @@ class TrainConfig(
         check_values(self, HINTS)
         if self.minibatches > self.tasks_per_step * self.group_size:
             raise ConfigError("There are fewer rollouts than minibatches; lower minibatches.")
+
+    @property
+    def model_path(self) -> str:
+        """Folder or name of the checkpoint; "shipped" is the policy that comes with the environment."""
+        return str(shipped_policy(self.env)) if self.model == SHIPPED else self.model
 
     @property
     def env_spec(self) -> EnvSpec:

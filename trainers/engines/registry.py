@@ -34,7 +34,7 @@ class EngineSettings(Protocol):
     """What an engine may ask of a run's settings; :class:`trainers.config.TrainConfig` has all of it."""
 
     @property
-    def model(self) -> str:
+    def model_path(self) -> str:
         """Folder or name of the checkpoint."""
         ...
 
@@ -103,7 +103,7 @@ class CheckpointModel:
     eos_ids: Sequence[int]
     """Tokens that end a reply."""
     settings: EngineSettings
-    """The settings; ``settings.model`` names the checkpoint."""
+    """The settings; ``settings.model_path`` names the checkpoint."""
     load: Callable[[], Any]
     """Loads the checkpoint as a transformers model."""
 

@@ -191,7 +191,7 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
         "gpu_memory_utilization": settings.vllm_memory,
         **settings.engine_options,
     }
-    return VllmEngine.load(settings.model, checkpoint.eos_ids, **options)
+    return VllmEngine.load(settings.model_path, checkpoint.eos_ids, **options)
 
 
 ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, exact_logprobs=False)

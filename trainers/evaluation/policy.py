@@ -1,4 +1,4 @@
-"""Evaluates a checkpoint with and without skills, as a function; the command line is ``scripts/evaluate.py``."""
+"""Evaluates a checkpoint with and without skills, as a function; the command line is ``skillc evaluate``."""
 
 from __future__ import annotations
 

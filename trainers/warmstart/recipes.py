@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.registry import warm_started
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe
 
-__all__ = ["data_recipe", "shipped_policy", "shipped_recipe"]
-
-
-def shipped_policy(env: str = "alfworld") -> Path:
-    """The folder of the warm-started policy that comes with an environment.
-
-    Raises:
-        UnknownNameError: Nobody demonstrates in the environment.
-    """
-    return Path(__file__).parent / warm_started(env)[1].policy
+__all__ = ["data_recipe", "shipped_recipe"]
 
 
 def shipped_recipe(env: str = "alfworld") -> PolicyRecipe:

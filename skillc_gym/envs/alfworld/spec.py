@@ -44,5 +44,6 @@ ALFWORLD = EnvSpec(
     library="alfworld",
     task_types=SHORT_NAMES,
     warm_start=_WARM_START,
+    planner="skillc_gym.envs.alfworld.experts.planner:shortest_plan",
 )
 SPECS = (ALFWORLD,)

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from scripts.demo import describe
 from skillc_gym.errors import ConfigError, UnknownNameError
+from trainers.commands.cli.demo import describe
 from trainers.commands.demo import DemoConfig, check_same, run_demo
 from trainers.tracking.progress import SilentProgress
 

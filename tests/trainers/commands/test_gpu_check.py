@@ -12,8 +12,8 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 import torch
 
-from scripts import gpu_check as command
 from skillc_gym.errors import ConfigError
+from trainers.commands.cli.main import main as skillc
 from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures
 from trainers.warmstart.model import PolicySize
 
@@ -66,7 +66,7 @@ def test_without_a_gpu_it_says_so(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="--allow-cpu"):
         run_gpu_check(GpuCheckConfig(out=tmp_path / "run"))
-    assert command.main(["--out", str(tmp_path / "run")]) == 2
+    assert skillc(["gpu-check", "--out", str(tmp_path / "run")]) == 2
     assert "No CUDA device" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 

@@ -170,7 +170,7 @@ def open_catalog(source: str | Path | Mapping[str, Any] | None = None, **generat
     """Opens a catalogue; the same source gives the same object within a process.
 
     Args:
-        source: A folder made by ``scripts/make_catalog.py``; a folder with upstream's JSON files; a mapping
+        source: A folder made by ``skillc make-catalog``; a folder with upstream's JSON files; a mapping
             ``{"products": path, "attributes": path, "human_goals": path}``; or "generated". None: the folder that
             ``$WEBSHOP_DATA`` names.
         generator: With "generated": ``size`` and ``seed``.
@@ -223,7 +223,7 @@ def build_catalog(source: _Buildable, folder: Path, progress: Callable[[int], No
     except OSError as error:
         raise CatalogError(
             f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
-            "--out of scripts/make_catalog.py, or SKILLC_CACHE for catalogues that are built when they are opened."
+            "--out of skillc make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
         ) from error
 
 
@@ -273,7 +273,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if (kind, version) != (KIND, FORMAT):
         raise CatalogError(
             f"{folder} is a {kind} of format {version}, this version reads {KIND} of format {FORMAT}; build it again "
-            "with scripts/make_catalog.py."
+            "with skillc make-catalog."
         )
     if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
         raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts import make_catalog
 from skillc_gym.envs.webshop.catalog.catalog import open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
 from skillc_gym.envs.webshop.catalog.loader import clean
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -87,43 +86,3 @@ def test_options_out_of_range(options):
 def test_a_small_catalogue_begins_as_a_large_one():
     small, large = open_catalog("generated", size=20, seed=5), open_catalog("generated", size=40, seed=5)
     assert [small.product(place) for place in range(20)] == [large.product(place) for place in range(20)]
-
-
-class TestCommandLine:
-    def test_json_and_folder_are_the_same_catalogue(self, tmp_path, capsys):
-        assert make_catalog.main(["--out", str(tmp_path / "files"), "--generate", "60", "--json"]) == 0
-        for file in (tmp_path / "files").iterdir():
-            json.loads(file.read_text())
-        assert make_catalog.main(["--out", str(tmp_path / "a"), "--source", str(tmp_path / "files"), "--quiet"]) == 0
-        assert make_catalog.main(["--out", str(tmp_path / "b"), "--generate", "60", "--quiet"]) == 0
-        first, second = open_catalog(tmp_path / "a"), open_catalog(tmp_path / "b")
-        assert first.sha256 == second.sha256
-        assert first.human_instructions() == second.human_instructions()
-        assert "60 products" in capsys.readouterr().out
-
-    def test_a_folder_in_use_is_left_alone(self, tmp_path, capsys):
-        (tmp_path / "mine").touch()
-        assert make_catalog.main(["--out", str(tmp_path), "--generate", "5"]) == 1
-        assert "not an empty folder" in capsys.readouterr().err
-
-    def test_missing_files_are_named(self, tmp_path, capsys):
-        arguments = ["--out", str(tmp_path / "out"), "--products", str(tmp_path / "none.json")]
-        assert make_catalog.main(arguments) == 1
-        assert "none.json" in capsys.readouterr().err
-        assert not (tmp_path / "out").exists()
-
-    def test_the_number_of_rows_can_be_cut(self, tmp_path):
-        assert make_catalog.main(["--out", str(tmp_path / "files"), "--generate", "30", "--json"]) == 0
-        arguments = [
-            "--out",
-            str(tmp_path / "a"),
-            "--source",
-            str(tmp_path / "files"),
-            "--num-products",
-            "10",
-            "--quiet",
-        ]
-        assert make_catalog.main(arguments) == 0
-        assert len(open_catalog(tmp_path / "a")) == 10
-        with pytest.raises(MissingDataError):
-            open_catalog(tmp_path / "b")

@@ -15,10 +15,9 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from scripts import demo, evaluate, make_policy, train
-from trainers.warmstart.recipes import shipped_policy
+from trainers.commands.cli.main import main as skillc
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = (
     "steps=4 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=3 max_reply_tokens=8 chat=compact "
     "validate_every=2 save_every=50 run=run"
@@ -27,7 +26,7 @@ SETTINGS = (
 
 def train_command(games: Path) -> list[str]:
     script = str(ROOT / "scripts" / "train.py")
-    return [sys.executable, script, f"model={shipped_policy()}", f"data={games}", *SETTINGS.split()]
+    return [sys.executable, script, "model=shipped", f"data={games}", *SETTINGS.split()]
 
 
 def environment() -> dict[str, str]:
@@ -71,22 +70,22 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
     assert (tmp_path / "run/policy/model.safetensors").exists()
 
 
-MAINS = {
-    "train": (train.main, "trainers.train.run", ["model=x"]),
-    "evaluate": (evaluate.main, "trainers.evaluation.policy.evaluate_policy", ["model=x"]),
-    "demo": (demo.main, "scripts.demo.run_demo", []),
-    "make_policy": (make_policy.main, "scripts.make_policy.make_policy", ["--out", "policy"]),
+INSIDE = {
+    "train": ("trainers.train.run", ["model=x"]),
+    "evaluate": ("trainers.evaluation.policy.evaluate_policy", ["model=x"]),
+    "demo": ("trainers.commands.cli.demo.run_demo", []),
+    "make-policy": ("trainers.commands.cli.make_policy.make_policy", ["--out", "policy"]),
 }
 
 
-@pytest.mark.parametrize("name", MAINS)
+@pytest.mark.parametrize("name", INSIDE)
 def test_ctrl_c_outside_training_is_no_traceback(name: str, tmp_path: Path, monkeypatch, capsys):
-    main, where, words = MAINS[name]
+    where, words = INSIDE[name]
 
     def interrupted(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(where, interrupted)
-    assert main(words) == 130
-    assert "Interrupted" in capsys.readouterr().err
+    assert skillc([name, *words]) == 130
+    assert f"skillc {name}: interrupted" in capsys.readouterr().err

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from scripts.make_games import main as make_games
-from trainers.warmstart.recipes import shipped_policy
+from trainers.commands.cli.main import main as skillc
+from trainers.warmstart.shipped import shipped_policy
 
 
 @pytest.fixture(scope="session")
 def games(tmp_path_factory) -> Path:
     """Three generated games of each type in every split, in upstream's layout."""
     folder = tmp_path_factory.mktemp("commands") / "games"
-    assert make_games(["--out", str(folder), "--games-per-type", "3"]) == 0
+    assert skillc(["make-games", "--out", str(folder), "--games-per-type", "3"]) == 0
     return folder
 
 

@@ -1,0 +1,33 @@
+"""The scripts are the commands: each calls the one of its name, from any folder and without an installation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainers.commands.cli.main import COMMANDS
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+def test_there_is_one_per_command():
+    assert {path.stem.replace("_", "-") for path in SCRIPTS.glob("*.py")} - {"--init--"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_it_calls_the_command_of_its_name(name):
+    text = (SCRIPTS / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+    assert f'main(["{name}", *sys.argv[1:]])' in text
+    assert len(text.splitlines()) < 15
+
+
+def test_it_runs_from_elsewhere(tmp_path):
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [sys.executable, str(SCRIPTS / "make_games.py"), "--out", "games", "games_per_type=0"]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("skillc make-games: error: The generator's games_per_type")

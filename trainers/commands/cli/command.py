@@ -1,0 +1,73 @@
+"""A command: a class of options and a function that runs with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from skillc_gym.errors import SkillCError, missing_extra
+from trainers.commands.cli.console import complain
+from trainers.commands.cli.grammar import parse
+
+__all__ = ["Command", "run_command"]
+
+Options = TypeVar("Options")
+EXTRAS = {
+    **dict.fromkeys(("torch", "transformers", "trl", "accelerate", "peft", "datasets", "tokenizers"), "train"),
+    **dict.fromkeys(("safetensors", "matplotlib", "rich"), "train"),
+    **{name: name for name in ("vllm", "spacy", "textworld", "ray")},
+    "selenium": "browser",
+}
+"""Which extra brings a package that may be missing."""
+
+
+@dataclass(frozen=True)
+class Command(Generic[Options]):
+    """One command."""
+
+    options: type[Options]
+    """A dataclass: its doc string and those of its fields are the command's help."""
+    run: Callable[[Options], int]
+    """Returns the exit status."""
+    interrupted: str = "interrupted"
+    """What Ctrl-C leaves behind, in words."""
+
+
+def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
+    """Runs a command; says in one line what was wrong.
+
+    Args:
+        command: The command.
+        words: What was typed behind its name.
+        prog: The command, as it is typed.
+
+    Returns:
+        The exit status: 2 for bad input and anything missing, 1 for what the system refuses, 130 after Ctrl-C.
+    """
+    try:
+        return command.run(parse(command.options, words, prog))
+    except KeyboardInterrupt:
+        complain(f"{prog}: {command.interrupted}")
+        return 130
+    except SystemExit as leaving:  # after the help
+        return int(leaving.code or 0)
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (SkillCError, ModuleNotFoundError, OSError) as error:
+        complain(f"{prog}: error: {_named(error)}")
+        return 2 if isinstance(error, (SkillCError, ModuleNotFoundError)) else 1
+
+
+def _named(error: Exception) -> Exception:
+    """The error, or for a package that an extra brings one that names the extra."""
+    package = error.name.split(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
+    if isinstance(error, ModuleNotFoundError) and not isinstance(error, SkillCError):
+        if package not in EXTRAS:
+            raise error
+        return missing_extra(package, EXTRAS[package])
+    return error

@@ -1,0 +1,96 @@
+"""``skillc demo``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.envs.registry import warm_started
+from trainers.commands.cli.command import Command
+from trainers.commands.cli.console import complain, say
+from trainers.commands.demo import DemoConfig, run_demo
+from trainers.tracking.progress import make_progress
+
+__all__ = ["COMMAND", "DemoOptions", "describe"]
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """Evaluate a small policy on held-out tasks, train it, evaluate it again, and draw the report.
+
+    An interrupted demonstration goes on where it stopped with the same command.
+    """
+
+    out: Path = Path("runs/demo")
+    """Run folder."""
+    env: str = "alfworld"
+    """The environment."""
+    data: str | None = None
+    """"generated", or the environment's folder or archive; none takes ALFWORLD_DATA where that is set and the
+    environment is alfworld, else generated tasks."""
+    policy: Path | None = None
+    """Warm-started policy; none takes the shipped one for generated tasks, and makes one first for others."""
+    preset: str = "skillc"
+    """The method."""
+    seed: int = 0
+    """Seed of training and of the evaluations."""
+    steps: int = DemoConfig.steps
+    """Updates."""
+    held_out: int | None = None
+    """Held-out tasks per task type, 0 for all; none for the environment's number."""
+    held_out_splits: tuple[str, ...] = ()
+    """Splits of the held-out tasks, the headline first; the environment's if none is named."""
+
+    def config(self) -> DemoConfig:
+        """What the demonstration is asked to do."""
+        variable = warm_started(self.env)[1].demo.data_variable
+        found = os.environ.get(variable) if variable else None
+        return DemoConfig(
+            out=self.out,
+            env=self.env,
+            data=self.data or found or "generated",
+            policy=self.policy,
+            preset=self.preset,
+            seed=self.seed,
+            steps=self.steps,
+            held_out_per_type=self.held_out,
+            held_out_splits=self.held_out_splits,
+        )
+
+
+def demo(options: DemoOptions) -> int:
+    """Runs the command; 130 if it was interrupted."""
+    summary = run_demo(options.config(), progress=make_progress())
+    if not summary["finished"]:
+        complain(f"Interrupted after {summary['steps']} updates; the same command goes on from there.")
+        return 130
+    say(describe(summary))
+    return 0
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """Puts the summary into a few lines."""
+    rows = [f"  {arm + ' skills':<15} {_rate(summary, arm, 'before')}  ->  {_rate(summary, arm, 'after')}"
+            for arm in ("with", "without")]  # fmt: skip
+    change = summary["change_without"]
+    low, high = change["interval"]
+    return "\n".join(
+        [
+            f"\nSuccess on {summary['games']} held-out tasks (95 % intervals), before and after "
+            f"{summary['steps']} updates:",
+            *rows,
+            f"  Without skills: {change['points']:+.1f} points, 95 % interval [{low:+.1f}, {high:+.1f}].",
+            f"  {summary['seconds']:.0f} seconds in all. Page with pictures and transcripts: {summary['page']}",
+        ]
+    )
+
+
+def _rate(summary: Mapping[str, Any], arm: str, when: str) -> str:
+    low, high = summary[f"sr_{arm}_{when}_interval"]
+    return f"{100 * summary[f'sr_{arm}_{when}']:5.1f} % [{100 * low:.0f}, {100 * high:.0f}]".rjust(18)
+
+
+COMMAND = Command(DemoOptions, demo, "interrupted outside training; the same command goes on from what is finished.")

@@ -1,0 +1,46 @@
+"""``skillc evaluate``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainers.commands.cli.command import Command
+from trainers.commands.cli.console import say
+from trainers.commands.cli.settings import Settings
+from trainers.tracking.progress import make_progress
+from trainers.tracking.run_folder import make_folder
+
+__all__ = ["COMMAND", "EvaluateOptions"]
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Evaluate a policy with and without skills on a split, each task once in both conditions.
+
+    Settings are those of training; --eval-temperature, --eval-greedy, --seed and --max-parallel matter here.
+
+    Example: skillc evaluate --model shipped --chat compact --data generated --split valid_unseen --per-type 8
+    """
+
+    settings: Settings
+    out: Path | None = None
+    """Folder for report.json and transcripts.jsonl; evaluations/<split> if none."""
+    per_type: int | None = None
+    """A fixed panel of so many tasks per type; the whole split if none."""
+
+
+def evaluate(options: EvaluateOptions) -> int:
+    """Runs the command."""
+    config = options.settings.config()
+    from trainers.evaluation.policy import evaluate_policy, table
+
+    out = options.out or Path("evaluations") / config.split
+    make_folder(out)
+    report = evaluate_policy(config, per_type=options.per_type, progress=make_progress())
+    report.save_all(out)
+    say(f"{table(report.paired)}\n\nReport and transcripts: {out}")
+    return 0
+
+
+COMMAND = Command(EvaluateOptions, evaluate, "interrupted; no report was written.")

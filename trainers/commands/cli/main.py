@@ -1,0 +1,79 @@
+"""``skillc``: finds the command and runs it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+
+from skillc_gym.errors import unknown_name
+from skillc_gym.version import __version__
+from trainers.commands.cli.command import Command, run_command
+from trainers.commands.cli.console import complain, say
+
+__all__ = ["COMMANDS", "find_command", "main"]
+
+COMMANDS: Mapping[str, str] = {
+    "train": "Train a policy, or go on with a run that was interrupted",
+    "evaluate": "Evaluate a policy with and without skills",
+    "demo": "Evaluate a small policy, train it, evaluate it again, draw the report",
+    "report": "Draw the pictures and the page of a run or an evaluation",
+    "replay": "Show recorded episodes, both conditions of a task side by side",
+    "play": "Play a task in the terminal",
+    "make-policy": "Make a small policy from demonstrations",
+    "make-demonstrations": "Write demonstrations of an expert as JSON lines",
+    "make-games": "Write generated ALFWorld games in upstream's layout",
+    "make-catalog": "Make a WebShop catalogue from upstream's files or of generated products",
+    "tag-nouns": "Find the nouns of a catalogue's names beforehand",
+    "gpu-check": "Check and measure training on this machine's GPU",
+    "doctor": "Say what is installed, which data is seen, and what will run",
+}
+"""Each command lies in the module of its name, as ``COMMAND``."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Args:
+        argv: The words behind ``skillc``; those of this process by default.
+
+    Returns:
+        The exit status.
+    """
+    name, *words = list(sys.argv[1:] if argv is None else argv) or ["help"]
+    if name in ("-h", "--help", "help"):
+        say(overview())
+        return 0
+    if name == "--version":
+        say(f"skillc-gym {__version__}")
+        return 0
+    if name not in COMMANDS:
+        complain(f"skillc: error: {unknown_name('command', name, COMMANDS)}")
+        return 2
+    return run_command(find_command(name), words, f"skillc {name}")
+
+
+def find_command(name: str) -> Command[object]:
+    """Imports a command's module."""
+    module = importlib.import_module(f"trainers.commands.cli.{name.replace('-', '_')}")
+    command: Command[object] = module.COMMAND
+    return command
+
+
+def overview() -> str:
+    """All commands, a line each."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: skillc COMMAND [--option VALUE | option=value ...]",
+            "",
+            *lines,
+            "",
+            "skillc COMMAND --help lists a command's options with their meaning and default.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""``skillc make-catalog``."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
+from skillc_gym.envs.webshop.catalog.sources import JsonSource
+from skillc_gym.errors import ConfigError
+from trainers.commands.cli.command import Command
+from trainers.commands.cli.console import say
+from trainers.commands.cli.folders import require_empty
+
+__all__ = ["COMMAND", "MakeCatalogOptions"]
+
+FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
+SHOWN_NOTES = 10
+
+
+@dataclass(frozen=True)
+class MakeCatalogOptions:
+    """Make a WebShop catalogue: from upstream's JSON files (--source or --products), or of generated products.
+
+    Rows are read and written one by one, so memory does not grow with the files. The folder is then opened with
+    gym.make("skillc/WebShop-v0", data="catalogs/full").
+
+    Examples:
+      skillc make-catalog --out catalogs/full --products items_shuffle.json --attributes items_ins_v2.json
+      skillc make-catalog --out catalogs/folder --source data/webshop
+      skillc make-catalog --out catalogs/big --generate 1180000 --seed 0
+      skillc make-catalog --out made --generate 1000 --json
+    """
+
+    out: Path
+    """Folder to make; must not exist, or be empty."""
+    source: Path | None = None
+    """Folder with upstream's JSON files, plain or .xz or .gz."""
+    products: Path | None = None
+    """File items_shuffle*.json."""
+    generate: int | None = None
+    """Generate so many products."""
+    attributes: Path | None = None
+    """File items_ins_v2*.json, beside --products."""
+    human_goals: Path | None = None
+    """File items_human_ins.json, beside --products."""
+    num_products: int | None = None
+    """Read only the first so many rows."""
+    seed: int = 0
+    """Seed of generated products."""
+    json: bool = False
+    """With --generate: write upstream's three JSON files."""
+    accept_truncated: bool = False
+    """Keep the whole rows of a file that is cut off."""
+    quiet: bool = False
+    """No progress."""
+
+    def rows(self) -> JsonSource | GeneratedSource:
+        """Where the products come from.
+
+        Raises:
+            ConfigError: If not exactly one source was named.
+        """
+        if sum(given is not None for given in (self.source, self.products, self.generate)) != 1:
+            raise ConfigError("Name one of --source FOLDER, --products FILE and --generate N.")
+        if self.generate is not None:
+            return GeneratedSource(self.generate, self.seed)
+        if self.source:
+            return JsonSource.of_folder(
+                self.source, num_products=self.num_products, accept_truncated=self.accept_truncated
+            )
+        assert self.products is not None
+        return JsonSource(
+            self.products,
+            self.attributes,
+            self.human_goals,
+            num_products=self.num_products,
+            accept_truncated=self.accept_truncated,
+        )
+
+
+def make(options: MakeCatalogOptions) -> int:
+    """Runs the command."""
+    rows = options.rows()
+    require_empty(options.out)
+    if not options.json:
+        _build(options, rows)
+    elif options.generate is None:
+        raise ConfigError("--json goes with --generate only.")
+    else:
+        write_json(options.out, options.generate, options.seed)
+    return 0
+
+
+def write_json(folder: Path, size: int, seed: int) -> None:
+    """Writes a generated catalogue as upstream's three files, row by row."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        products, attributes, human = (
+            _Joined(files.enter_context((folder / name).open("w", encoding="ascii")), brackets)
+            for name, brackets in zip(FILES, ("[]", "{}", "{}"), strict=True)
+        )
+        for generated in generate_rows(size, seed):
+            key = json.dumps(generated.row["asin"]) + ": "
+            products.add(json.dumps(generated.row))
+            attributes.add(key + json.dumps(generated.attributes))
+            if generated.human:
+                human.add(key + json.dumps(generated.human))
+        for part in (products, attributes, human):
+            part.end()
+
+
+class _Joined:
+    """An array or object that is written part by part."""
+
+    def __init__(self, file: IO[str], brackets: str) -> None:
+        self._file, self._separator, self._last = file, brackets[0] + "\n", "\n" + brackets[1] + "\n"
+
+    def add(self, text: str) -> None:
+        self._file.write(self._separator + text)
+        self._separator = ",\n"
+
+    def end(self) -> None:
+        self._file.write(("" if self._separator == ",\n" else self._separator) + self._last)
+
+
+def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> None:
+    began = time.perf_counter()
+    build_catalog(rows, options.out, None if options.quiet else _progress)
+    catalog = Catalog(options.out)
+    report = catalog.load_report
+    say(f"{options.out}: {report}")
+    for note in islice(report, SHOWN_NOTES):
+        say(f"  row {note.row} {note.asin}: {note.action}: {note.reason}")
+    if report.skipped + report.mended > SHOWN_NOTES:
+        say(f"  ... all of them in {options.out / 'report.jsonl'}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    say(f"sha256 {catalog.sha256}; {time.perf_counter() - began:.1f} s, at most {peak:,.0f} MB of memory")
+
+
+def _progress(rows: int) -> None:
+    sys.stderr.write(f"\r{rows:,} rows" + ("" if rows % 1_000_000 else "\n"))
+    sys.stderr.flush()
+
+
+COMMAND = Command(MakeCatalogOptions, make, "interrupted; the folder is incomplete.")

@@ -1,0 +1,83 @@
+"""``skillc make-policy``."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from trainers.commands.cli.command import Command
+from trainers.commands.cli.console import count_line, say
+from trainers.warmstart.cloning import CloningConfig
+from trainers.warmstart.demonstrations import DemonstrationConfig
+from trainers.warmstart.make import PolicyRecipe, make_policy
+from trainers.warmstart.model import SMALL, TINY
+from trainers.warmstart.recipes import data_recipe, shipped_recipe
+
+__all__ = ["COMMAND", "MakePolicyOptions"]
+
+_SHIPPED = shipped_recipe()
+
+
+@dataclass(frozen=True)
+class MakePolicyOptions:
+    """Make a small policy by cloning demonstrations of an expert."""
+
+    out: Path
+    """Checkpoint folder to write."""
+    env: str = "alfworld"
+    """The environment."""
+    data: str = "generated"
+    """The environment's folder or archive, or "generated"."""
+    seed: int = 0
+    """Seed of demonstrations and of the initial weights."""
+    episodes: int = _SHIPPED.episodes
+    """Number of demonstrations."""
+    batches: int = _SHIPPED.cloning.batches
+    """Optimiser steps of cloning."""
+    batch_episodes: int = CloningConfig.batch_episodes
+    """Demonstrations in one batch."""
+    learning_rate: float = CloningConfig.learning_rate
+    """Peak learning rate of cloning."""
+    max_steps: int = 30
+    """Longest demonstration, in commands."""
+    slips: float = DemonstrationConfig.slips
+    """Probability per step that the demonstrator slips."""
+    max_length: int = 4096
+    """Longest context, in tokens."""
+    shape: Literal["tiny", "small"] = "tiny"
+    """Size of the policy: 0.9 or some 28 million parameters."""
+
+    def recipe(self) -> PolicyRecipe:
+        """The recipe that the options make of the shipped one."""
+        recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
+        return replace(
+            recipe,
+            demonstrations=replace(recipe.demonstrations, max_steps=self.max_steps, slips=self.slips),
+            episodes=self.episodes,
+            cloning=CloningConfig(
+                batches=self.batches,
+                batch_episodes=self.batch_episodes,
+                learning_rate=self.learning_rate,
+                seed=self.seed,
+            ),
+            size=TINY if self.shape == "tiny" else SMALL,
+            max_length=self.max_length,
+            seed=self.seed,
+        )
+
+
+def make(options: MakePolicyOptions) -> int:
+    """Runs the command."""
+    card = make_policy(options.recipe(), options.out, progress=_show)
+    say(json.dumps({key: value for key, value in card.items() if key != "recipe"}, indent=2))
+    return 0
+
+
+def _show(phase: str, done: int, total: int, loss: float) -> None:
+    count_line(phase, done, total, "" if math.isnan(loss) else f"  loss {loss:.3f}")
+
+
+COMMAND = Command(MakePolicyOptions, make, "interrupted; no policy was written.")

@@ -1,0 +1,221 @@
+"""What is installed, which data and devices are seen, what will run, and the command that mends what will not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium
+
+import skillc_gym
+from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
+from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.version import __version__
+from trainers.commands.context import context_findings
+from trainers.engines.registry import engine_spec
+
+__all__ = ["EXTRAS", "Finding", "Questions", "as_text", "examine"]
+
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "train": ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "matplotlib", "rich"),
+    "vllm": ("vllm",),
+    "textworld": ("textworld", "alfworld"),
+    "spacy": ("spacy",),
+    "browser": ("selenium",),
+    "ray": ("ray",),
+}
+"""The optional dependencies, and the packages by which each is known to be there."""
+_PURPOSE = {
+    "train": "train, evaluate, demo, make-policy, report",
+    "vllm": "engine=vllm",
+    "textworld": "upstream's ALFWorld engine, engine=textworld of the environment",
+    "spacy": "upstream's noun tagger in WebShop",
+    "browser": "WebShop in a browser",
+    "ray": "work on several machines",
+}
+Status = Literal["ok", "missing", "note"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    section: str
+    """Heading: software, data, machine, model."""
+    name: str
+    """What was looked at."""
+    status: Status
+    """"ok", "missing", or "note" for what limits without stopping anything."""
+    found: str
+    """What is there."""
+    remedy: str = ""
+    """The command that mends it."""
+    asked: bool = False
+    """Whether somebody asked for it by name, so that its absence is a failure."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What somebody wants to run."""
+
+    env: str | None = None
+    """Environment by short name or id; all if None."""
+    data: str | None = None
+    """The environment's data; None looks where the environment looks."""
+    model: str | None = None
+    """Folder or name of a checkpoint."""
+    engine: str | None = None
+    """Who generates."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of :class:`trainers.config.TrainConfig` (form, max_context, ...)."""
+
+
+def examine(questions: Questions | None = None) -> list[Finding]:
+    """Looks at everything; nothing is downloaded, and no model is loaded.
+
+    Args:
+        questions: What shall run; what it names must be there.
+    """
+    asked = questions or Questions()
+    specs = env_specs() if asked.env is None else (env_spec(asked.env),)
+    found = [*_software(), *_machine()]
+    for spec in specs:
+        found += _data(spec, asked)
+    if asked.engine:
+        found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
+    if asked.model:
+        found += context_findings(asked.model, specs, asked.options, Finding)
+    return found
+
+
+# Software ------------------------------------------------------------------------------------------------------------
+
+
+def _software() -> Iterator[Finding]:
+    where = Path(skillc_gym.__file__).parent.parent
+    kind = "checkout" if (where / "pyproject.toml").is_file() else "installed package"
+    yield Finding("software", "skillc-gym", "ok", f"{__version__}, {kind} at {where}")
+    yield Finding("software", "Python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
+    for extra, packages in EXTRAS.items():
+        absent = [package for package in packages if importlib.util.find_spec(package) is None]
+        versions = ", ".join(f"{package} {_version(package)}" for package in packages if package not in absent)
+        if absent:
+            remedy = str(missing_extra(", ".join(absent), extra)).split(": ", 1)[1]
+            yield Finding("software", f"extra {extra}", "missing", f"for {_PURPOSE[extra]}; not installed: "
+                          f"{', '.join(absent)}", remedy)  # fmt: skip
+        else:
+            yield Finding("software", f"extra {extra}", "ok", versions)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "(version unknown)"
+
+
+# Machine -------------------------------------------------------------------------------------------------------------
+
+
+def _machine() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Finding("machine", "processor", "ok", f"{cores} cores, {_memory()}")
+    free = shutil.disk_usage(Path.cwd()).free
+    remedy = "free some space, or write runs elsewhere with run=" if free < 2**30 else ""
+    yield Finding("machine", "disk", "note" if remedy else "ok", f"{_size(free)} free here", remedy)
+    if importlib.util.find_spec("torch") is None:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        yield Finding(
+            "machine", "GPU", "note", "none that torch sees: small policies train, large models and vLLM do not"
+        )
+    for index in range(torch.cuda.device_count()):
+        name = torch.cuda.get_device_name(index)
+        yield Finding("machine", f"GPU {index}", "ok", f"{name}, {_size(torch.cuda.mem_get_info(index)[1])}")
+
+
+def _memory() -> str:
+    try:
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return "memory unknown"
+    return f"{_size(pages * size)} of memory"
+
+
+def _size(amount: int) -> str:
+    return f"{amount / 2**30:,.1f} GiB"
+
+
+def _engine(name: str) -> str:
+    spec = engine_spec(name)
+    for package in EXTRAS.get(name, ("torch", "transformers")):
+        if importlib.util.find_spec(package) is None:
+            raise missing_extra(package, name if name in EXTRAS else "train")
+    return "there" + ("" if spec.exact_logprobs else "; its log-probabilities are corrected in the objective")
+
+
+# Data ----------------------------------------------------------------------------------------------------------------
+
+
+def _data(spec: EnvSpec, asked: Questions) -> Iterator[Finding]:
+    """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
+    if spec.warm_start and asked.data is None:
+        generated = {"data": "generated", "generator": _few(spec)}
+        yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
+    named = {} if asked.data is None else {"data": asked.data}
+    title = f"{spec.name}, {asked.data or 'real'}"
+    yield from _checked("data", title, lambda: _tasks(spec, named), asked=asked.data is not None)
+
+
+def _few(spec: EnvSpec) -> dict[str, Any]:
+    """A small family of generated tasks."""
+    known = dict(spec.warm_start.generator) if spec.warm_start else {}
+    return {name: min(value, 20) if isinstance(value, int) else value for name, value in known.items()}
+
+
+def _tasks(spec: EnvSpec, options: Mapping[str, Any]) -> str:
+    env = gymnasium.make(spec.id, **options)
+    try:
+        core: Any = env.unwrapped
+        env.reset(seed=0)
+        return f"{spec.id} plays; {len(core.task_ids):,} tasks in its default split"
+    finally:
+        env.close()
+
+
+def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = True) -> Iterator[Finding]:
+    """What a look finds; its error says what is missing and what mends it."""
+    try:
+        yield Finding(section, name, "ok", look(), asked=asked)
+    except (SkillCError, gymnasium.error.Error, TypeError) as error:
+        yield Finding(section, name, "missing", str(error), asked=asked)
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+_MARKS: Mapping[Status, str] = {"ok": "ok", "missing": "--", "note": "!!"}
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """The findings under their headings."""
+    lines: list[str] = []
+    for section in dict.fromkeys(finding.section for finding in findings):
+        lines += ["", section]
+        for finding in (each for each in findings if each.section == section):
+            lines.append(f"  {_MARKS[finding.status]:<3} {finding.name}: {finding.found}")
+            lines += [f"      {finding.remedy}"] if finding.remedy else []
+    return "\n".join(lines[1:])
+
+
+def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The findings as JSON-able values."""
+    return [asdict(finding) for finding in findings]

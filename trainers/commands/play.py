@@ -1,0 +1,188 @@
+"""One player at one environment: what ``skillc play`` does between the keyboard and the screen."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium
+
+from skill_library import SkillLibrary
+from skillc_gym.envs.registry import EnvSpec
+from skillc_gym.envs.warm_start import load_reference
+
+__all__ = ["HELP", "WORDS", "Game", "in_columns", "play"]
+
+HELP = """TAB completes commands. Words that begin with ":" are for the player, not for the environment:
+
+  :commands   what is possible now          :undo [N]   take back one command, or N
+  :view       draw what is known by now     :plan       what an expert would do
+  :skill      show the skill, or hide it    :new        another task
+  :help       this list                     :quit       leave
+
+While the skill is shown, it stands before each new task, as an agent with the skill reads it."""
+WORDS = (":commands", ":help", ":new", ":plan", ":quit", ":skill", ":undo", ":view")
+
+Ask = Callable[[str], str]
+Tell = Callable[[str], None]
+
+
+class Game:
+    """One player at one environment.
+
+    Args:
+        env: A text environment with render_mode "ansi".
+        spec: What is known of it.
+        tell: Receives what is shown.
+        skills: Its skills; None if there are none.
+        shows_skill: Whether the skill stands before each task.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[str, str],
+        spec: EnvSpec,
+        tell: Tell,
+        *,
+        skills: SkillLibrary | None = None,
+        shows_skill: bool = False,
+    ) -> None:
+        self.env = env
+        self.spec = spec
+        self.tell = tell
+        self.skills = skills
+        self.info: dict[str, Any] = {}
+        self.shows_skill = shows_skill
+        self._commands: list[str] = []
+        self._over = False
+
+    @property
+    def possible(self) -> list[str]:
+        """The commands that are possible now."""
+        return list(self.info["admissible_commands"])
+
+    def start(self, task_id: str | None = None, seed: int | None = None) -> None:
+        """Begins a task."""
+        observation = self._reset(task_id, seed)
+        if self.shows_skill:
+            self.tell(f"{self._skill()}\n")
+        self.tell(f"[{self.info['task_id']}]\n{observation}")
+
+    def _reset(self, task_id: str | None, seed: int | None = None) -> str:
+        observation, self.info = self.env.reset(seed=seed, options={"task_id": task_id} if task_id else None)
+        self._commands, self._over = [], False
+        return observation
+
+    def act(self, command: str) -> None:
+        """Carries out a command of the environment."""
+        if self._over:
+            self.tell("The task is over. :new for another one, :undo to go back.")
+            return
+        observation, over = self._step(command)
+        self.tell(observation)
+        if over:
+            self.tell(self._ending())
+
+    def _step(self, command: str) -> tuple[str, bool]:
+        self._commands.append(command)
+        observation, _, terminated, truncated, self.info = self.env.step(command)
+        self._over = terminated or truncated
+        return observation, self._over
+
+    def _ending(self) -> str:
+        if self.info["won"]:
+            return f"Won in {len(self._commands)} commands. :new for another task, :undo to go back."
+        score = f"with a score of {self.info['task_score']:.2f}" if self.info.get("task_score") else "lost"
+        return (
+            f"The task is over after {len(self._commands)} commands, {score}. :new for another one, :undo to go back."
+        )
+
+    def undo(self, words: Sequence[str]) -> None:
+        """Takes back commands: plays the others again, so that what is known is as it was."""
+        if not self._commands:
+            self.tell("Nothing to take back.")
+            return
+        count = min(int(words[0]) if words and words[0].isdigit() else 1, len(self._commands))
+        kept = self._commands[: len(self._commands) - count]
+        observation = self._reset(self.info["task_id"])
+        for command in kept:
+            observation, _ = self._step(command)
+        self.tell(f"Took back {count}.\n{observation}")
+
+    def word(self, line: str) -> bool:
+        """Carries out one of the player's own words; returns whether to go on."""
+        name, *rest = line[1:].split() or [""]
+        if name in ("quit", "q"):
+            return False
+        actions: dict[str, Callable[[], None]] = {
+            "commands": lambda: self.tell(in_columns(self.possible)),
+            "view": lambda: self.tell(str(self.env.render()).split("\n\n", 1)[0]),
+            "skill": self._toggle_skill,
+            "plan": self._plan,
+            "new": self.start,
+            "undo": lambda: self.undo(rest),
+        }
+        actions.get(name, lambda: self.tell(HELP))()
+        return True
+
+    def _plan(self) -> None:
+        if self.spec.planner:
+            plan = load_reference(self.spec.planner)(self.env)
+            self.tell(_numbered(plan) or "The goal holds already.")
+        elif self.spec.warm_start:
+            self.tell(f"From the start of the task:\n{_numbered(self._shown())}")
+        else:
+            self.tell("Nobody has shown how this environment is played.")
+
+    def _shown(self) -> list[str]:
+        """Commands of the environment's expert from the start of the task; the player's own stay as they are."""
+        assert self.spec.warm_start
+        played, task_id = list(self._commands), self.info["task_id"]
+        observation = self._reset(task_id)
+        expert, over = self.spec.warm_start.demonstrator(self.info, False), False
+        while not over:
+            observation, over = self._step(expert.act(observation, self.possible))
+        found = list(self._commands)
+        self._reset(task_id)
+        for command in played:
+            self._step(command)
+        return found
+
+    def _skill(self) -> str:
+        return self.skills.for_task(self.info["task_type"]).text if self.skills else "This environment has no skills."
+
+    def _toggle_skill(self) -> None:
+        self.shows_skill = not self.shows_skill
+        self.tell(self._skill() if self.shows_skill else "The skill is hidden now.")
+
+
+def _numbered(commands: Sequence[str]) -> str:
+    return "\n".join(f"{n:2}. {command}" for n, command in enumerate(commands, 1))
+
+
+def in_columns(names: Sequence[str], width: int = 0) -> str:
+    """Names in as many columns as a terminal has room for, read downwards."""
+    width = width or shutil.get_terminal_size().columns
+    room = max(map(len, names), default=0) + 3
+    rows = -(-len(names) // max(1, width // room))
+    return "\n".join("".join(name.ljust(room) for name in names[row::rows]).rstrip() for row in range(rows))
+
+
+def play(game: Game, ask: Ask) -> None:
+    """Reads and carries out lines until the player leaves.
+
+    Args:
+        game: A started game.
+        ask: Gives the next line, or raises EOFError.
+    """
+    while True:
+        try:
+            line = ask("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if line.startswith(":"):
+            if not game.word(line):
+                return
+        elif line:
+            game.act(line)
