@@ -21,7 +21,7 @@ from trainers.rollout.collect import GroupRollouts
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "tasks_of", "without_bars"]
+__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "open_env", "tasks_of", "without_bars"]
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
@@ -30,15 +30,22 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
     Raises:
         ConfigError: If the environment does not list its tasks by type.
     """
+    with open_env(config) as core:
+        try:
+            return {task: core.task_type_of(task) for task in core.task_ids}
+        except AttributeError as error:
+            raise ConfigError(
+                f"{config.env_id} cannot be trained on: training needs task_ids and task_type_of(task_id) ({error})."
+            ) from error
+
+
+@contextmanager
+def open_env(config: TrainConfig) -> Iterator[Any]:
+    """The configured environment without wrappers, to ask it for its tasks; closed in the end."""
     kwargs = {key: value for key, value in config.env_kwargs.items() if key != "max_episode_steps"}
     env = _make_env(config.env_id, kwargs)
-    core: Any = env.unwrapped
     try:
-        return {task: core.task_type_of(task) for task in core.task_ids}
-    except AttributeError as error:
-        raise ConfigError(
-            f"{config.env_id} cannot be trained on: training needs task_ids and task_type_of(task_id) ({error})."
-        ) from error
+        yield env.unwrapped
     finally:
         env.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import gymnasium
@@ -88,6 +88,13 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         Raises:
             UnknownNameError: There is no such task.
         """
+
+    def identify(self, task_ids: Iterable[str]) -> Info:
+        """Returns what identifies tasks beside their names, JSON-able, for a panel's hash: nothing, unless overridden.
+
+        Two environments that give the same for the same task ids play the same tasks.
+        """
+        return {}
 
     @abstractmethod
     def _start(self, task_id: str) -> str:

@@ -53,6 +53,7 @@ class Episode:
         truncated: A limit ended it.
         messages: The prompt of the first turn as chat messages, the injected skill text included.
         final_observation: What the environment said last.
+        cut: What the limit was that truncated it: "steps", "context" (the next prompt would not have fitted), or "".
     """
 
     task_id: str
@@ -71,6 +72,7 @@ class Episode:
     truncated: bool
     messages: list[dict[str, str]] = field(default_factory=list)
     final_observation: str = ""
+    cut: str = ""
 
     @property
     def episode_return(self) -> float:
@@ -92,7 +94,7 @@ class Episode:
         Raises:
             TranscriptError: A field is missing, unknown or of another type.
         """
-        found = checked(cls, values, optional=("messages", "final_observation"))
+        found = checked(cls, values, optional=("messages", "final_observation", "cut"))
         return cls(**{**found, "turns": tuple(Turn(**checked(Turn, turn)) for turn in found["turns"])})
 
 
@@ -158,4 +160,5 @@ class EpisodeRecorder:
             truncated=self._ends[1],
             messages=[dict(message) for message in self._first.get("messages", ())],
             final_observation=self._observation,
+            cut="steps" if self._ends == (False, True) else "",
         )

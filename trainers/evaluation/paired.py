@@ -1,4 +1,4 @@
-"""Paired evaluation: every task of a fixed panel is played with the skill and without it, from the same seed."""
+"""Paired evaluation: every task of a fixed panel is played with the skill and without it, from the same seeds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from dataclasses import asdict, is_dataclass
 from typing import Any, Protocol
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluation.paired_report import Change, PairedCounts, PairedOutcome, PairedReport, compare_reports
+from trainers.evaluation.paired_report import (
+    ArmOutcome,
+    Change,
+    PairedCounts,
+    PairedOutcome,
+    PairedReport,
+    compare_reports,
+)
 
 __all__ = [
+    "ArmOutcome",
     "Change",
     "PairedCounts",
     "PairedOutcome",
@@ -28,46 +36,58 @@ class Rollouts(Protocol):
         """Plays one group per task; results have ``.episode`` and come by group, then member, injected ones first."""
 
 
-def paired_evaluation(rollouts: Rollouts, panel: Sequence[str], *, seed: int, sampling: Any) -> PairedReport:
-    """Plays every task of a panel once with the skill and once without, from the same seed.
+def paired_evaluation(
+    rollouts: Rollouts,
+    panel: Sequence[str],
+    *,
+    seed: int,
+    sampling: Any,
+    attempts: int = 1,
+    identity: Mapping[str, Any] | None = None,
+    best_scores: Mapping[str, float] | None = None,
+) -> PairedReport:
+    """Plays every task of a panel with the skill and without, from the same seed.
 
     Args:
         rollouts: Plays the groups.
         panel: Task ids, each once.
         seed: Decides every draw.
         sampling: How replies are sampled, handed on as it is.
+        attempts: How often each task is played in each condition.
+        identity: What identifies the tasks beside their names; part of the panel's hash.
+        best_scores: The score within reach, by task id, where the environment knows it.
 
     Raises:
-        ConfigError: An empty panel, a repeated task, or episodes that are no pairs.
+        ConfigError: An empty panel, a repeated task, no attempt, or episodes that are no pairs.
     """
-    tasks = list(panel)
-    if not tasks or len(set(tasks)) != len(tasks):
+    tasks, size = list(panel), 2 * attempts
+    if not tasks or len(set(tasks)) != len(tasks) or attempts < 1:
         raise ConfigError(
-            f"A panel names each task once and is not empty; got {len(tasks)} names, {len(set(tasks))} tasks"
+            f"A panel names each task once and is not empty, and is played at least once; got {len(tasks)} names, "
+            f"{len(set(tasks))} tasks, {attempts} attempts"
         )
-    played = rollouts.collect(tasks, [1] * len(tasks), 2, seed=seed, sampling=sampling)
+    played = rollouts.collect(tasks, [attempts] * len(tasks), size, seed=seed, sampling=sampling)
     episodes = tuple(result.episode for result in played)
-    if len(episodes) != 2 * len(tasks):
-        raise ConfigError(f"Expected {2 * len(tasks)} episodes, two per task; got {len(episodes)}")
-    pairs = zip(tasks, episodes[::2], episodes[1::2], strict=True)
-    outcomes = tuple(_outcome(task, with_, without) for task, with_, without in pairs)
-    return PairedReport(outcomes, int(seed), _as_dict(sampling), episodes)
+    if len(episodes) != size * len(tasks):
+        raise ConfigError(f"Expected {size * len(tasks)} episodes, {size} per task; got {len(episodes)}")
+    best = best_scores or {}
+    outcomes = tuple(
+        _outcome(task, episodes[start + attempt], episodes[start + attempts + attempt], attempt, best.get(task))
+        for attempt in range(attempts)
+        for task, start in zip(tasks, range(0, len(episodes), size), strict=True)
+    )
+    return PairedReport(outcomes, int(seed), _as_dict(sampling), dict(identity or {}), episodes)
 
 
-def _outcome(task: str, with_: Any, without: Any) -> PairedOutcome:
+def _outcome(task: str, with_: Any, without: Any, attempt: int, best: float | None) -> PairedOutcome:
     got = [(episode.task_id, int(episode.condition)) for episode in (with_, without)]
     if got != [(task, 1), (task, 0)]:
         raise ConfigError(f"Expected task {task!r} with the skill and then without, got {got}")
-    return PairedOutcome(
-        task_id=task,
-        task_type=with_.task_type,
-        won_with=with_.won >= 1.0,
-        won_without=without.won >= 1.0,
-        score_with=float(with_.task_score),
-        score_without=float(without.task_score),
-        steps_with=len(with_.turns),
-        steps_without=len(without.turns),
-    )
+    return PairedOutcome(task, with_.task_type, _arm(with_), _arm(without), attempt, best)
+
+
+def _arm(episode: Any) -> ArmOutcome:
+    return ArmOutcome(episode.won >= 1.0, float(episode.task_score), len(episode.turns), getattr(episode, "cut", ""))
 
 
 def _as_dict(sampling: Any) -> dict[str, Any]:

@@ -2,116 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import panel_hash
-from trainers.evaluation.stats import Interval, paired_difference, wilson
+from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome
+from trainers.evaluation.repeats import pass_rates
+from trainers.evaluation.scores import graded, mean_scores
+from trainers.evaluation.stats import Interval, paired_difference
 
-__all__ = ["Change", "PairedCounts", "PairedOutcome", "PairedReport", "compare_reports"]
-
-
-@dataclass(frozen=True)
-class PairedOutcome:
-    """What became of one task in both conditions.
-
-    Attributes:
-        task_id: The task.
-        task_type: Its type.
-        won_with: Whether it was solved with the skill.
-        won_without: Whether it was solved without.
-        score_with: Raw score with the skill.
-        score_without: Raw score without.
-        steps_with: Steps taken with the skill.
-        steps_without: Steps taken without.
-    """
-
-    task_id: str
-    task_type: str
-    won_with: bool
-    won_without: bool
-    score_with: float
-    score_without: float
-    steps_with: int
-    steps_without: int
-
-
-@dataclass(frozen=True)
-class PairedCounts:
-    """Tasks counted by their pair of outcomes, and the rates that follow, with 95 % intervals.
-
-    Attributes:
-        both: Solved with and without the skill.
-        only_with: Solved only with it.
-        only_without: Solved only without it.
-        neither: Solved in neither condition.
-    """
-
-    both: int
-    only_with: int
-    only_without: int
-    neither: int
-
-    @classmethod
-    def of(cls, outcomes: Iterable[PairedOutcome]) -> PairedCounts:
-        """Counts outcomes."""
-        found = Counter((o.won_with, o.won_without) for o in outcomes)
-        return cls(found[True, True], found[True, False], found[False, True], found[False, False])
-
-    @property
-    def n(self) -> int:
-        """Number of tasks."""
-        return self.both + self.only_with + self.only_without + self.neither
-
-    @property
-    def sr_with(self) -> float:
-        """Success rate with the skill."""
-        return (self.both + self.only_with) / self.n
-
-    @property
-    def sr_without(self) -> float:
-        """Success rate without the skill."""
-        return (self.both + self.only_without) / self.n
-
-    @property
-    def gap(self) -> float:
-        """``sr_with - sr_without``."""
-        return (self.only_with - self.only_without) / self.n
-
-    @property
-    def sr_with_interval(self) -> Interval:
-        """Wilson interval of ``sr_with``."""
-        return wilson(self.both + self.only_with, self.n)
-
-    @property
-    def sr_without_interval(self) -> Interval:
-        """Wilson interval of ``sr_without``."""
-        return wilson(self.both + self.only_without, self.n)
-
-    @property
-    def gap_interval(self) -> Interval:
-        """Newcombe's paired interval of the gap."""
-        return paired_difference(self.both, self.only_with, self.only_without, self.neither)
-
-    @property
-    def gap_standard_error(self) -> float:
-        """Standard error of the gap, with half a pair added to each disagreement so that it is never 0."""
-        more, less = self.only_with + 0.5, self.only_without + 0.5
-        n = self.n + 1
-        return math.sqrt(((more + less) / n - ((more - less) / n) ** 2) / n)
-
-    def to_json(self) -> dict[str, Any]:
-        """Counts, rates and intervals as JSON-able values."""
-        rates = {name: getattr(self, name) for name in ("sr_with", "sr_without", "gap")}
-        intervals = {f"{name}_interval": _pair(getattr(self, f"{name}_interval")) for name in rates}
-        return {"n": self.n, **asdict(self), **rates, **intervals}
+__all__ = ["ArmOutcome", "Change", "PairedCounts", "PairedOutcome", "PairedReport", "compare_reports"]
 
 
 @dataclass(frozen=True)
@@ -119,32 +26,55 @@ class PairedReport:
     """A paired evaluation; every rate follows from ``outcomes``.
 
     Attributes:
-        outcomes: One per task of the panel, in its order.
+        outcomes: One per task of the panel, in its order; with several attempts per task, attempt by attempt.
         seed: Seed of the evaluation.
         sampling: How replies were sampled.
+        identity: What identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
         episodes: The episodes in the order played, for transcripts; not part of the JSON.
     """
 
     outcomes: tuple[PairedOutcome, ...]
     seed: int
     sampling: Mapping[str, Any]
+    identity: Mapping[str, Any] = field(default_factory=dict)
     episodes: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The panel: each task once, in its order."""
+        return tuple(dict.fromkeys(outcome.task_id for outcome in self.outcomes))
+
+    @property
+    def attempts(self) -> int:
+        """Pairs of episodes per task."""
+        return len(self.outcomes) // len(self.tasks) if self.tasks else 1
 
     @cached_property
     def overall(self) -> PairedCounts:
         """All tasks together, each weighing the same."""
-        return PairedCounts.of(self.outcomes)
+        return PairedCounts.of(self.outcomes, self.attempts)
 
     @cached_property
     def per_type(self) -> dict[str, PairedCounts]:
         """Each task type by itself, sorted by name."""
         kinds = sorted({outcome.task_type for outcome in self.outcomes})
-        return {kind: PairedCounts.of(o for o in self.outcomes if o.task_type == kind) for kind in kinds}
+        return {
+            kind: PairedCounts.of((o for o in self.outcomes if o.task_type == kind), self.attempts) for kind in kinds
+        }
 
     @property
     def panel_sha256(self) -> str:
-        """Hash of the panel; reports are comparable task by task where it agrees."""
-        return panel_hash([outcome.task_id for outcome in self.outcomes])
+        """Hash of the tasks' names and of what identifies them; reports are comparable task by task where it agrees."""
+        names = panel_hash(self.tasks)
+        if not self.identity:
+            return names
+        return hashlib.sha256(f"{names}\n{json.dumps(self.identity, sort_keys=True)}".encode()).hexdigest()
+
+    def cuts(self, cut: str = "context") -> dict[str, int]:
+        """How many episodes with and without the skill were cut for a reason ("context" or "steps")."""
+        return {
+            arm: sum(outcome.arm(arm == "with").cut == cut for outcome in self.outcomes) for arm in ("with", "without")
+        }
 
     @property
     def sr_with(self) -> dict[str, float]:
@@ -180,11 +110,17 @@ class PairedReport:
         """The report as JSON-able values: derived rates for readers, outcomes for :meth:`from_json`."""
         return {
             "panel_sha256": self.panel_sha256,
+            "identity": dict(self.identity),
             "seed": self.seed,
             "sampling": dict(self.sampling),
+            "attempts": self.attempts,
             "overall": self.overall.to_json(),
             "per_type": {kind: counts.to_json() for kind, counts in self.per_type.items()},
-            "outcomes": [asdict(outcome) for outcome in self.outcomes],
+            "pass_at": pass_rates(self.outcomes, self.attempts) if self.attempts > 1 else {},
+            "scores": mean_scores(self.outcomes) if graded(self.outcomes) else None,
+            "cut_by_context": self.cuts("context"),
+            "cut_by_steps": self.cuts("steps"),
+            "outcomes": [outcome.to_json() for outcome in self.outcomes],
         }
 
     @classmethod
@@ -195,10 +131,10 @@ class PairedReport:
             ConfigError: It is no report, or its outcomes do not match its panel's hash.
         """
         try:
-            outcomes = tuple(PairedOutcome(**outcome) for outcome in data["outcomes"])
-            report = cls(outcomes, int(data["seed"]), dict(data["sampling"]))
+            outcomes = tuple(PairedOutcome.from_json(outcome) for outcome in data["outcomes"])
+            report = cls(outcomes, int(data["seed"]), dict(data["sampling"]), dict(data.get("identity", {})))
             recorded = data["panel_sha256"]
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
                 f"This is no paired report ({error}); expected what PairedReport.to_json wrote"
             ) from error
@@ -213,7 +149,11 @@ class PairedReport:
     @classmethod
     def load(cls, path: str | Path) -> PairedReport:
         """Reads a report from a JSON file; errors as in :meth:`from_json`."""
-        return cls.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path} is no paired report: it is not JSON ({error})") from error
+        return cls.from_json(found)
 
 
 @dataclass(frozen=True)
@@ -250,24 +190,25 @@ def compare_reports(before: PairedReport, after: PairedReport, *, skill: bool) -
         The change of every type, and of all tasks under ``"overall"``.
 
     Raises:
-        ConfigError: The reports are of different panels.
+        ConfigError: The reports are of different panels, or of different numbers of attempts.
     """
     if before.panel_sha256 != after.panel_sha256:
         raise ConfigError("The two reports are of different panels; evaluate both on the same one")
-    name = "won_with" if skill else "won_without"
+    if before.attempts != after.attempts:
+        raise ConfigError(
+            f"The two reports played each task {before.attempts} and {after.attempts} times; evaluate both alike"
+        )
     pairs = [
-        (b.task_type, getattr(b, name), getattr(a, name)) for b, a in zip(before.outcomes, after.outcomes, strict=True)
+        (b.task_type, b.arm(skill).won, a.arm(skill).won) for b, a in zip(before.outcomes, after.outcomes, strict=True)
     ]
     kinds = sorted({kind for kind, _, _ in pairs})
-    changes = {kind: _change([(b, a) for other, b, a in pairs if other == kind]) for kind in kinds}
-    return {**changes, "overall": _change([(b, a) for _, b, a in pairs])}
+    changes = {kind: _change([(b, a) for other, b, a in pairs if other == kind], before.attempts) for kind in kinds}
+    return {**changes, "overall": _change([(b, a) for _, b, a in pairs], before.attempts)}
 
 
-def _change(pairs: Sequence[tuple[bool, bool]]) -> Change:
-    found, n = Counter(pairs), len(pairs)
-    interval = paired_difference(found[True, True], found[False, True], found[True, False], found[False, False])
-    return Change(n, sum(b for b, _ in pairs) / n, sum(a for _, a in pairs) / n, interval)
-
-
-def _pair(interval: Interval) -> list[float]:
-    return [interval.low, interval.high]
+def _change(pairs: Sequence[tuple[bool, bool]], attempts: int) -> Change:
+    found, played = Counter(pairs), len(pairs)
+    cells = ((True, True), (False, True), (True, False), (False, False))
+    both, gained, lost, neither = (found[cell] / attempts for cell in cells)
+    interval = paired_difference(both, gained, lost, neither)
+    return Change(played // attempts, sum(b for b, _ in pairs) / played, sum(a for _, a in pairs) / played, interval)

@@ -41,6 +41,10 @@ class Interval:
         """Whether the value lies outside, touching not counted as outside."""
         return not self.low <= value <= self.high
 
+    def to_json(self) -> list[float]:
+        """Both ends, the lower first."""
+        return [self.low, self.high]
+
 
 @dataclass(frozen=True)
 class MeanEstimate:
@@ -57,8 +61,13 @@ class MeanEstimate:
     n: int
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
     """Wilson's score interval of a rate.
+
+    Args:
+        successes: How many succeeded; a fraction where each of the n tasks counts by its own rate.
+        n: Number of tasks.
+        level: Confidence level.
 
     Raises:
         ConfigError: No trials, or more successes than trials.
@@ -73,7 +82,9 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
 
 
-def paired_difference(both: int, only_first: int, only_second: int, neither: int, level: float = 0.95) -> Interval:
+def paired_difference(
+    both: float, only_first: float, only_second: float, neither: float, level: float = 0.95
+) -> Interval:
     """Interval of ``rate(first) - rate(second)`` where both were measured on the same tasks.
 
     Args:
@@ -86,7 +97,7 @@ def paired_difference(both: int, only_first: int, only_second: int, neither: int
     Raises:
         ConfigError: No tasks, or negative counts.
     """
-    n = both + only_first + only_second + neither
+    n = round(both + only_first + only_second + neither)
     if n == 0 or min(both, only_first, only_second, neither) < 0:
         raise ConfigError(f"A paired difference needs counts of tasks, got {(both, only_first, only_second, neither)}")
     first, second = both + only_first, both + only_second

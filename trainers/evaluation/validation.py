@@ -30,6 +30,7 @@ def validation_record(report: PairedReport, method: MethodState, step: int) -> d
         "overall_with": report.overall.sr_with,
         "overall_without": report.overall.sr_without,
         "n": {kind: counts.n for kind, counts in report.per_type.items()},
+        "cut_by_context": {arm: cut / len(report.outcomes) for arm, cut in report.cuts("context").items()},
         "gap_smoothed": state["gap"],
         "gate": state["gate"],
         "active": state["active"],

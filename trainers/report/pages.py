@@ -62,6 +62,7 @@ def _held_out(source: Source, figures: Mapping[str, Path]) -> list[str]:
     return [
         "<h2>Held-out tasks</h2>",
         tables.results(source.before.report, source.after.report, order),
+        tables.further(source.after.report),
         _figure(figures, "before_after", narrow=True),
         _figure(figures, "outcome", narrow=True),
     ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport, compare_reports
+from trainers.evaluation.repeats import pass_rates
+from trainers.evaluation.scores import graded, mean_scores
 from trainers.evaluation.stats import Interval
 from trainers.report.shell import table
 from trainers.tracking.progress import short_type
 
-__all__ = ["cards", "results", "retirements"]
+__all__ = ["cards", "further", "results", "retirements"]
 
 _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut by the budget K(t)"}
 
@@ -70,6 +73,44 @@ def results(before: PairedReport | None, after: PairedReport, order: Sequence[st
         table(head, rows)
         + '<p class="soft">Percent, with 95 % intervals: Wilson for rates, Newcombe (paired) for differences.</p>'
     )
+
+
+def further(report: PairedReport) -> str:
+    """What an evaluation measured beside success: mean scores, pass@k, and what cut episodes."""
+    rows = [_pair_row(name, tasks, rates) for name, tasks, rates in _beside(report)]
+    measured = table(("measure", "tasks", "with", "without"), rows) if rows else ""
+    return measured + "".join(f'<p class="{css}">{escape(text)}</p>' for css, text in _cut_notes(report))
+
+
+def _beside(report: PairedReport) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    if graded(report.outcomes):
+        scores = mean_scores(report.outcomes)
+        yield "mean score", scores["all"]["tasks"], scores["all"]
+        if scores["reachable"]:
+            yield "mean score, tasks within reach", scores["reachable"]["tasks"], scores["reachable"]
+    if report.attempts > 1:
+        for k, rates in pass_rates(report.outcomes, report.attempts).items():
+            yield f"pass@{k}", report.overall.n, rates
+
+
+def _pair_row(name: str, tasks: int, found: Mapping[str, Any]) -> str:
+    cells = "".join(_measured(found[arm]) for arm in ("with", "without"))
+    return f"<tr><td>{escape(name)}</td><td>{tasks}</td>{cells}</tr>"
+
+
+def _measured(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return "<td></td>"
+    value = found["mean"] if "mean" in found else found["rate"]
+    return _cell(f"{100 * value:.1f}", Interval(*found["interval"]))
+
+
+def _cut_notes(report: PairedReport) -> Iterator[tuple[str, str]]:
+    for css, cut, what in (("warn", "context", "The context's end"), ("soft", "steps", "The step limit")):
+        found = report.cuts(cut)
+        if any(found.values()):
+            of = f"of {len(report.outcomes)} episodes"
+            yield css, f"{what} cut {found['with']} {of} with the skill and {found['without']} without; they failed."
 
 
 def _row(kind: str, before: PairedCounts | None, after: PairedCounts, changes: Mapping[str, Change]) -> str:

@@ -51,7 +51,7 @@ class _Member:
     def finished(self) -> Rollout:
         episode = self.recorder.episode()
         if self.out_of_context:
-            episode = replace(episode, truncated=True)
+            episode = replace(episode, truncated=True, cut="context")
         return Rollout(episode, self.rows.rows(), self.group)
 
 

@@ -119,6 +119,7 @@ class LiveProgress(SilentProgress):
             f"turns {record['episode_length']:.1f}",
             f"well-formed {_percent(record['format_valid'])}",
             f"{tokens_per_second(record):,.0f} tokens/s",
+            f"cut by the context {_percent(record['cut_by_context'])}" if record.get("cut_by_context") else "",
         ]
         return Text("   ".join(piece for piece in pieces if piece), style="dim")
 

@@ -25,6 +25,7 @@ class EpisodeSummary:
     format_valid: int
     action_valid: int
     truncated: bool
+    cut: str
     model_tokens: int
 
 
@@ -42,6 +43,7 @@ def summarise(rollout: Rollout) -> EpisodeSummary:
         format_valid=sum(turn.format_valid for turn in episode.turns),
         action_valid=sum(turn.action_valid for turn in episode.turns),
         truncated=episode.truncated,
+        cut=episode.cut,
         model_tokens=rollout.model_tokens,
     )
 
@@ -69,6 +71,9 @@ def train_record(episodes: Sequence[EpisodeSummary], diagnostics: Mapping[str, A
         "episode_length_with": _mean(with_, lambda e: len(e.turns)),
         "episode_length_without": _mean(without, lambda e: len(e.turns)),
         "truncated": _mean(episodes, lambda e: e.truncated),
+        "cut_by_context": _mean(episodes, lambda e: e.cut == "context"),
+        "cut_by_context_with": _mean(with_, lambda e: e.cut == "context"),
+        "cut_by_context_without": _mean(without, lambda e: e.cut == "context"),
         "format_valid": sum(e.format_valid for e in episodes) / turns,
         "action_valid": sum(e.action_valid for e in episodes) / turns,
         "tokens_generated": sum(e.model_tokens for e in episodes),

@@ -78,6 +78,7 @@ class PlainProgress(SilentProgress):
             self._line(
                 f"validation at {record['step']:>4}   with {_percent(record['overall_with'])}  without "
                 f"{_percent(record['overall_without'])}   smoothed gaps: {gaps}   active: {_active(record)}"
+                f"{_cuts(record)}"
             )
             return
         left = self._clock.left(record["step"], self._steps)
@@ -85,6 +86,7 @@ class PlainProgress(SilentProgress):
             f"step {record['step']:>4}/{self._steps}   success {_percent(record['success'])} "
             f"(with {_percent(record['success_with'])}, without {_percent(record['success_without'])})   "
             f"loss {record['loss']:+.3f}   {tokens_per_second(record):,.0f} tokens/s   {left} left"
+            f"{_cuts(record)}"
         )
 
     def note(self, text: str) -> None:
@@ -132,6 +134,16 @@ def tokens_per_second(record: Record) -> float:
 
 def _percent(rate: float | None) -> str:
     return "  --" if rate is None else f"{100 * rate:3.0f}%"
+
+
+def _cuts(record: Record) -> str:
+    """Shares of the episodes that the context cut, where it cut any."""
+    shares = record.get("cut_by_context")
+    if not isinstance(shares, Mapping):
+        shares = {arm: record.get(f"cut_by_context_{arm}") for arm in ("with", "without")}
+    if not any(shares.values()):
+        return ""
+    return f"   cut by the context: with {_percent(shares['with'])}, without {_percent(shares['without'])}"
 
 
 def _active(record: Record) -> str:

@@ -111,6 +111,17 @@ class ALFWorldEnv(TextTaskEnv):
         """
         return self.games.task_type(self.games.require(task_id))
 
+    def identify(self, task_ids: Iterable[str]) -> Info:
+        """Returns what identifies these tasks beside their names: a hash of the games' content, and the naming.
+
+        Raises:
+            UnknownNameError: If a task id is not one of `task_ids`.
+        """
+        return {
+            "games_sha256": self.games.contents_sha256(task_ids),
+            "domain_randomization": self.domain_randomization,
+        }
+
     def render(self) -> str | None:
         """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer."""
         if self.render_mode is None:

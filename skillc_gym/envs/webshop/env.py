@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
@@ -169,6 +172,22 @@ class WebShopEnv(TextTaskEnv):
         pairs = tuple((f"{place} {name}", value) for place, (name, value) in enumerate(options))
         own = int(self.goals.table.product[goal.index])
         return self._rate(goal, Page("done", product=own, options=pairs)).total
+
+    def identify(self, task_ids: Iterable[str]) -> Info:
+        """Returns what identifies these tasks beside their names: catalogue, prices, goals, noun tagger, rules.
+
+        Raises:
+            UnknownNameError: If a task id is not one of `task_ids`.
+        """
+        goals = "".join(f"{self.goals.goal(self.goals.index(task_id))!r}\n" for task_id in task_ids)
+        prices = np.ascontiguousarray(self.goals.table.prices, dtype="<f8")
+        return {
+            "catalogue_sha256": self.catalog.sha256,
+            "prices_sha256": hashlib.sha256(prices.tobytes()).hexdigest(),
+            "goals_sha256": hashlib.sha256(goals.encode("utf-8", "surrogatepass")).hexdigest(),
+            "noun_tagger": self.tagger.id,
+            "unmended": sorted(name for name, mended in asdict(self.fixes).items() if not mended),
+        }
 
     def _draw(self) -> str:
         return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.fixes.fair_draws))

@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from gymnasium.wrappers import TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_env import ToyEnv
@@ -33,6 +34,7 @@ episodes = st.builds(
     truncated=st.booleans(),
     messages=st.lists(st.fixed_dictionaries({"role": anything, "content": anything}), max_size=2),
     final_observation=anything,
+    cut=st.sampled_from(["", "steps", "context"]),
 )
 
 
@@ -49,6 +51,19 @@ def played(toy_library):
     env = ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library, where="info")))
     replies = [format_reply("wait", "<b>hm</b> & so"), "fly", format_reply("take key"), format_reply("open it")]
     return record(env, replies, options={"task_id": "toy/open/2"})
+
+
+def test_a_step_limit_is_told_from_other_ends(toy_library):
+    env = TimeLimit(SkillInjection(ToyEnv(), toy_library, where="info"), 2)
+    assert record(env, ["wait"]).cut == ""
+    cut = record(env, ["wait", "wait"])
+    assert (cut.truncated, cut.cut) == (True, "steps")
+
+
+def test_episodes_of_older_versions_are_read(played):
+    old = played.to_dict()
+    del old["cut"]
+    assert Episode.from_dict(old) == played
 
 
 def test_the_recorder_keeps_what_happened(played):

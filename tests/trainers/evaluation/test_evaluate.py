@@ -22,6 +22,7 @@ class Episode:
     won: float
     task_score: float
     turns: tuple[str, ...]
+    cut: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def test_rates_gaps_and_counts() -> None:
     assert heat.gap_interval.low < heat.gap < heat.gap_interval.high
     assert heat.sr_with_interval.low < heat.sr_with < heat.sr_with_interval.high
     assert all(error > 0 for error in report.gap_standard_error.values())
-    assert [(o.steps_with, o.steps_without) for o in report.outcomes] == [(3, 5)] * 5
+    assert [(o.with_skill.steps, o.without_skill.steps) for o in report.outcomes] == [(3, 5)] * 5
     assert len(report.episodes) == 10
 
 

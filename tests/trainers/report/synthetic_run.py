@@ -10,7 +10,7 @@ import numpy as np
 
 from skillc_gym.episodes import Episode, Turn
 from trainers.advantages import AdvantageBatch
-from trainers.evaluation.paired_report import PairedOutcome, PairedReport
+from trainers.evaluation.paired_report import ArmOutcome, PairedOutcome, PairedReport
 from trainers.evaluation.validation import retirement_rule
 from trainers.recipes import get_preset
 
@@ -76,8 +76,9 @@ def report(step: int, seed: int, per_type: int = 20) -> PairedReport:
             pair = [episode(task, kind, z, w) for z, w in zip((1, 0), won, strict=True)]
             episodes += pair
             lengths = [len(e.turns) for e in pair]
-            outcomes.append(PairedOutcome(task, kind, *won, *map(float, won), *lengths))
-    return PairedReport(tuple(outcomes), seed, {"temperature": 0.4, "greedy": False}, tuple(episodes))
+            arms = [ArmOutcome(w, float(w), length) for w, length in zip(won, lengths, strict=True)]
+            outcomes.append(PairedOutcome(task, kind, *arms))
+    return PairedReport(tuple(outcomes), seed, {"temperature": 0.4, "greedy": False}, episodes=tuple(episodes))
 
 
 def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int = 24) -> list[dict]:

@@ -121,6 +121,7 @@ def test_a_full_context_ends_the_episode_without_a_crash(toy_folder: Path) -> No
     played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=24)
     cut = [r for r in played if r.episode.truncated]
     assert cut
+    assert {r.episode.cut for r in cut} == {"context"}
     assert all(row.length <= 24 for r in played for row in r.rows)
     assert all(r.episode.won == 0 and len(r.episode.turns) < 3 for r in cut)
 

@@ -78,3 +78,15 @@ def test_short_names(name: str, short: str) -> None:
 
 def test_durations_in_words() -> None:
     assert [duration(s) for s in (12.4, 200, 7500)] == ["12 s", "3 min 20 s", "2 h 05 min"]
+
+
+def test_episodes_that_the_context_cut_are_said_on_the_line() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    progress.record({**VALIDATION, "cut_by_context": {"with": 0.5, "without": 0.25}})
+    progress.record({**TRAIN, "cut_by_context_with": None, "cut_by_context_without": 0.125})
+    progress.record({**TRAIN, "cut_by_context_with": 0.0, "cut_by_context_without": 0.0})
+    validation, step, uncut = stream.getvalue().splitlines()
+    assert "cut by the context: with  50%, without  25%" in validation
+    assert "cut by the context: with   --, without  12%" in step
+    assert "cut" not in uncut

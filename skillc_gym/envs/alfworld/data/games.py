@@ -53,6 +53,18 @@ class GameSet(ABC):
     def manifest_sha256(self) -> str:
         """A hash of what the set holds."""
 
+    def contents_sha256(self, task_ids: Iterable[str]) -> str:
+        """A hash of these tasks' ids and of their games, free of layout; every one of them is read.
+
+        Raises:
+            UnknownNameError: If the set has no such task.
+        """
+        found = hashlib.sha256()
+        for task_id in task_ids:
+            content = json.dumps(self.raw(self.require(task_id)), sort_keys=True)
+            found.update(f"{task_id}\n{content}\n".encode())
+        return found.hexdigest()
+
     def task_type(self, task_id: str) -> str:
         """Returns a task's full type."""
         return task_type_of(task_id)

@@ -1,0 +1,182 @@
+"""What became of the tasks of a paired evaluation, counted."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trainers.evaluation.stats import Interval, paired_difference, wilson
+
+__all__ = ["ArmOutcome", "PairedCounts", "PairedOutcome"]
+
+_ARM = ("won", "score", "steps", "cut")
+
+
+@dataclass(frozen=True)
+class ArmOutcome:
+    """How one episode ended.
+
+    Attributes:
+        won: Whether the task was solved.
+        score: The environment's raw score.
+        steps: Steps taken.
+        cut: What cut it, as :attr:`skillc_gym.episodes.Episode.cut` has it: "", "steps" or "context".
+    """
+
+    won: bool
+    score: float
+    steps: int
+    cut: str = ""
+
+
+@dataclass(frozen=True)
+class PairedOutcome:
+    """What became of one task in both conditions, played from the same seed.
+
+    Attributes:
+        task_id: The task.
+        task_type: Its type.
+        with_skill: How the episode with the skill ended.
+        without_skill: How the one without ended.
+        attempt: Number of the pair, where each task is played several times.
+        best_score: The score that the environment knows to be within reach; None where it does not say.
+    """
+
+    task_id: str
+    task_type: str
+    with_skill: ArmOutcome
+    without_skill: ArmOutcome
+    attempt: int = 0
+    best_score: float | None = None
+
+    def arm(self, skill: bool) -> ArmOutcome:
+        """The episode with the skill, or the one without."""
+        return self.with_skill if skill else self.without_skill
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able values; each figure of an episode as ``<figure>_with`` and ``<figure>_without``."""
+        arms = {f"{name}_{arm}": getattr(self.arm(arm == "with"), name) for name in _ARM for arm in ("with", "without")}
+        return {
+            "task_id": self.task_id,
+            "task_type": self.task_type,
+            **arms,
+            "attempt": self.attempt,
+            "best_score": self.best_score,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> PairedOutcome:
+        """Reads an outcome back; what older versions did not write has its default.
+
+        Raises:
+            KeyError: A figure is missing.
+        """
+        with_, without = (
+            ArmOutcome(
+                won=bool(values[f"won_{arm}"]),
+                score=float(values[f"score_{arm}"]),
+                steps=int(values[f"steps_{arm}"]),
+                cut=str(values.get(f"cut_{arm}", "")),
+            )
+            for arm in ("with", "without")
+        )
+        best = values.get("best_score")
+        return cls(
+            str(values["task_id"]),
+            str(values["task_type"]),
+            with_,
+            without,
+            int(values.get("attempt", 0)),
+            None if best is None else float(best),
+        )
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """Pairs counted by their outcomes, and the rates that follow, with 95 % intervals.
+
+    Where each task is played several times, rates are over all pairs, and intervals are as wide as for one pair a task:
+    repetitions of a task are not independent, so they are not counted as if they were.
+
+    Attributes:
+        both: Solved with and without the skill.
+        only_with: Solved only with it.
+        only_without: Solved only without it.
+        neither: Solved in neither condition.
+        attempts: Pairs per task.
+    """
+
+    both: int
+    only_with: int
+    only_without: int
+    neither: int
+    attempts: int = 1
+
+    @classmethod
+    def of(cls, outcomes: Iterable[PairedOutcome], attempts: int = 1) -> PairedCounts:
+        """Counts outcomes."""
+        found = Counter((o.with_skill.won, o.without_skill.won) for o in outcomes)
+        return cls(found[True, True], found[True, False], found[False, True], found[False, False], attempts)
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of episodes."""
+        return self.both + self.only_with + self.only_without + self.neither
+
+    @property
+    def n(self) -> int:
+        """Number of tasks."""
+        return self.pairs // self.attempts
+
+    @property
+    def sr_with(self) -> float:
+        """Success rate with the skill."""
+        return (self.both + self.only_with) / self.pairs
+
+    @property
+    def sr_without(self) -> float:
+        """Success rate without the skill."""
+        return (self.both + self.only_without) / self.pairs
+
+    @property
+    def gap(self) -> float:
+        """``sr_with - sr_without``."""
+        return (self.only_with - self.only_without) / self.pairs
+
+    @property
+    def sr_with_interval(self) -> Interval:
+        """Wilson interval of ``sr_with``."""
+        return wilson((self.both + self.only_with) / self.attempts, self.n)
+
+    @property
+    def sr_without_interval(self) -> Interval:
+        """Wilson interval of ``sr_without``."""
+        return wilson((self.both + self.only_without) / self.attempts, self.n)
+
+    @property
+    def gap_interval(self) -> Interval:
+        """Newcombe's paired interval of the gap."""
+        return paired_difference(*self._per_task)
+
+    @property
+    def gap_standard_error(self) -> float:
+        """Standard error of the gap, with half a pair added to each disagreement so that it is never 0."""
+        _, only_with, only_without, _ = self._per_task
+        more, less = only_with + 0.5, only_without + 0.5
+        n = self.n + 1
+        return math.sqrt(((more + less) / n - ((more - less) / n) ** 2) / n)
+
+    @property
+    def _per_task(self) -> tuple[float, float, float, float]:
+        counts = (self.both, self.only_with, self.only_without, self.neither)
+        both, only_with, only_without, neither = (count / self.attempts for count in counts)
+        return both, only_with, only_without, neither
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts, rates and intervals as JSON-able values."""
+        rates = {name: getattr(self, name) for name in ("sr_with", "sr_without", "gap")}
+        intervals = {f"{name}_interval": getattr(self, f"{name}_interval").to_json() for name in rates}
+        return {"n": self.n, **asdict(self), **rates, **intervals}

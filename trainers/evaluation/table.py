@@ -1,0 +1,58 @@
+"""A paired report as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from skillc_gym.envs.registry import short_type
+from trainers.evaluation.outcomes import PairedCounts
+from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation.repeats import pass_rates
+from trainers.evaluation.scores import graded, mean_scores
+
+__all__ = ["table"]
+
+
+def table(report: PairedReport) -> str:
+    """The report as lines of text, rates in percent with their 95 % intervals; below it what else was measured."""
+    rows = [*report.per_type.items(), ("all", report.overall)]
+    head = f"{'type':<10}{'n':>5}  {'with skills':^18}  {'without':^18}  {'gap':^18}"
+    return "\n".join([head, *(_line(short_type(kind), counts) for kind, counts in rows), *_further(report)])
+
+
+def _line(name: str, counts: PairedCounts) -> str:
+    figures = (
+        (counts.sr_with, counts.sr_with_interval),
+        (counts.sr_without, counts.sr_without_interval),
+        (counts.gap, counts.gap_interval),
+    )
+    cells = [f"{100 * rate:5.1f} [{100 * i.low:5.1f},{100 * i.high:6.1f}]" for rate, i in figures]
+    return f"{name:<10}{counts.n:>5}  " + "  ".join(cells)
+
+
+def _further(report: PairedReport) -> Iterator[str]:
+    if report.attempts > 1:
+        for k, rates in pass_rates(report.outcomes, report.attempts).items():
+            yield _pair(f"pass@{k}", report.overall.n, rates, "rate")
+    if graded(report.outcomes):
+        scores = mean_scores(report.outcomes)
+        yield _pair("score", scores["all"]["tasks"], scores["all"], "mean")
+        if scores["reachable"]:
+            yield _pair("reachable", scores["reachable"]["tasks"], scores["reachable"], "mean")
+    for cut, what in (("context", "the context"), ("steps", "the step limit")):
+        found = report.cuts(cut)
+        if any(found.values()):
+            yield f"Cut by {what}: {found['with']} episodes with skills, {found['without']} without."
+
+
+def _pair(name: str, n: int, found: Mapping[str, Any], key: str) -> str:
+    cells = [_figure(found[arm], key) for arm in ("with", "without")]
+    return f"{name:<10}{n:>5}  " + "  ".join(cells)
+
+
+def _figure(found: Mapping[str, Any] | None, key: str) -> str:
+    if found is None:
+        return f"{'--':^18}"
+    low, high = found["interval"]
+    return f"{100 * found[key]:5.1f} [{100 * low:5.1f},{100 * high:6.1f}]"
