@@ -17,7 +17,8 @@ import gymnasium
 
 from benchmarks.bench_table import Bench, Figure
 from skillc_gym import ALFWORLD_ID
-from skillc_gym.envs.alfworld.data.games import GENERATED, GameSet, data_path, open_games
+from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.games import GENERATED, data_path, open_games
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv

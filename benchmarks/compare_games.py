@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.data.games import GameSet, open_games
+from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skillc_gym.envs.alfworld.data.games import GameSet, open_games
+from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.games import open_games
 
 __all__ = ["GENERATOR", "fuzzed_games"]
 

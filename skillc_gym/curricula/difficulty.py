@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
@@ -127,28 +128,27 @@ class DifficultyCurriculum:
         self._open = dict.fromkeys(self.tasks, 1)
 
     @classmethod
-    def of(cls, env: Any, **options: Any) -> DifficultyCurriculum:
-        """A curriculum over the generated games of an environment.
+    def of(cls, env: gymnasium.Env[Any, Any], **options: Any) -> DifficultyCurriculum:
+        """A curriculum over the tasks of an environment that tells their difficulty.
 
         Args:
-            env: A (wrapped) environment made with ``generator={"difficulty": [...]}``, or its games.
+            env: A (wrapped) `TextTaskEnv` with a difficulty of every task, such as ALFWorld made with
+                ``generator={"difficulty": [...]}``.
             **options: The fields of `DifficultyOptions`.
 
         Raises:
-            ConfigError: If the names of the games tell no difficulty.
+            ConfigError: If a task has no difficulty.
         """
-        from skillc_gym.envs.alfworld.generate import difficulty_of
-        from skillc_gym.envs.alfworld.tasks import task_type_of
-
+        core: Any = env.unwrapped
         tasks: dict[str, dict[float, list[str]]] = {}
-        for name in getattr(env, "unwrapped", env).task_ids:
-            level = difficulty_of(name)
+        for name in core.task_ids:
+            level = core.difficulty_of(name)
             if level is None:
                 raise ConfigError(
-                    f"The task {name!r} has no difficulty; make the games with data='generated' and, for instance, "
+                    f"The task {name!r} has no difficulty; make the tasks with data='generated' and, for instance, "
                     "generator={'difficulty': [0, 0.25, 0.5, 0.75, 1]}."
                 )
-            tasks.setdefault(task_type_of(name), {}).setdefault(level, []).append(name)
+            tasks.setdefault(core.task_type_of(name), {}).setdefault(level, []).append(name)
         return cls(tasks, **options)
 
     @property

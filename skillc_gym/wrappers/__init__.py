@@ -1,6 +1,8 @@
 """Wrappers: the skill switch, the curriculum, the reply's format, the chat prompt; and views for other agents."""
 
-from skillc_gym.envs.alfworld.shaping import PlanShaping
+import importlib
+from typing import Any
+
 from skillc_gym.wrappers.action_format import ActionFormat, ParsedReply, format_reply, parse_reply
 from skillc_gym.wrappers.discrete import DiscreteCommands
 from skillc_gym.wrappers.history import TextHistory
@@ -17,7 +19,6 @@ __all__ = [
     "ChatPrompt",
     "DiscreteCommands",
     "ParsedReply",
-    "PlanShaping",
     "ProceduralCurriculum",
     "SkillCurriculum",
     "SkillInjection",
@@ -28,3 +29,12 @@ __all__ = [
     "format_reply",
     "parse_reply",
 ]
+
+_ELSEWHERE = {"PlanShaping": "skillc_gym.envs.alfworld.shaping"}
+"""Wrappers that belong to one environment, and the module of each; imported when asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_ELSEWHERE[name]), name)

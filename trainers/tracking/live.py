@@ -12,7 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from trainers.tracking.progress import Clock, Record, SilentProgress, short_type, tokens_per_second
+from skillc_gym.envs.registry import short_type
+from trainers.tracking.clock import Clock, tokens_per_second
+from trainers.tracking.listeners import Record, SilentProgress
 
 __all__ = ["LiveProgress"]
 

@@ -3,58 +3,14 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
-from typing import IO, Any, Protocol
+from typing import IO
 
 from skillc_gym.envs.registry import short_type
+from trainers.tracking.clock import Clock, tokens_per_second
+from trainers.tracking.listeners import Progress, Record, SilentProgress
 
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress", "short_type"]
-
-Record = Mapping[str, Any]
-
-
-class Progress(Protocol):
-    """Receives what happens, in the order it happens."""
-
-    def start(self, title: str, step: int, steps: int) -> None:
-        """A run begins (or goes on) after so many of so many steps."""
-        ...
-
-    def phase(self, name: str, done: int, total: int) -> None:
-        """Within a step: how far generation, update or validation has come."""
-        ...
-
-    def record(self, record: Record) -> None:
-        """A line of the metrics was written."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something worth a sentence: a checkpoint, a retirement, an interruption."""
-        ...
-
-    def close(self) -> None:
-        """The run is over, for whatever reason."""
-        ...
-
-
-class SilentProgress:
-    """Shows nothing."""
-
-    def start(self, title: str, step: int, steps: int) -> None:
-        """Shows nothing."""
-
-    def phase(self, name: str, done: int, total: int) -> None:
-        """Shows nothing."""
-
-    def record(self, record: Record) -> None:
-        """Shows nothing."""
-
-    def note(self, text: str) -> None:
-        """Shows nothing."""
-
-    def close(self) -> None:
-        """Shows nothing."""
 
 
 class PlainProgress(SilentProgress):
@@ -96,40 +52,6 @@ class PlainProgress(SilentProgress):
     def _line(self, text: str) -> None:
         self.stream.write(text + "\n")
         self.stream.flush()
-
-
-class Clock:
-    """Estimates how long the rest takes, from the steps since it was started."""
-
-    def __init__(self) -> None:
-        self._from = 0
-        self._began = time.monotonic()
-
-    def start(self, step: int) -> None:
-        """Starts counting after so many steps."""
-        self._from, self._began = step, time.monotonic()
-
-    def left(self, step: int, steps: int) -> str:
-        """The time left, in words."""
-        done = step - self._from
-        if done <= 0:
-            return "?"
-        return duration((time.monotonic() - self._began) / done * (steps - step))
-
-
-def duration(seconds: float) -> str:
-    """12 s, 3 min 20 s, 2 h 05 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def tokens_per_second(record: Record) -> float:
-    """Speed of generation in one step, environments included."""
-    return float(record["tokens_generated"]) / max(float(record.get("seconds_generate", 0.0)), 1e-9)
 
 
 def _percent(rate: float | None) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from skillc_gym.envs.alfworld.data.games import GameSet, open_games
+from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.envs.alfworld.engine.start import STOPPED, Engine, NativeStarter, Starter
 from skillc_gym.envs.alfworld.engine.world import World
@@ -122,12 +123,18 @@ class ALFWorldEnv(TextTaskEnv):
             "domain_randomization": self.domain_randomization,
         }
 
+    def difficulty_of(self, task_id: str) -> float | None:
+        """The difficulty of a generated game whose name tells it, from 0 to 1; None for any other."""
+        from skillc_gym.envs.alfworld.generate.recipe import difficulty_of
+
+        return difficulty_of(task_id)
+
     def render(self) -> str | None:
         """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer."""
         if self.render_mode is None:
             return None
         if self._view is not None:
-            return self._view.to_html() if self.render_mode == "html" else self._view.to_ansi()
+            return _page(self._view) if self.render_mode == "html" else self._view.to_ansi()
         text = self._observation if self._action is None else f"> {self._action}\n{self._observation}"
         return f"<pre>{html.escape(text)}</pre>" if self.render_mode == "html" else text
 
@@ -212,6 +219,12 @@ class ALFWorldEnv(TextTaskEnv):
         if not isinstance(engine, World):
             raise ConfigError("Only engine='native' knows every command of a task beforehand.")
         return engine
+
+
+def _page(view: HouseView) -> str:
+    from skillc_gym.envs.alfworld.render.house_page import to_page
+
+    return to_page(view)
 
 
 def _upstream_starter(games: GameSet) -> Starter:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from trainers.tracking.progress import PlainProgress, duration, make_progress, short_type
+from trainers.tracking.clock import duration
+from trainers.tracking.progress import PlainProgress, make_progress, short_type
 
 TRAIN = {
     "event": "train", "step": 3, "success": 0.5, "success_with": 0.75, "success_without": None, "loss": -0.125,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Any
 
-from skillc_gym.envs.alfworld.data.games import GameSet
+from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, split_of
 from skillc_gym.errors import InvalidGameError
 

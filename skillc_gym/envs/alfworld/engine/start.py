@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 from gymnasium.error import ResetNeeded
 
-from skillc_gym.envs.alfworld.data.games import GameSet
+from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.world import World
 
 __all__ = ["STOPPED", "Engine", "NativeStarter", "Starter"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from skillc_gym.envs.alfworld.generate.knobs import Knobs
 from skillc_gym.envs.alfworld.generate.placing import Placer, Thing
 from skillc_gym.envs.alfworld.generate.real_rooms import FIXED, LAMP_SHARE, inventory
 from skillc_gym.envs.alfworld.generate.sizes import size_named
-
-if TYPE_CHECKING:
-    from skillc_gym.envs.alfworld.generate.house import Task
+from skillc_gym.envs.alfworld.generate.task import Task
 
 __all__ = ["real_stock", "real_things", "things_of"]
 

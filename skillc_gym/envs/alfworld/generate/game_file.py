@@ -12,8 +12,9 @@ import numpy as np
 from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS
 from skillc_gym.envs.alfworld.generate.domain import domain_text
 from skillc_gym.envs.alfworld.generate.grammar import grammar_text
-from skillc_gym.envs.alfworld.generate.house import House, Task
+from skillc_gym.envs.alfworld.generate.house import House
 from skillc_gym.envs.alfworld.generate.real_rooms import FIXED
+from skillc_gym.envs.alfworld.generate.task import Task
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 
 __all__ = ["game_file", "sentences", "task_folder"]

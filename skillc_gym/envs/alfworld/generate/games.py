@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillc_gym.envs.alfworld.data.games import GameSet
+from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences
 from skillc_gym.envs.alfworld.generate.house import SCENES
 from skillc_gym.envs.alfworld.generate.knobs import check_number, check_share, read_knobs

@@ -14,9 +14,10 @@ from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
 from skillc_gym.envs.alfworld.generate.layout import Receptacle, layout
 from skillc_gym.envs.alfworld.generate.placing import Placer, Thing
 from skillc_gym.envs.alfworld.generate.real_rooms import FIXED, ROOM_WEIGHTS
+from skillc_gym.envs.alfworld.generate.task import Task
 from skillc_gym.errors import ConfigError
 
-__all__ = ["ROOMS_OF", "SCENES", "House", "Task", "rooms_of", "sample_house", "scene_number"]
+__all__ = ["ROOMS_OF", "SCENES", "House", "rooms_of", "sample_house", "scene_number"]
 
 Choice = TypeVar("Choice")
 
@@ -35,20 +36,6 @@ _UNSEEN = range(25, 30)
 
 _TOOL_PLACES = {"heat": "Microwave", "cool": "Fridge", "clean": "SinkBasin"}
 _ABILITY = {"heat": "heatable", "cool": "coolable", "clean": "cleanable"}
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is wanted: kinds of the object and of the receptacle (or lamp), and how many objects."""
-
-    kind: str
-    thing: str
-    place: str
-
-    @property
-    def wanted(self) -> int:
-        """Number of objects that have to be brought."""
-        return 2 if self.kind == "pick2" else 1
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.data.games import GameSet
+from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.planner import Planner

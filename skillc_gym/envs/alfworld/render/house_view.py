@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 
 class HouseView:
-    """Keeps what an agent has seen of a running game, and the transcript; draws both.
+    """Keeps what an agent has seen of a running game, and the transcript; draws both as text.
 
     Args:
         world: The game, at its start.
@@ -90,12 +90,6 @@ class HouseView:
         command, answer = self.transcript[-1]
         said = f"> {command}\n{answer}" if command else answer
         return "\n".join([*drawn, f"  hand: {self.hand}   task: {self.world.game.goal}", "", said])
-
-    def to_html(self) -> str:
-        """The house and the transcript beside it, as one self-contained page."""
-        from skillc_gym.envs.alfworld.render.house_page import to_page
-
-        return to_page(self)
 
 
 def _listed(things: tuple[str, ...] | None) -> str:

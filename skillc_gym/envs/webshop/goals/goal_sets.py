@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from skillc_gym.envs.webshop.goals.goal_table import Facts, human_table, synthetic_table
-from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction
+from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction, Products
 from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
 
-if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
-
-__all__ = ["keep_goals", "open_goals"]
+__all__ = ["GoalSource", "keep_goals", "open_goals"]
 
 _LARGE = 20_000
 _FORMAT = 2
+
+
+class GoalSource(Products, Protocol):
+    """What goal sets are made of: products, instructions that people wrote, and perhaps a folder to keep them in."""
+
+    def human_instructions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Returns the instructions by asin."""
+
+    def __hash__(self) -> int: ...
 
 
 class _Goals(NamedTuple):
@@ -30,7 +36,7 @@ class _Goals(NamedTuple):
 
 
 @lru_cache(64)
-def open_goals(catalog: Catalog, *, kind: str = "synthetic", split: str = "all", seed: int = 0) -> GoalSet:
+def open_goals(catalog: GoalSource, *, kind: str = "synthetic", split: str = "all", seed: int = 0) -> GoalSet:
     """Returns the goals of a split; the same arguments give the same object.
 
     Args:
@@ -55,7 +61,7 @@ def open_goals(catalog: Catalog, *, kind: str = "synthetic", split: str = "all",
     return GoalSet(catalog, goals.table, kind=kind, split=split, human=goals.human)
 
 
-def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
+def keep_goals(catalog: GoalSource, *, seed: int = 0) -> None:
     """Makes the goals of a large catalogue beforehand, so that opening it later takes no time.
 
     Args:
@@ -70,24 +76,24 @@ def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
 
 
 @lru_cache(16)
-def _goals(catalog: Catalog, kind: str, seed: int) -> _Goals:
+def _goals(catalog: GoalSource, kind: str, seed: int) -> _Goals:
     if kind == "synthetic":
         return _Goals(_kept(catalog, kind, seed, lambda: synthetic_table(Facts(catalog), seed=seed)), {})
     human = _human(catalog)
     return _Goals(_kept(catalog, kind, seed, lambda: human_table(Facts(catalog, human), seed=seed)), human)
 
 
-def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:
+def _human(catalog: GoalSource) -> dict[str, tuple[HumanInstruction, ...]]:
     return {
         asin: tuple(HumanInstruction.read(row) for row in rows) for asin, rows in catalog.human_instructions().items()
     }
 
 
-def _place(catalog: Catalog, kind: str, seed: int) -> Path:
-    return Path(catalog.folder) / f"goals-{kind}-{seed}-{_FORMAT}"
+def _place(catalog: GoalSource, kind: str, seed: int) -> Path:
+    return Path(getattr(catalog, "folder", "")) / f"goals-{kind}-{seed}-{_FORMAT}"
 
 
-def _kept(catalog: Catalog, kind: str, seed: int, make: Callable[[], GoalTable]) -> GoalTable:
+def _kept(catalog: GoalSource, kind: str, seed: int, make: Callable[[], GoalTable]) -> GoalTable:
     """Maps a large catalogue's table from its folder, where it is written the first time; makes a small one's."""
     if getattr(catalog, "folder", None) is None or len(catalog) < _LARGE:
         return make()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.parity.alfworld import older_wording
-from skillc_gym.envs.alfworld.data.games import GameSet, open_games
+from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer, Wish, parse_goal

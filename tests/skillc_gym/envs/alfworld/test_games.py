@@ -7,7 +7,8 @@ import zipfile
 
 import pytest
 
-from skillc_gym.envs.alfworld.data.games import LOADED_GAMES, FileGames, open_games
+from skillc_gym.envs.alfworld.data.game_set import LOADED_GAMES, FileGames
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import open_source
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 from skillc_gym.errors import ConfigError, InvalidGameError, MissingDataError, UnknownNameError
@@ -74,7 +75,7 @@ def test_the_manifest_tells_content_from_content(folder, tmp_path):
 
 
 def test_only_so_many_games_stay_loaded(folder, monkeypatch):
-    monkeypatch.setattr("skillc_gym.envs.alfworld.data.games.LOADED_GAMES", 2)
+    monkeypatch.setattr("skillc_gym.envs.alfworld.data.game_set.LOADED_GAMES", 2)
     games = FileGames(open_source(folder, "valid_unseen"))
     loaded = [games.load(task_id) for task_id in games.task_ids[:3]]
     assert games.load(games.task_ids[2]) is loaded[2]

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 import skillc_gym  # noqa: F401 - registers the environment
-from skillc_gym.envs.alfworld.data import games as games_module
-from skillc_gym.envs.alfworld.data.games import FileGames, open_games
+from skillc_gym.envs.alfworld.data import game_set as games_module
+from skillc_gym.envs.alfworld.data.game_set import FileGames
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import open_source
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.env import ALFWorldEnv

@@ -1,0 +1,128 @@
+"""Sets of games: what a split holds, by task id, and the parsed games that all environments of a process share."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+from skillc_gym.envs.alfworld.data.sources import Source, decode
+from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.tasks import resolve_task_types, task_type_of
+from skillc_gym.errors import unknown_name
+
+__all__ = ["LOADED_GAMES", "FileGames", "GameSet"]
+
+LOADED_GAMES = 256
+"""How many parsed games a set keeps; the least recently used one goes first."""
+
+
+class GameSet(ABC):
+    """The games of a split.
+
+    Subclasses give `task_ids`, `raw` and `manifest_sha256`; loading, and keeping what was loaded, is done here.
+    """
+
+    def __init__(self) -> None:
+        self._loaded: OrderedDict[tuple[str, int | None], Game] = OrderedDict()
+
+    @property
+    @abstractmethod
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks, sorted; the order does not depend on the machine."""
+
+    @abstractmethod
+    def raw(self, task_id: str) -> dict[str, Any]:
+        """Returns the content of a game file: pddl_domain, grammar, pddl_problem, walkthrough, solvable."""
+
+    @property
+    @abstractmethod
+    def manifest_sha256(self) -> str:
+        """A hash of what the set holds."""
+
+    def contents_sha256(self, task_ids: Iterable[str]) -> str:
+        """A hash of these tasks' ids and of their games, free of layout; every one of them is read.
+
+        Raises:
+            UnknownNameError: If the set has no such task.
+        """
+        found = hashlib.sha256()
+        for task_id in task_ids:
+            content = json.dumps(self.raw(self.require(task_id)), sort_keys=True)
+            found.update(f"{task_id}\n{content}\n".encode())
+        return found.hexdigest()
+
+    def task_type(self, task_id: str) -> str:
+        """Returns a task's full type."""
+        return task_type_of(task_id)
+
+    def load(self, task_id: str, naming: int | None = None) -> Game:
+        """Returns a parsed game, from memory if it was loaded lately.
+
+        Args:
+            task_id: One of `task_ids`.
+            naming: Numbers the game's things in another order; see `Game.renamed`.
+
+        Raises:
+            UnknownNameError: If the set has no such task.
+            InvalidGameError: If its file is not an ALFWorld game.
+        """
+        key = task_id, naming
+        game = self._loaded.get(key)
+        if game is not None:
+            with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
+                self._loaded.move_to_end(key)
+            return game
+        if naming is None:
+            game = Game.parse(self.require(task_id), self.raw(task_id))
+        else:
+            game = self.load(task_id).renamed(naming)
+        game = self._loaded.setdefault(key, game)
+        if len(self._loaded) > LOADED_GAMES:
+            self._loaded.popitem(last=False)
+        return game
+
+    def require(self, task_id: str) -> str:
+        """Returns the task id if the set has it.
+
+        Raises:
+            UnknownNameError: If it has not.
+        """
+        if task_id not in self._known:
+            raise unknown_name("task id", task_id, self.task_ids, "env.unwrapped.task_ids lists them.")
+        return task_id
+
+    @functools.cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.task_ids)
+
+
+class FileGames(GameSet):
+    """Games from a folder or an archive in upstream's layout."""
+
+    def __init__(self, source: Source, task_types: Iterable[str] | None = None) -> None:
+        super().__init__()
+        self._source = source
+        wanted = resolve_task_types(task_types)
+        self._task_ids = tuple(name for name in source.task_ids if task_type_of(name) in wanted)
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks, sorted."""
+        return self._task_ids
+
+    def raw(self, task_id: str) -> dict[str, Any]:
+        """Returns the content of a game file."""
+        self.require(task_id)
+        return decode(self._source.read(task_id), self._source.where(task_id))
+
+    @functools.cached_property
+    def manifest_sha256(self) -> str:
+        """A hash of every task id and of the content of its file."""
+        lines = (f"{task_id} {self._source.digest(task_id)}\n" for task_id in self._task_ids)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
