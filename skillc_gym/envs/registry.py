@@ -18,7 +18,6 @@ import gymnasium
 
 import skillc_gym.envs
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.context_need import ContextNeed
 from skillc_gym.envs.warm_start import WarmStart
 from skillc_gym.errors import ConfigError, unknown_name
 
@@ -59,8 +58,6 @@ class EnvSpec:
     """Task types in the fixed order that breaks ties, each with the short name for tables."""
     curriculum: Mapping[str, Any] = field(default_factory=dict)
     """Options that the environment implies for a skill curriculum, unless a run sets them itself."""
-    context: ContextNeed | None = None
-    """How long its episodes get; None where nobody has measured."""
     warm_start: WarmStart | None = None
     """How a small policy starts here; None where nobody demonstrates."""
     planner: str = ""

@@ -9,7 +9,7 @@ from skillc_gym.episodes import write_jsonl
 from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, engine_spec
 from trainers.engines.types import Engine, Sampling
-from trainers.evaluation.context import cut_warning
+from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
-from skillc_gym.envs.context_need import ContextNeed
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
 
@@ -44,7 +43,6 @@ ALFWORLD = EnvSpec(
     max_episode_steps=50,
     library="alfworld",
     task_types=SHORT_NAMES,
-    context=ContextNeed(first=2_320, turn=690, window=5_380),  # 60 games of valid_unseen, any commands
     warm_start=_WARM_START,
     planner="skillc_gym.envs.alfworld.experts.planner:shortest_plan",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.context_need import ContextNeed
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import DemoTasks, Spelling, WarmStart
 
@@ -45,7 +44,6 @@ WEBSHOP = EnvSpec(
     chat={"default": ChatFormat.shop(), "compact": replace(ChatFormat.compact(), role="customer")},
     task_types={TASK_TYPE: TASK_TYPE},
     curriculum={"capacity": (1,), "retire_by": ()},  # there is one skill, and it is never pruned
-    context=ContextNeed(first=1_320, turn=2_100, window=11_030),  # 60 goals of the 1,000 products, any actions
     warm_start=_WARM_START,
 )
 SPECS = (WEBSHOP,)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluation.context import context_advice, cut_warning
+from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
 from trainers.evaluation.paired_report import PairedReport, compare_reports
 from trainers.evaluation.scores import graded, mean_scores
@@ -78,14 +78,3 @@ def test_what_is_no_report_is_refused_in_words(tmp_path: Any, content: str) -> N
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(ConfigError, match="no paired report"):
         PairedReport.load(tmp_path / "report.json")
-
-
-def test_advice_on_a_models_context() -> None:
-    small = context_advice(4096)
-    assert not small.fits("conversation")
-    assert small.fits("window:5")
-    assert "form=window:5" in small.text
-    assert context_advice(32_768).fits("conversation")
-    assert "neither fits" in context_advice(1024).text
-    assert context_advice(4096, steps=10).fits("conversation")
-    assert context_advice(16, "CartPole-v1").fits("conversation")

@@ -16,7 +16,7 @@ __all__ = ["COMMAND", "EvaluateOptions"]
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """Evaluate a policy with and without skills on a split, each task once in both conditions.
+    """Evaluate a policy with and without skills on a split, each task in both conditions from the same seeds.
 
     Settings are those of training; --eval-temperature, --eval-greedy, --seed and --max-parallel matter here.
 
@@ -28,6 +28,10 @@ class EvaluateOptions:
     """Folder for report.json and transcripts.jsonl; evaluations/<split> if none."""
     per_type: int | None = None
     """A fixed panel of so many tasks per type; the whole split if none."""
+    attempts: int = 1
+    """How often each task is played in each condition; more than one gives pass@k."""
+    greedy_too: bool = False
+    """Play the panel once more greedily; its report goes into the folder greedy beneath."""
 
 
 def evaluate(options: EvaluateOptions) -> int:
@@ -37,9 +41,16 @@ def evaluate(options: EvaluateOptions) -> int:
 
     out = options.out or Path("evaluations") / config.split
     make_folder(out)
-    report = evaluate_policy(config, per_type=options.per_type, progress=make_progress())
+    report = evaluate_policy(
+        config,
+        per_type=options.per_type,
+        attempts=options.attempts,
+        greedy_too=options.greedy_too,
+        progress=make_progress(),
+    )
     report.save_all(out)
-    say(f"{table(report.paired)}\n\nReport and transcripts: {out}")
+    greedy = f"\n\nGreedily:\n{table(report.greedy)}" if report.greedy else ""
+    say(f"{table(report.paired)}{greedy}\n\nReport and transcripts: {out}")
     return 0
 
 
