@@ -12,11 +12,10 @@ from trainers.config import TrainConfig
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import open_panel
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
-from trainers.warmstart.recipes import shipped_policy
 
 pytest.importorskip("transformers", reason="needs the extra 'train'")
 SHOP = TrainConfig(
-    model=str(shipped_policy("webshop")),
+    model="shipped",
     env="webshop",
     data="generated",
     split="test",
