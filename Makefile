@@ -11,6 +11,8 @@ WEBSHOP ?=
 STEPS ?=
 OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
 PYTEST_ARGS ?=
+# Processes of the tests; each file stays in one of them.
+JOBS ?= 2
 # Where there is no GPU: "cpu" insists on the CPU build of torch, "default" takes what the index offers.
 TORCH ?= cpu
 TORCH_INDEX ?=
@@ -20,13 +22,14 @@ export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test test-fast lint format bench clean help
+.PHONY: demo test test-fast lint format bench check-wheel clean help
 
 help:
 	@echo "make demo    train the tiny policy with SkillC, evaluate it before and after, draw the pictures (about ten minutes)"
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
 	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
+	@echo "make check-wheel    build the wheel of a fresh clone, install it into an empty environment, run the commands"
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -57,10 +60,10 @@ demo: $(VENV)/.train
 	$(BIN)/skillc demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -73,6 +76,9 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.bench $(if $(DATA),--data $(DATA)) $(if $(WEBSHOP),--webshop $(WEBSHOP))
+
+check-wheel: $(BIN)/python
+	$(BIN)/python -m benchmarks.check_wheel --python $(PYTHON)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -173,7 +173,8 @@ def _data(spec: EnvSpec, asked: Questions) -> Iterator[Finding]:
         yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
     named = {} if asked.data is None else {"data": asked.data}
     title = f"{spec.name}, {asked.data or 'real'}"
-    yield from _checked("data", title, lambda: _tasks(spec, named), asked=asked.data is not None)
+    needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)
+    yield from _checked("data", title, lambda: _tasks(spec, named), asked=needed)
 
 
 def _few(spec: EnvSpec) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.errors import MissingDataError, SkillCError, missing_extra
 from trainers.commands.cli.console import complain
 from trainers.commands.cli.grammar import parse
 
@@ -60,7 +60,8 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
         return 141
     except (SkillCError, ModuleNotFoundError, OSError) as error:
         complain(f"{prog}: error: {_named(error)}")
-        return 2 if isinstance(error, (SkillCError, ModuleNotFoundError)) else 1
+        refused = isinstance(error, OSError) and not isinstance(error, MissingDataError)
+        return 1 if refused else 2
 
 
 def _named(error: Exception) -> Exception:
