@@ -1,4 +1,4 @@
-"""Demonstrations for behaviour cloning: an expert plays with and without skills, and is careless without them.
+"""Demonstrations for behaviour cloning: an expert plays with and without skills, and errs more often without them.
 
 The dependence on skills is put there on purpose and in the open: without a skill in the prompt the demonstrator
 leaves out the type's essential step (heating, choosing a product's options, ...) with a probability per type; with one
@@ -22,21 +22,21 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
 IDLE_STEPS = 2
-"""A careless demonstrator that thinks it is done waits this many steps; then the demonstration ends."""
+"""A demonstrator that erred and thinks it is done waits this many steps; then the demonstration ends."""
 
 
 @dataclass(frozen=True)
 class DemonstrationConfig:
-    """What is demonstrated, and how carelessly."""
+    """What is demonstrated, and how often the essential step is left out."""
 
     env: str = "alfworld"
     """The environment's short name."""
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of the environment: data, split, generator options, ..."""
-    careless_without: Mapping[str, float] | None = None
+    error_rates_without_skill: Mapping[str, float] | None = None
     """Probability per task type that a skill-free demonstration leaves out the essential step; None: as the
     environment's description has it."""
-    careless_with: float = 0.03
+    error_rate_with_skill: float = 0.03
     """The same with the skill in the prompt, for every type."""
     slips: float = 0.0
     """Probability per step of a slip: an impossible command, at times after a wrong thought. It is in the context, and
@@ -62,7 +62,7 @@ class Demonstration:
 class _Plan:
     task_id: str
     condition: int
-    careless: bool
+    errs: bool
     seed: int
 
 
@@ -78,7 +78,7 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
 
 def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
     _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
-    expert = warm_started(config.env)[1].demonstrator(info, plan.careless)
+    expert = warm_started(config.env)[1].demonstrator(info, plan.errs)
     rng = np.random.default_rng(plan.seed)
     messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
     for turn in range(config.max_steps):
@@ -118,13 +118,17 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
     return f"<think> {' '.join(words)} </think> <action> {command} </action>"
 
 
-def _careless_without(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
+def _error_rates(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
     """The probability of every task type, checked together with the other probabilities."""
-    given = warm_started(config.env)[1].error_rates if config.careless_without is None else config.careless_without
+    given = (
+        warm_started(config.env)[1].error_rates
+        if config.error_rates_without_skill is None
+        else config.error_rates_without_skill
+    )
     missing = [kind for kind in task_types if kind not in given]
     if missing:
-        raise ConfigError(f"careless_without names no probability for {', '.join(missing)}.")
-    for name, share in {"slips": config.slips, "careless_with": config.careless_with, **given}.items():
+        raise ConfigError(f"error_rates_without_skill names no probability for {', '.join(missing)}.")
+    for name, share in {"slips": config.slips, "error_rate_with_skill": config.error_rate_with_skill, **given}.items():
         if not 0 <= share <= 1:
             raise ConfigError(f"{name}: a probability is a number between 0 and 1, got {share}.")
     return given
@@ -136,10 +140,10 @@ def demonstrations(
     """Plays demonstrations, types and conditions in turn so that any prefix is balanced.
 
     Args:
-        config: What to play and how carelessly.
+        config: What to play and how often the essential step is left out.
         chat_format: How observations become messages; the policy's training must use the same.
         count: How many episodes.
-        seed: Seed of the choice of tasks, of the demonstrator's carelessness and of its slips.
+        seed: Seed of the choice of tasks, of the demonstrator's errors and of its slips.
 
     Yields:
         Episodes as chats, prompts included.
@@ -154,13 +158,13 @@ def demonstrations(
     for task_id in core.task_ids:
         by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
     rng = np.random.default_rng(seed)
-    careless_without = _careless_without(config, by_type)
+    error_rates_without_skill = _error_rates(config, by_type)
     types = sorted(by_type)
     for index in range(count):
         task_type = types[index // 2 % len(types)]
         condition = index % 2
         task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
-        rate = config.careless_with if condition else careless_without[task_type]
-        plan = _Plan(task_id, condition, careless=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
+        rate = config.error_rate_with_skill if condition else error_rates_without_skill[task_type]
+        plan = _Plan(task_id, condition, errs=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
         yield _play(env, plan, config)
     env.close()

@@ -14,7 +14,7 @@ from skill_library import load_library
 from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.tracking.run_folder import make_folder
 from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue
@@ -33,7 +33,7 @@ class PolicyRecipe:
     """Everything that decides the weights of a warm-started policy."""
 
     demonstrations: DemonstrationConfig = field(default_factory=DemonstrationConfig)
-    """What is demonstrated, and how carelessly."""
+    """What is demonstrated, and how often the essential step is left out."""
     episodes: int = 9600
     """Number of demonstrations."""
     cloning: CloningConfig = field(default_factory=CloningConfig)
@@ -44,6 +44,8 @@ class PolicyRecipe:
     """Longest context in tokens."""
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
+    start: str | None = None
+    """Checkpoint folder to go on from, with its tokenizer and shape; None starts from random weights."""
 
 
 def _check(recipe: PolicyRecipe) -> None:
@@ -91,6 +93,22 @@ def _corpus(played: Sequence[Demonstration], library: str | None) -> list[str]:
     return [message["content"] for demo in played for message in demo.messages] + skills + NUMBERS
 
 
+def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tuple[Any, Any]:
+    spec, start = warm_started(recipe.demonstrations.env)
+    said = vocabulary(_corpus(played, spec.library), start.spelling, min_count=start.min_count)
+    tokenizer = build_tokenizer(said, start.spelling, max_length=recipe.max_length)
+    return tokenizer, build_model(tokenizer, recipe.size, seed=recipe.seed)
+
+
+def _policy_to_go_on_from(folder: str) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+    if not (Path(folder) / "config.json").is_file():
+        raise MissingDataError(f"start={folder!r} holds no checkpoint (config.json); name the folder of a policy.")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    return tokenizer, AutoModelForCausalLM.from_pretrained(folder, attn_implementation="sdpa")
+
+
 def make_policy(
     recipe: PolicyRecipe,
     out: Path,
@@ -117,11 +135,10 @@ def make_policy(
     """
     _check(recipe)
     make_folder(out)
-    spec, start = warm_started(recipe.demonstrations.env)
+    spec, _ = warm_started(recipe.demonstrations.env)
     played = _play_all(recipe, chat_format or spec.chat_format("compact"), progress)
-    said = vocabulary(_corpus(played, spec.library), start.spelling, min_count=start.min_count)
-    tokenizer = build_tokenizer(said, start.spelling, max_length=recipe.max_length)
-    model = build_model(tokenizer, recipe.size, seed=recipe.seed).to(device)
+    tokenizer, model = _policy_to_go_on_from(recipe.start) if recipe.start else _fresh_policy(recipe, played)
+    model = model.to(device)
     encoder = ChatEncoder(tokenizer)
     dialogues = [tokenise_dialogue(encoder, demo.messages, demo.slips) for demo in played]
     total = recipe.cloning.batches
@@ -143,6 +160,7 @@ def make_policy(
         "loss_first": losses[0],
         "loss_last": sum(losses[-20:]) / len(losses[-20:]),
         "weights_sha256": sha256_of_file(out / "model.safetensors"),
+        "start_sha256": sha256_of_file(Path(recipe.start) / "model.safetensors") if recipe.start else None,
     }
     (out / CARD).write_text(json.dumps(card, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return card

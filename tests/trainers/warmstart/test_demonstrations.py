@@ -34,8 +34,8 @@ def test_types_and_conditions_come_in_turn():
 
 
 def test_skills_make_the_difference_that_was_asked_for():
-    careful = play(12, careless_with=0.0, careless_without=dict.fromkeys(CARELESS, 0.0), slips=0.0)
-    careless = play(12, careless_with=0.0, careless_without=dict.fromkeys(CARELESS, 1.0), slips=0.0)
+    careful = play(12, error_rate_with_skill=0.0, error_rates_without_skill=dict.fromkeys(CARELESS, 0.0), slips=0.0)
+    careless = play(12, error_rate_with_skill=0.0, error_rates_without_skill=dict.fromkeys(CARELESS, 1.0), slips=0.0)
     assert all(demo.won for demo in careful)
     assert [demo.won for demo in careless] == [False, True] * 6
 
@@ -58,7 +58,9 @@ def test_equal_seeds_give_equal_demonstrations():
 
 
 SHOP = DemonstrationConfig(
-    env="webshop", env_kwargs={"data": "generated", "split": "test", "generator": {"size": 100}}, careless_with=0.0
+    env="webshop",
+    env_kwargs={"data": "generated", "split": "test", "generator": {"size": 100}},
+    error_rate_with_skill=0.0,
 )
 
 
@@ -68,7 +70,7 @@ def shop(**options: object) -> list:
 
 
 def test_a_careless_customer_buys_without_choosing_options():
-    careless = [demo for demo in shop(careless_without={"shopping": 1.0}) if not demo.condition]
+    careless = [demo for demo in shop(error_rates_without_skill={"shopping": 1.0}) if not demo.condition]
     said = [message["content"] for demo in careless for message in demo.messages if message["role"] == "assistant"]
     assert len(careless) == 12
     assert not any("choose" in reply for reply in said)
@@ -89,9 +91,9 @@ def test_a_customer_does_not_slip():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"careless_without": {}}, "no probability for .*look_at_obj_in_light"),
-        ({"careless_without": {**CARELESS, "look_at_obj_in_light": 2}}, "look_at_obj_in_light: .* got 2"),
-        ({"careless_with": -0.1}, "careless_with: .* got -0.1"),
+        ({"error_rates_without_skill": {}}, "no probability for .*look_at_obj_in_light"),
+        ({"error_rates_without_skill": {**CARELESS, "look_at_obj_in_light": 2}}, "look_at_obj_in_light: .* got 2"),
+        ({"error_rate_with_skill": -0.1}, "error_rate_with_skill: .* got -0.1"),
         ({"slips": 1.5}, "slips: .* got 1.5"),
     ],
 )

@@ -14,7 +14,8 @@ from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe, make_policy
 from trainers.warmstart.model import SMALL, TINY
-from trainers.warmstart.recipes import data_recipe, shipped_recipe
+from trainers.warmstart.recipes import data_recipe, set_error_rate, shipped_recipe
+from trainers.warmstart.shipped import SHIPPED, shipped_policy
 
 __all__ = ["COMMAND", "MakePolicyOptions"]
 
@@ -49,10 +50,17 @@ class MakePolicyOptions:
     """Longest context, in tokens."""
     shape: Literal["tiny", "small"] = "tiny"
     """Size of the policy: 0.9 or some 28 million parameters."""
+    start: str | None = None
+    """Policy to go on from instead of random weights: a checkpoint folder, or "shipped"."""
+    error_rate_without_skill: float | None = None
+    """How often demonstrations without skill leave out the essential step, for every task type; by default each type
+    has its own rate. At 1.0 success without skill becomes rare: a hard start."""
 
     def recipe(self) -> PolicyRecipe:
         """The recipe that the options make of the shipped one."""
         recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
+        if self.error_rate_without_skill is not None:
+            recipe = set_error_rate(recipe, self.error_rate_without_skill)
         return replace(
             recipe,
             demonstrations=replace(recipe.demonstrations, max_steps=self.max_steps, slips=self.slips),
@@ -66,6 +74,7 @@ class MakePolicyOptions:
             size=TINY if self.shape == "tiny" else SMALL,
             max_length=self.max_length,
             seed=self.seed,
+            start=str(shipped_policy(self.env)) if self.start == SHIPPED else self.start,
         )
 
 
