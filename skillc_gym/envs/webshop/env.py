@@ -151,6 +151,11 @@ class WebShopEnv(TextTaskEnv):
         """The address upstream's site would show."""
         return self._store.url(self._page, str(self._playing().index))
 
+    @property
+    def address(self) -> str:
+        """The address of the page on the suite's own site, within an episode."""
+        return self._store.address(self._page)
+
     def fragment(self) -> str:
         """Returns the page as HTML without what stands around it; its links are relative addresses of pages."""
         goal, page, store = self._playing(), self._page, self._store

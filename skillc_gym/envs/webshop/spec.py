@@ -8,7 +8,7 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import DemoTasks, Spelling, WarmStart
 
-__all__ = ["SPECS", "TASK_TYPE", "WEBSHOP"]
+__all__ = ["SPECS", "TASK_TYPE", "WEBSHOP", "WEBSHOP_BROWSER"]
 
 TASK_TYPE = "shopping"
 
@@ -46,4 +46,11 @@ WEBSHOP = EnvSpec(
     curriculum={"capacity": (1,), "retire_by": ()},  # there is one skill, and it is never pruned
     warm_start=_WARM_START,
 )
-SPECS = (WEBSHOP,)
+WEBSHOP_BROWSER = replace(
+    WEBSHOP,
+    name="webshop-browser",
+    id="skillc/WebShopBrowser-v0",
+    entry_point="skillc_gym.envs.webshop.browser.env:WebShopBrowserEnv",
+    warm_start=None,
+)
+SPECS = (WEBSHOP, WEBSHOP_BROWSER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-__all__ = ["BASE_URL", "HOME", "SUB_PAGES", "Page", "parse_action", "parse_bracketed_click", "url_of"]
+__all__ = ["BASE_URL", "HOME", "SUB_PAGES", "Page", "parse_action", "read_action", "url_of"]
 
 BASE_URL = "http://127.0.0.1:3000"
 SUB_PAGES = ("Description", "Features", "Reviews", "Attributes")
@@ -69,7 +69,24 @@ def parse_action(action: str) -> tuple[str, str] | None:
     return None if start < 1 else (line[:start], line[start + 1 : end].lower())
 
 
-def parse_bracketed_click(action: str) -> str:
+def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
+    """Reads ``search[words]`` or ``click[label]``.
+
+    Args:
+        action: The action.
+        brackets: Whether a label may hold brackets and line breaks.
+
+    Returns:
+        "search" or "click", and the words or the label in lower case; None for anything else.
+    """
+    parsed = parse_action(action)
+    if parsed is not None and parsed[0] in ("search", "click"):
+        return parsed
+    label = _parse_bracketed_click(action) if brackets else ""
+    return ("click", label) if label else None
+
+
+def _parse_bracketed_click(action: str) -> str:
     """Returns the argument of ``click[...]`` that may hold brackets itself, in lower case; "" when there is none."""
     end = action.rfind("]")
     return action[6:end].lower() if action.startswith("click[") and end > 6 else ""

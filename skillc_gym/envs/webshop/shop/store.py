@@ -15,7 +15,7 @@ from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.addresses import Address, address_of, read_address
 from skillc_gym.envs.webshop.shop.compat import Fixes
 from skillc_gym.envs.webshop.shop.nodes import Node
-from skillc_gym.envs.webshop.shop.pages import HOME, SUB_PAGES, Page, parse_action, parse_bracketed_click, url_of
+from skillc_gym.envs.webshop.shop.pages import HOME, SUB_PAGES, Page, read_action, url_of
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
@@ -96,16 +96,12 @@ class Store:
         Returns:
             The next page, its reward not yet known after a purchase; None when the action cannot be carried out.
         """
-        parsed = parse_action(action)
-        if parsed is not None:
-            name, argument = parsed
-            if name == "click":
-                return self._click(page, argument, generator)
-            if name == "search":
-                return self._to_results(page, argument, generator)
-        if self.fixes.bracketed_values and (argument := parse_bracketed_click(action)):
-            return self._click(page, argument, generator)
-        return None
+        read = read_action(action, brackets=self.fixes.bracketed_values)
+        if read is None:
+            return None
+        name, argument = read
+        act = self._click if name == "click" else self._to_results
+        return act(page, argument, generator)
 
     def body(self, page: Page) -> Body:
         """Returns the page without the instruction, remembered."""

@@ -13,7 +13,7 @@ from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, FIXES, UPSTREAM, fixes
 from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.nodes import Node
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, parse_bracketed_click, url_of
+from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, url_of
 from skillc_gym.envs.webshop.shop.store import Store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
@@ -45,10 +45,16 @@ def test_parsing_a_hundred_thousand_brackets_takes_no_time():
 
 @pytest.mark.parametrize(
     ("action", "expected"),
-    [('click[12" [round]]', '12" [round]'), ("click[]", ""), ("search[a]", ""), ("click[A]b", "a")],
+    [
+        ('click[12" [round]]', ("click", '12" [round]')),
+        ("click[]", None),
+        ("search[A]", ("search", "a")),
+        ("click[A]b", ("click", "a")),
+        ("Click[a]", None),
+    ],
 )
 def test_a_click_on_brackets(action, expected):
-    assert parse_bracketed_click(action) == expected
+    assert read_action(action, brackets=True) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""Plays episodes in the text environment and in a browser, over both transports, and compares every moment.
+
+python -m benchmarks.parity_browser --data FOLDER --episodes 200 --out docs/results/parity_browser
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.browser_episodes import Comparison, Trio, draw
+from skillc_gym.envs.webshop.browser.transports import TRANSPORTS
+from skillc_gym.errors import SkillCError
+from skillc_gym.version import __version__
+
+_SHOPS: tuple[dict[str, Any], ...] = (
+    {},
+    {"goals": "human"},
+    {"compat": "upstream", "show_attributes": True},
+)
+"""The shops among which the episodes are shared out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compares; returns 1 if anything differs."""
+    options = _parser().parse_args(arguments)
+    try:
+        record = measure(options)
+    except SkillCError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(markdown(record))
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
+    return 1 if record["differences"] else 0
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Plays the episodes of every shop."""
+    found, played, started = Comparison(), Counter[str](), time.perf_counter()
+    shares = [options.episodes - options.episodes // 5 * 2, options.episodes // 5, options.episodes // 5]
+    for shop, share in zip(_SHOPS, shares, strict=True):
+        trio = Trio(*TRANSPORTS, data=options.data, **shop)
+        try:
+            for number, (task_id, style, seed) in enumerate(draw(trio, share, options.seed)):
+                steps = trio.play(task_id, style, seed, found)
+                played.update({"episodes": 1, "actions": steps, f"{style.__name__} episodes": 1})
+                if options.verbose and number % 10 == 9:
+                    print(f"{played['episodes']} episodes, {len(found.differences)} differences", file=sys.stderr)
+        finally:
+            trio.close()
+    return {
+        "command": "python -m benchmarks.parity_browser " + " ".join(sys.argv[1:]),
+        "versions": {"skillc-gym": __version__, "python": platform.python_version(), **_browser_versions()},
+        "seconds": round(time.perf_counter() - started, 1),
+        "played": dict(played),
+        "compared": dict(found.counts),
+        "differences": found.differences[: options.show],
+        "number_of_differences": len(found.differences),
+    }
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """Writes the record as a page."""
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    played = ", ".join(f"{count:,} {name}" for name, count in record["played"].items())
+    rows = "".join(f"| {name} | {count:,} |\n" for name, count in record["compared"].items())
+    differing = "".join(f"- {json.dumps(difference)[:600]}\n" for difference in record["differences"])
+    return (
+        "# WebShop in a browser beside the text environment\n\n"
+        f"Made by `{record['command']}` in {record['seconds']:,} s; {versions}.\n\n"
+        f"Every episode was played at once in the text environment and in Chromium over both transports: {played}. A "
+        "fifth each has human goals, and upstream's defects with the tab of attributes.\n\n"
+        f"| compared | times |\n|---|---:|\n{rows}\n"
+        f"{record['number_of_differences']} differences.\n{differing}"
+    )
+
+
+def _browser_versions() -> dict[str, str]:
+    import subprocess
+
+    from skillc_gym.envs.webshop.browser.chromium import BrowserSettings
+
+    browser, _ = BrowserSettings().programs()
+    said = subprocess.run([browser, "--version"], capture_output=True, text=True, check=False).stdout.split()
+    return {"Chromium": said[1] if len(said) > 1 else "unknown"}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=None, help="WebShop products (default: WEBSHOP_DATA)")
+    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=20, help="how many differences to keep")
+    parser.add_argument("--out", type=Path, help="where to write .json and .md")
+    parser.add_argument("--verbose", action="store_true", help="say how far it is")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

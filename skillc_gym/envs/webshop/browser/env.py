@@ -1,0 +1,353 @@
+"""WebShop in a real browser as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+from weakref import finalize
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict
+from numpy.typing import NDArray
+
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
+from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, BrowserSettings
+from skillc_gym.envs.webshop.browser.places import Place, SiteElsewhere, own_site
+from skillc_gym.envs.webshop.browser.reading import Reading
+from skillc_gym.envs.webshop.browser.tabs import BrowserPool, NoSuchPageError, Tab, shared_pool
+from skillc_gym.envs.webshop.browser.transports import TRANSPORTS, Transport, make_transport
+from skillc_gym.envs.webshop.env import MAX_ACTION, MAX_OBSERVATION, ShopState, WebShopEnv
+from skillc_gym.envs.webshop.shop.pages import read_action
+from skillc_gym.envs.webshop.site.front import ShopFront
+from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.spaces import Unicode
+
+__all__ = ["OBSERVATION_MODES", "WebShopBrowserEnv"]
+
+OBSERVATION_MODES = ("text", "text_rich", "html", "screenshot", "text_screenshot")
+HOME_ADDRESS = "home"
+
+
+class WebShopBrowserEnv(TextTaskEnv):
+    """WebShop's episodes played in a real Chromium on the shop's own site.
+
+    Actions, texts, infos, rewards, tasks and snapshots are those of ``skillc/WebShop-v0``; here they are read off the
+    page in the browser. An episode's state is the address of its page: a browser that dies is replaced, and the
+    episode goes on from there. A pickled or copied environment starts a browser of its own at that address.
+
+    Args:
+        transport: "served" loads every page from the site and clicks with the mouse; "swap" exchanges pages within the
+            browser, to the same answers, several times faster.
+        url: A site that runs already (``skillc serve-webshop``) with the same shop; by default one is run in this
+            process, for all environments with the same shop.
+        observation_mode: "text", "text_rich", "html", "screenshot" (uint8 of shape (height, width, 3)) or
+            "text_screenshot" (a dict of "text" and "screenshot").
+        render_mode: "rgb_array" for pictures of the page, "human" to watch in a window, None for neither.
+        viewport: Width and height of the page that is seen, in pixels.
+        browsers: The number of browsers that all environments of this process with such settings share, a tab each;
+            None for a browser of its own.
+        browser: Chromium's program; found in PATH by default.
+        driver: ChromeDriver's program; found in PATH by default.
+        timeout: Seconds after which a browser that does not answer is replaced.
+        **shop: The arguments of `skillc_gym.envs.webshop.env.WebShopEnv`: data, goals, split, compat and the rest.
+
+    Raises:
+        MissingDataError: There is no Chromium, no ChromeDriver or no catalogue.
+        MissingExtraError: The extra "browser" is not installed.
+        ConfigError: The site at ``url`` shows another shop.
+        EngineError: The site does not answer, or no browser starts.
+
+    Example:
+        >>> env = gymnasium.make("skillc/WebShopBrowser-v0", data="generated")   # doctest: +SKIP
+        >>> observation, info = env.reset(seed=0)                                # doctest: +SKIP
+        >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 2}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        *,
+        transport: str = "served",
+        url: str | None = None,
+        observation_mode: str = "text",
+        render_mode: str | None = None,
+        viewport: tuple[int, int] = (1024, 1280),
+        browsers: int | None = None,
+        browser: str | None = None,
+        driver: str | None = None,
+        timeout: float = 30.0,
+        **shop: Any,
+    ) -> None:
+        _check_names(observation_mode, render_mode, transport)
+        self.core = WebShopEnv(**shop)
+        self._place = _place(url, WebShopEnv(**shop, observation_mode="url"))
+        self._settings = BrowserSettings(
+            browser, driver, *_size(viewport), render_mode == "human", timeout, getattr(self._place, "host", None)
+        )
+        self._settings.programs()
+        self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)
+        self._shared = browsers is not None
+        self.observation_space = _space(observation_mode, viewport)
+        self.action_space = Unicode(MAX_ACTION)
+        self.observation_mode, self.render_mode, self.transport = observation_mode, render_mode, transport
+        self.goals = self.core.goals
+        self._seat = _Seat(self._pool, html=observation_mode == "html")
+        finalize(self, self._seat.leave)
+        self._way: Transport | None = None
+        self._task, self._address = 0, HOME_ADDRESS
+        self._reading: Reading | None = None
+
+    @property
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks of the split, sorted."""
+        return self.core.task_ids
+
+    def task_type_of(self, task_id: str) -> str:
+        """The task type of one of the split's tasks: there is one only.
+
+        Raises:
+            UnknownNameError: If the task id is not one of `task_ids`.
+        """
+        return self.core.task_type_of(task_id)
+
+    def best_score(self, task_id: str) -> float:
+        """Returns the score of buying a task's own product with exactly the options asked for."""
+        return self.core.best_score(task_id)
+
+    @property
+    def address(self) -> str:
+        """The address of the page within the episode."""
+        return self._address
+
+    @property
+    def reading(self) -> Reading:
+        """What stands on the page in the browser."""
+        if self._reading is None:
+            self._open(self._address)
+        assert self._reading is not None
+        return self._reading
+
+    @property
+    def process_group(self) -> int | None:
+        """The process group of the browser and its driver, None while there is none."""
+        return self._seat.process_group
+
+    def browser_log(self) -> list[str]:
+        """Returns what the browser has logged since it was last asked: refused requests, failed scripts."""
+        return self._seat.log()
+
+    def render(self) -> Any:
+        """Returns a picture of the page: uint8 of shape (height, width, 3); None unless render_mode is "rgb_array"."""
+        return self._picture() if self.render_mode == "rgb_array" else None
+
+    def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
+        """Goes back to a snapshot, of this environment or of a ``skillc/WebShop-v0`` with the same shop.
+
+        Returns:
+            The observation and the info of that moment.
+        """
+        _, info = super().restore(snapshot)
+        self._observation = self._observe()
+        return self._observation, info
+
+    def close(self) -> None:
+        """Ends the browser, or closes the tab in one that is shared. A later reset starts again."""
+        self._seat.leave()
+        self._task_id = ""
+
+    def _draw(self) -> str:
+        return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.core.fixes.fair_draws))
+
+    def _start(self, task_id: str) -> str:
+        self._begin(task_id)
+        self._open(HOME_ADDRESS)
+        observation: str = self._observe()
+        return observation
+
+    def _act(self, action: str) -> Outcome:
+        reading, fixed = self.reading, self.core.fixes
+        if reading.kind == "done" and fixed.purchase_ends:
+            return self._observation, 0.0, True, False
+        after = self._done_in_browser(reading, action)
+        if after is None:
+            return self._observation, 0.0, False, False
+        self._reading, self._address = after, after.address
+        bought = after.kind == "done"
+        return self._observe(), after.score or 0.0 if bought else 0.0, bought, True
+
+    def _done_in_browser(self, reading: Reading, action: str) -> Reading | None:
+        """Carries out an action; None if it is not possible."""
+        asked = read_action(action, brackets=self.core.fixes.bracketed_values)
+        if asked is None:
+            return None
+        name, argument = asked
+        if name == "search":
+            return self._ask(lambda way, tab, now: way.search(tab, now, argument)) if reading.searchable else None
+        number = reading.control(argument, last_group=not self.core.fixes.every_group)
+        return None if number is None else self._ask(lambda way, tab, now: way.click(tab, now, number))
+
+    def _commands(self) -> list[str]:
+        return self.reading.actions
+
+    def _score(self) -> float:
+        return self.reading.score or 0.0
+
+    def _state(self) -> ShopState:
+        front = self._place.front
+        page = front.page_at(self._address)
+        assert page is not None
+        return front.state(self._task, page)
+
+    def _restore_state(self, state: ShopState) -> None:
+        self._open(self._place.front.address(state.page))
+
+    def _return_to(self, task_id: str, state: ShopState) -> None:
+        self._begin(task_id)
+        self._restore_state(state)
+
+    def _separate(self) -> None:
+        if not self._shared:
+            self._pool = BrowserPool(1, self._settings)
+        self._seat = _Seat(self._pool, html=self.observation_mode == "html")
+        finalize(self, self._seat.leave)
+        self._way, self._reading = None, None
+
+    def _info(self) -> Info:
+        info, reading = super()._info(), self.reading
+        info["available_actions"] = info["admissible_commands"]
+        info["has_search_bar"] = reading.kind == "index"
+        info["clickables"] = reading.clickables
+        info["page"] = reading.kind
+        info["selected_options"] = reading.selected
+        info["query_cut"] = reading.facts["query_cut"]
+        info["noun_tagger"] = self.core.tagger.id
+        info.update({name: fact for name, fact in reading.facts.items() if name != "query_cut"})
+        return info
+
+    def _begin(self, task_id: str) -> None:
+        self._task = self.goals.index(task_id)
+        self.goal = self.goals.goal(self._task).instruction
+        self._way = None
+
+    def _open(self, address: str) -> None:
+        self._reading = None
+        self._address = address
+        self._reading = self._ask(lambda way, tab, now: now)
+        assert self._reading is not None
+
+    def _ask(self, work: Callable[[Transport, Tab, Reading], Reading | None]) -> Reading | None:
+        """Does something on the episode's page; in a new browser, from the same address, if the old one is lost."""
+        for attempt in (1, 2):
+            try:
+                return work(*self._at_page())
+            except BrowserLostError:
+                self._reading = None
+                self._seat.renew()
+                if attempt == 2:
+                    raise
+            except BaseException:
+                self._reading = None  # nobody knows which page the browser shows now
+                raise
+        return None
+
+    def _at_page(self) -> tuple[Transport, Tab, Reading]:
+        """The transport, a tab and what stands there, the page being that of the episode's address."""
+        tab = self._seat.tab()
+        if self._reading is None:
+            try:
+                self._reading = self._transport().open(tab, self._address)
+            except NoSuchPageError:
+                self._way = None  # the site was started anew and knows no earlier episode
+                self._reading = self._transport().open(tab, self._address)
+        return self._transport(), tab, self._reading
+
+    def _transport(self) -> Transport:
+        if self._way is None:
+            episode = self._place.episode(self._task)
+            self._way = make_transport(self.transport, episode, self._place.front, self._task)
+        return self._way
+
+    def _observe(self) -> Any:
+        if self.observation_mode == "screenshot":
+            return self._picture()
+        if self.observation_mode == "text_screenshot":
+            return {"text": self.reading.observation("text"), "screenshot": self._picture()}
+        return self.reading.observation(self.observation_mode)
+
+    def _picture(self) -> NDArray[np.uint8]:
+        taken: list[NDArray[np.uint8]] = []
+
+        def take(way: Transport, tab: Tab, now: Reading) -> Reading:
+            taken.append(tab.screenshot())
+            return now
+
+        self._ask(take)
+        return taken[-1]
+
+
+class _Seat:
+    """An environment's tab, taken when it is first needed."""
+
+    def __init__(self, pool: BrowserPool, *, html: bool) -> None:
+        self._pool, self._html = pool, html
+        self._browser: Browser | None = None
+        self._tab: Tab | None = None
+
+    @property
+    def process_group(self) -> int | None:
+        return None if self._browser is None else self._browser.process_group
+
+    def log(self) -> list[str]:
+        return [] if self._browser is None else self._browser.log()
+
+    def tab(self) -> Tab:
+        if self._browser is None:
+            self._browser = self._pool.take()
+        if self._tab is None:
+            self._tab = Tab(self._browser, html=self._html)
+        return self._tab
+
+    def renew(self) -> None:
+        tab, self._tab = self._tab, None
+        if self._browser is not None:
+            self._browser.restart(self._browser.generation if tab is None else tab.generation)
+
+    def leave(self) -> None:
+        browser, self._browser = self._browser, None
+        tab, self._tab = self._tab, None
+        if browser is not None:
+            if tab is not None and self._pool.shared(browser):
+                tab.close()
+            self._pool.give(browser)
+
+
+def _check_names(observation_mode: str, render_mode: str | None, transport: str) -> None:
+    if observation_mode not in OBSERVATION_MODES:
+        raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
+    modes = WebShopBrowserEnv.metadata["render_modes"]
+    if render_mode not in (None, *modes):
+        raise unknown_name("render mode", render_mode, modes, "Leave it out for none.")
+    if transport not in TRANSPORTS:
+        raise unknown_name("transport", transport, TRANSPORTS)
+
+
+def _place(url: str | None, core: WebShopEnv) -> Place:
+    return own_site(core) if url is None else SiteElsewhere(url, ShopFront(core))
+
+
+def _size(viewport: tuple[int, int]) -> tuple[int, int]:
+    try:
+        width, height = (int(length) for length in viewport)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"viewport= is (width, height) in pixels, got {viewport!r}.") from error
+    if not (100 <= width <= 10_000 and 100 <= height <= 10_000):
+        raise ConfigError(f"viewport= is (width, height), each from 100 to 10,000 pixels, got {viewport!r}.")
+    return width, height
+
+
+def _space(mode: str, viewport: tuple[int, int]) -> gymnasium.Space[Any]:
+    text, (width, height) = Unicode(MAX_OBSERVATION), _size(viewport)
+    picture = Box(0, 255, (height, width, 3), np.uint8)
+    return {"screenshot": picture, "text_screenshot": Dict({"text": text, "screenshot": picture})}.get(mode, text)

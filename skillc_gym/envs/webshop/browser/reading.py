@@ -1,0 +1,134 @@
+"""What was read off a page in the browser, and what an agent is told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from skillc_gym.envs.webshop.shop import nodes
+from skillc_gym.envs.webshop.shop.addresses import read_address
+from skillc_gym.envs.webshop.shop.html import page_document
+from skillc_gym.envs.webshop.shop.nodes import Node
+
+__all__ = ["Control", "Reading"]
+
+
+class Control(NamedTuple):
+    """Something to click on.
+
+    Attributes:
+        kind: "button", "link" or "option".
+        text: What it says.
+        group: The group of an option.
+        value: What it sends: a button's or an option's value, or a link's address; None for a link to nowhere.
+        chosen: Whether it is an option that is chosen.
+    """
+
+    kind: str
+    text: str
+    group: str
+    value: str | None
+    chosen: bool
+
+    @property
+    def label(self) -> str:
+        """The name by which ``click[...]`` calls it."""
+        return self.text if self.kind == "option" else self.text.lower()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A page as it stood in the browser.
+
+    Attributes:
+        state: The page's number; a page that was loaded or exchanged since has another one.
+        ticket: The episode's name in the address.
+        address: The address of the page within the episode.
+        kind: The kind of page.
+        facts: What the site says beside what is to be seen.
+        nodes: The texts in order; the identities of those that are marked as clicked are in ``marked``.
+        marked: See ``nodes``.
+        controls: What can be clicked on, in the page's order.
+        score: The score of a purchase, None before one.
+        searchable: Whether there is a field to search with.
+        html: The page's HTML, where it was asked for.
+    """
+
+    state: int
+    ticket: str
+    address: str
+    kind: str
+    facts: Mapping[str, Any]
+    nodes: Sequence[Node]
+    marked: frozenset[int]
+    controls: tuple[Control, ...]
+    score: float | None
+    searchable: bool
+    html: str | None
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Reading:
+        """Makes a reading of what the script `READ` returns."""
+        _, _, ticket, path = found["path"].split("/", 3)
+        read = [(Node(kind, text, group), marked) for kind, text, group, marked in found["nodes"]]
+        return cls(
+            state=found["state"],
+            ticket=ticket,
+            address=path + found["query"],
+            kind=found["kind"],
+            facts=json.loads(found["facts"]),
+            nodes=nodes.shown([node for node, _ in read]),
+            marked=frozenset(id(node) for node, marked in read if marked),
+            controls=tuple(Control(*control) for control in found["controls"]),
+            score=None if found["score"] is None else float(found["score"]),
+            searchable=found["searchable"],
+            html=found["html"],
+        )
+
+    def observation(self, mode: str) -> str:
+        """Returns the page in the mode "text", "text_rich" or "html"."""
+        if mode == "html":
+            return page_document((self.html or "").replace("\r", "&#13;"))
+        if mode == "text_rich":
+            return nodes.rich(self.nodes, lambda node: id(node) in self.marked)
+        return nodes.text(self.nodes)
+
+    @property
+    def clickables(self) -> list[str]:
+        """The labels that can be clicked, as upstream lists them: buttons first."""
+        buttons = [node.text.lower() for node in self.nodes if node.kind == "button"]
+        others = [control.label for control in self.controls if control.kind != "button"]
+        return list(dict.fromkeys([*buttons, *others]))
+
+    @property
+    def actions(self) -> list[str]:
+        """The actions that the page offers."""
+        clicks = [f"click[{label}]" for label in self.clickables if label not in ("", "search")]
+        return ["search[<query>]", *clicks] if self.kind == "index" else clicks
+
+    @property
+    def selected(self) -> list[str]:
+        """The chosen options, ``group: value``, in the order in which their groups were first chosen from."""
+        found = read_address(self.address)
+        return [] if found is None else [f"{group}: {value}" for group, value in found.options]
+
+    def control(self, label: str, *, last_group: bool = False) -> int | None:
+        """Returns the number of the control that ``click[label]`` means, None if there is none.
+
+        Args:
+            label: The label.
+            last_group: Which option is meant where several groups have one of that name: the last, as upstream has it,
+                instead of the first that is not chosen.
+        """
+        if label == "search":
+            return None
+        named = [(number, one) for number, one in enumerate(self.controls) if one.label == label]
+        named = [(number, one) for number, one in named if one.value is not None]
+        buttons = [number for number, one in named if one.kind == "button"]
+        if buttons or not named:
+            return buttons[0] if buttons else None
+        if last_group:
+            return named[-1][0]
+        return next((number for number, one in named if not one.chosen), named[0][0])

@@ -1,0 +1,189 @@
+"""Tabs, and the browsers that several environments share."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+import time
+from collections import Counter
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, BrowserSettings
+from skillc_gym.envs.webshop.browser.reading import Reading
+from skillc_gym.envs.webshop.browser.scripts import READ
+from skillc_gym.errors import ConfigError, EngineError, missing_extra
+
+__all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "shared_pool"]
+
+
+class SiteLostError(EngineError):
+    """The site does not answer."""
+
+
+class NoSuchPageError(EngineError):
+    """The site has no such page: it does not know the episode, or the address is of no page."""
+
+
+class Tab:
+    """A tab of a browser.
+
+    Args:
+        browser: The browser.
+        html: Whether readings hold the page's HTML.
+    """
+
+    def __init__(self, browser: Browser, *, html: bool = False) -> None:
+        self.browser, self._html = browser, html
+        self.generation = browser.generation
+        self._handle = browser.tab()
+
+    def go(self, url: str) -> Reading:
+        """Goes to an address and reads the page."""
+        self._check()
+        from selenium.common.exceptions import WebDriverException
+
+        try:
+            self.browser.go(self._handle, url)
+        except WebDriverException as error:
+            raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {error.msg}") from error
+        return self.wait(0)
+
+    def wait(self, state: int) -> Reading:
+        """Reads the page as soon as it is another one than that of the given state number.
+
+        Raises:
+            SiteLostError: The browser shows that nobody answered.
+            NoSuchPageError: The site has no such page.
+            BrowserLostError: There is no other page in time.
+        """
+        deadline = time.monotonic() + self.browser.settings.timeout
+        while time.monotonic() < deadline:
+            reading = self._read(READ)
+            if reading is not None and reading.state != state:
+                return reading
+        raise BrowserLostError(f"The browser shows no new page after {self.browser.settings.timeout:g} seconds.")
+
+    def exchange(self, script: str, *arguments: Any) -> Reading:
+        """Runs a script that exchanges the page, and reads the new one."""
+        reading = self._read(script + READ, *arguments)
+        if reading is None:
+            raise BrowserLostError("The browser shows no page after one was exchanged.")
+        return reading
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """Asks the page by a script."""
+        self._check()
+        return self.browser.script(self._handle, script, *arguments)
+
+    def press(self, point: tuple[float, float]) -> None:
+        """Clicks with the mouse."""
+        x, y = point
+        for kind in ("mousePressed", "mouseReleased"):
+            self._command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def write(self, text: str) -> None:
+        """Writes where the focus is."""
+        self._command("Input.insertText", text=text)
+
+    def screenshot(self) -> NDArray[np.uint8]:
+        """Returns what is to be seen: uint8 of shape (height, width, 3)."""
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise missing_extra("Pillow", "browser") from error
+        data = self._command("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+
+    def close(self) -> None:
+        """Closes the tab."""
+        if self.generation == self.browser.generation:
+            self.browser.close_tab(self._handle)
+
+    def _read(self, script: str, *arguments: Any) -> Reading | None:
+        from selenium.common.exceptions import WebDriverException
+
+        try:
+            found = self.ask(script, *arguments, self._html)
+        except BrowserLostError:
+            raise
+        except WebDriverException as error:
+            if "javascript error" in str(error.msg) and "unloaded" not in str(error.msg):
+                raise
+            return None  # the page was on its way to the next one
+        if found is None:
+            return None
+        if "lost" in found:
+            raise SiteLostError("The site does not answer any longer.")
+        if "missing" in found:
+            raise NoSuchPageError(f"The site has no such page: {found['missing']}")
+        return Reading.of(found)
+
+    def _command(self, name: str, **parameters: Any) -> Any:
+        self._check()
+        return self.browser.command(self._handle, name, **parameters)
+
+    def _check(self) -> None:
+        if self.generation != self.browser.generation:
+            raise BrowserLostError("The browser of this tab was started anew.")
+
+
+class BrowserPool:
+    """A number of browsers for any number of environments, each of which has a tab in one of them.
+
+    Args:
+        size: The number of browsers; each is started when it is first needed, and ended with the last of its tabs.
+        settings: What they are started with.
+
+    Raises:
+        ConfigError: The size is no positive integer.
+    """
+
+    def __init__(self, size: int, settings: BrowserSettings) -> None:
+        if not isinstance(size, int) or size < 1:
+            raise ConfigError(f"browsers= is a number of at least 1, got {size!r}.")
+        self.settings = settings
+        self._browsers: list[Browser | None] = [None] * size
+        self._users: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self) -> Browser:
+        """Returns the browser with the fewest users, one more from now on; `give` takes it back."""
+        with self._lock:
+            place = min(range(len(self._browsers)), key=lambda place: (self._users[place], place))
+            browser = self._browsers[place]
+            if browser is None:
+                browser = self._browsers[place] = Browser(self.settings)
+            self._users[place] += 1
+            return browser
+
+    def shared(self, browser: Browser) -> bool:
+        """Tells whether a browser has other users."""
+        with self._lock:
+            return self._users[self._browsers.index(browser)] > 1
+
+    def give(self, browser: Browser) -> None:
+        """Takes a browser back."""
+        with self._lock:
+            place = self._browsers.index(browser)
+            self._users[place] -= 1
+            if not self._users[place]:
+                self._browsers[place] = None
+                browser.close()
+
+
+_pools: WeakValueDictionary[tuple[int, BrowserSettings], BrowserPool] = WeakValueDictionary()
+_pools_lock = threading.Lock()
+
+
+def shared_pool(size: int, settings: BrowserSettings) -> BrowserPool:
+    """Returns the pool of that size and these settings that the environments of this process share."""
+    with _pools_lock:
+        pool = _pools.get((size, settings))
+        if pool is None:
+            pool = _pools[size, settings] = BrowserPool(size, settings)
+        return pool

@@ -1,0 +1,147 @@
+"""Two ways from one page to the next: the browser loads it from the site, or is given it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Protocol
+from urllib.parse import parse_qsl, urlencode
+
+from skillc_gym.envs.webshop.browser.reading import Control, Reading
+from skillc_gym.envs.webshop.browser.scripts import EXCHANGE, POINT, TYPED, WRITE
+from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, Tab
+from skillc_gym.envs.webshop.shop.pages import Page
+from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, search_action
+from skillc_gym.envs.webshop.site.layout import shop_page
+from skillc_gym.errors import unknown_name
+
+__all__ = ["TRANSPORTS", "Served", "Swapped", "Transport", "make_transport"]
+
+TRANSPORTS = ("served", "swap")
+
+
+class Transport(Protocol):
+    """How an episode's pages come into a tab."""
+
+    def open(self, tab: Tab, address: str) -> Reading:
+        """Goes to the page of an address."""
+
+    def click(self, tab: Tab, reading: Reading, number: int) -> Reading | None:
+        """Clicks on a control of the page that was read, by its number; None where it cannot be clicked on."""
+
+    def search(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+        """Searches from the page that was read; None where the search is refused."""
+
+
+class Served:
+    """The site's own pages over HTTP, with a mouse and a keyboard.
+
+    Args:
+        episode: The episode's address on the site, to which addresses of pages are added.
+    """
+
+    def __init__(self, episode: str) -> None:
+        self._episode = episode
+
+    def open(self, tab: Tab, address: str) -> Reading:
+        """Loads a page."""
+        return tab.go(self._episode + address)
+
+    def click(self, tab: Tab, reading: Reading, number: int) -> Reading | None:
+        """Clicks with the mouse, and waits for the next page."""
+        point = tab.ask(POINT, number)
+        if point is None:
+            return None
+        tab.press(point)
+        return tab.wait(reading.state)
+
+    def search(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+        """Writes the words into the search field and clicks on its button."""
+        tab.ask(WRITE)
+        tab.write(words.encode("utf-8", "replace").decode())
+        point = tab.ask(TYPED, words.encode("utf-8", "replace").decode())
+        if point is None or not words.isprintable():
+            return self._by_address(tab, reading, words)
+        tab.press(point)
+        found = tab.wait(reading.state)
+        return found if _searched(found, words) else None
+
+    def _by_address(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+        """Goes to the results of words that no keyboard has: control characters, halves of surrogate pairs."""
+        try:
+            return self.open(tab, results_address(reading.address, words))
+        except NoSuchPageError:
+            self.open(tab, reading.address)
+            return None
+
+
+class Swapped:
+    """Pages drawn in this process and exchanged within the one that the browser has loaded.
+
+    Args:
+        episode: The episode's address on the site.
+        front: The shop.
+        task: The index of the episode's goal.
+    """
+
+    def __init__(self, episode: str, front: ShopFront, task: int) -> None:
+        self._episode, self._front, self._task = episode, front, task
+        self._states = itertools.count(1)
+
+    def open(self, tab: Tab, address: str) -> Reading:
+        """Exchanges the page, or loads one where there is none yet."""
+        page = self._front.page_at(address)
+        if page is None:
+            raise NoSuchPageError(f"There is no page {address!r}.")
+        if not tab.ask("return document.documentElement.dataset.state ? location.origin : ''"):
+            return tab.go(self._episode + address)
+        return self._exchange(tab, page)
+
+    def click(self, tab: Tab, reading: Reading, number: int) -> Reading | None:
+        """Does what a click on a control would."""
+        control = reading.controls[number]
+        page = self._front.page_at(reading.address)
+        assert page is not None
+        if control.kind == "link":
+            target = self._front.page_at(control.value or "")
+        else:
+            target = self._front.follow(self._task, page, _sent(control))
+        return None if target is None else self._exchange(tab, target)
+
+    def search(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+        """Does what a search would."""
+        page = self._front.page_at(reading.address)
+        assert page is not None
+        target = self._front.act(self._task, page, search_action(words))
+        return None if target is None else self._exchange(tab, target)
+
+    def _exchange(self, tab: Tab, page: Page) -> Reading:
+        sight = self._front.see(self._task, page)
+        html = shop_page(sight, state=next(self._states), searchable=self._front.searchable(page))
+        return tab.exchange(EXCHANGE, html, self._episode + sight.address)
+
+
+def make_transport(name: str, episode: str, front: ShopFront, task: int) -> Transport:
+    """Makes the transport of a name for an episode.
+
+    Raises:
+        UnknownNameError: There is no transport of that name.
+    """
+    if name not in TRANSPORTS:
+        raise unknown_name("transport", name, TRANSPORTS)
+    return Served(episode) if name == "served" else Swapped(episode, front, task)
+
+
+def results_address(address: str, words: str) -> str:
+    """Returns the address of the results of a search from the page of another address."""
+    pairs = [("q", words), ("page", "1")]
+    pairs += [pair for pair in parse_qsl(address.partition("?")[2], errors="surrogatepass") if pair[0] == "seen"]
+    return f"results?{urlencode(pairs, errors='surrogatepass')}"
+
+
+def _searched(reading: Reading, words: str) -> bool:
+    wanted = results_address("", words)
+    return reading.address == wanted or reading.address.startswith(f"{wanted}&")
+
+
+def _sent(control: Control) -> Pairs:
+    return [("click" if control.kind == "button" else control.group, control.value or "")]

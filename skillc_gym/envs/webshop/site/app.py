@@ -1,0 +1,214 @@
+"""The site's routes: tickets and addresses in, pages out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+try:
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+    from starlette.routing import Route
+except ImportError as error:
+    from skillc_gym.errors import missing_extra
+
+    raise missing_extra("Starlette", "browser") from error
+
+from skillc_gym.envs.webshop.shop.pages import Page
+from skillc_gym.envs.webshop.site.front import Pairs, ShopFront
+from skillc_gym.envs.webshop.site.guard import Guard
+from skillc_gym.envs.webshop.site.layout import render, shop_page
+from skillc_gym.envs.webshop.site.pictures import picture
+from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, Ticket, TicketOffice
+from skillc_gym.errors import SkillCError
+from skillc_gym.version import __version__
+
+__all__ = ["Site"]
+
+logger = logging.getLogger(__name__)
+
+_STATIC = Path(__file__).with_name("static")
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_LARGEST_FORM = 1 << 16
+_FOREVER = {"cache-control": "public, max-age=86400"}
+_MISSING = "There is no such page. Its address may be cut short, or the site was started anew since."
+
+
+class Site:
+    """The shop over HTTP: an ASGI application, called with a scope.
+
+    Args:
+        front: The shop.
+        office: Issues tickets.
+        hosts: Names by which visitors may call the site; None for any.
+        seed: Seeds the choice of errands for people; None for other ones at every start.
+    """
+
+    def __init__(
+        self,
+        front: ShopFront,
+        office: TicketOffice | None = None,
+        *,
+        hosts: frozenset[str] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.front, self.office = front, office or TicketOffice()
+        self._generator = np.random.default_rng(seed)
+        self._states = itertools.count(1)
+        self._app = Guard(Starlette(routes=self._routes(), exception_handlers=_HANDLERS), hosts)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answers a request."""
+        await self._app(scope, receive, send)
+
+    def html(self, ticket: str, page: Page) -> str:
+        """Returns a page of an episode as the site serves it.
+
+        Raises:
+            KeyError: The ticket was not issued here.
+        """
+        found = self.office.read(ticket)
+        if found is None:
+            raise KeyError(ticket)
+        return self._html(found, page)
+
+    def _routes(self) -> list[Route]:
+        return [
+            Route("/", self._start),
+            Route("/about.json", self._about),
+            Route("/episodes", self._open, methods=["POST"]),
+            Route("/e/{ticket}/{kind}", self._show),
+            Route("/e/{ticket}/{kind}", self._act, methods=["POST"]),
+            Route("/picture", self._picture),
+            Route("/static/{name}", _static),
+        ]
+
+    async def _start(self, request: Request) -> Response:
+        goals = self.front.goals
+        page = render(
+            "start.html",
+            first=goals.range.start,
+            last=goals.range.stop - 1,
+            products=len(self.front.core.catalog),
+            goals=len(goals),
+            kind=goals.kind,
+            recorded=False,
+            replays=False,
+        )
+        return HTMLResponse(page)
+
+    async def _about(self, request: Request) -> Response:
+        return JSONResponse({"skillc_gym": __version__, "shop": self.front.identity})
+
+    async def _open(self, request: Request) -> Response:
+        """Opens an episode: for a person who sent a form, or for a program that sent JSON."""
+        asked = await self._asked(request)
+        by_program = request.headers.get("content-type", "").startswith("application/json")
+        ticket = self.office.issue(self._task(asked), AGENT if by_program else PERSON)
+        address = f"/e/{ticket}/home"
+        if by_program:
+            return JSONResponse({"ticket": ticket, "address": address})
+        return RedirectResponse(address, 303)
+
+    async def _asked(self, request: Request) -> Any:
+        body = await _body(request)
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            return dict(_pairs(body)).get("task")
+        try:
+            asked = json.loads(body)
+            return asked.get("task")
+        except (ValueError, RecursionError, AttributeError) as error:
+            raise HTTPException(400, 'Expected a JSON object such as {"task": 7}.') from error
+
+    def _task(self, asked: Any) -> int:
+        goals = self.front.goals
+        if asked in (None, ""):
+            return goals.draw(self._generator)
+        name = asked if isinstance(asked, str) and "/" in asked else goals.kind + f"/{asked!s:.20}"
+        try:
+            return goals.index(name)
+        except SkillCError as error:
+            raise HTTPException(404, str(error)) from error
+
+    async def _show(self, request: Request) -> Response:
+        ticket, page = self._place(request)
+        return HTMLResponse(self._html(ticket, page), headers={"cache-control": "no-store"})
+
+    async def _act(self, request: Request) -> Response:
+        ticket, page = self._place(request)
+        target = self.front.follow(ticket.task, page, _pairs(await _body(request)))
+        address = self.front.address(page if target is None else target)
+        return RedirectResponse(f"/e/{request.path_params['ticket']}/{address}", 303)
+
+    async def _picture(self, request: Request) -> Response:
+        catalog = self.front.core.catalog
+        asin = dict(_query(request)).get("asin", "")
+        index = catalog.index_of(asin)
+        category = "" if index is None else catalog.product(index).category
+        if index is None:
+            raise HTTPException(404, "There is no product of that id.")
+        return Response(picture(asin, category), media_type="image/svg+xml", headers=_FOREVER)
+
+    def _place(self, request: Request) -> tuple[Ticket, Page]:
+        ticket = self.office.read(request.path_params["ticket"])
+        query = request.scope["query_string"].decode("latin-1")
+        page = self.front.page_at(f"{request.path_params['kind']}?{query}")
+        if ticket is None or page is None or ticket.task not in self.front.goals.range:
+            raise HTTPException(404, _MISSING)
+        return ticket, page
+
+    def _html(self, ticket: Ticket, page: Page) -> str:
+        sight, searchable = self.front.see(ticket.task, page), self.front.searchable(page)
+        person = ticket.audience == PERSON
+        return shop_page(sight, state=next(self._states), searchable=searchable, person=person)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    path = next((path for path in _STATIC.iterdir() if path.name == name), None)
+    if path is None or path.suffix not in _TYPES:
+        raise HTTPException(404, "There is no such file.")
+    return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=_FOREVER)
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST_FORM:
+            raise HTTPException(413, f"A form holds {_LARGEST_FORM:,} bytes at most.")
+    return bytes(body)
+
+
+def _pairs(body: bytes) -> Pairs:
+    try:
+        return parse_qsl(body.decode("latin-1"), keep_blank_values=True, errors="replace", max_num_fields=1_000)
+    except ValueError as error:
+        raise HTTPException(400, "That form cannot be read.") from error
+
+
+def _query(request: Request) -> Pairs:
+    return _pairs(request.scope["query_string"])
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    titles = {404: "No such page", 405: "Not here", 413: "Too much", 400: "Not understood"}
+    page = render("error.html", title=titles.get(error.status_code, "Not possible"), message=error.detail)
+    return HTMLResponse(page, error.status_code, headers=dict(error.headers or {}))
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return HTMLResponse(render("error.html", title="Something broke", message="The site's log says what."), 500)
+
+
+_HANDLERS: dict[Any, Any] = {HTTPException: _failed, Exception: _broken}

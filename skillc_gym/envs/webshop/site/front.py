@@ -1,0 +1,173 @@
+"""The front of the shop: what stands on the page of a task and an address, and where an action leads from there.
+
+All of it is asked of the native environment, whose moment is put to the page: text, HTML and pixels have one
+source. Nothing is remembered between two calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from skillc_gym.envs.base import Snapshot
+from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
+from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action
+from skillc_gym.envs.webshop.shop.sharing import open_store
+
+__all__ = ["BUY", "Pairs", "ShopFront", "Sight", "search_action"]
+
+Pairs = list[tuple[str, str]]
+
+BUY = "click[buy now]"
+_UNTYPED = re.compile(r"[\[\]\r\n]")
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a visitor gets to see at an address.
+
+    Attributes:
+        page: The page.
+        address: Its address.
+        instruction: The customer's goal.
+        fragment: The page as HTML, without what stands around it.
+        facts: What an environment tells in its info beside what the page shows: query_cut, and after a purchase the
+            parts of the score.
+        score: The score of the purchase, None before one.
+    """
+
+    page: Page
+    address: str
+    instruction: str
+    fragment: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    score: float | None = None
+
+
+class ShopFront:
+    """Shows the pages of an environment's shop; safe to share between threads.
+
+    Args:
+        core: The environment, in the mode "url" best of all; used by nobody else from now on.
+    """
+
+    def __init__(self, core: WebShopEnv) -> None:
+        self.core = core
+        self.goals = core.goals
+        self._store = open_store(core.catalog, core.fixes, core.show_attributes)
+        self._lock = Lock()
+        self._plain = frozenset(self._go(self.goals.range[0], HOME))
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What two sites must agree on to show the same pages and scores."""
+        core = self.core
+        return {
+            "catalog": core.catalog.sha256,
+            "goals": core.goals.kind,
+            "number_of_goals": len(core.goals.table.product),
+            "prices": float(core.goals.table.prices.sum()),
+            "noun_tagger": core.tagger.id,
+            "fixes": repr(core.fixes),
+            "attributes": core.show_attributes,
+        }
+
+    def page_at(self, address: str) -> Page | None:
+        """Returns the page of an address, None if there is no such page."""
+        with self._lock:
+            return self._store.page_at(address)
+
+    def address(self, page: Page) -> str:
+        """Returns the address of a page."""
+        return self._store.address(page)
+
+    def see(self, task: int, page: Page) -> Sight:
+        """Returns what is to be seen on a page of a task."""
+        with self._lock:
+            info = self._go(task, page)
+            facts = {name: info[name] for name in info if name not in self._plain}
+            return Sight(
+                page,
+                self._store.address(page),
+                info["goal"],
+                self.core.fragment(),
+                {"query_cut": info["query_cut"], **facts},
+                info["task_score"] if page.kind == "done" else None,
+            )
+
+    def act(self, task: int, page: Page, action: str) -> Page | None:
+        """Returns the page that an action leads to, None if it is not possible."""
+        with self._lock:
+            self._go(task, page)
+            *_, info = self.core.step(action)
+            return _unscored(self.core.snapshot().state.page) if info["action_valid"] else None
+
+    def follow(self, task: int, page: Page, sent: Pairs) -> Page | None:
+        """Returns the page that a form sent from a page leads to, None for nowhere else.
+
+        Args:
+            task: The index of the goal.
+            page: The page that the form stands on.
+            sent: The form's names and values: ``search_query``, ``click`` with a button's label, or a group of options
+                with a value.
+        """
+        chosen, named = self._chosen(page, sent), dict(sent)
+        if chosen:
+            return self._choose(task, page, *chosen)
+        if named.get("search_query"):
+            return self.act(task, page, search_action(named["search_query"])) if self.searchable(page) else None
+        return self.act(task, page, f"click[{named['click']}]") if named.get("click") else None
+
+    def state(self, task: int, page: Page) -> ShopState:
+        """Returns the native environment's state on a page of a task."""
+        with self._lock:
+            self._go(task, page)
+            state: ShopState = self.core.snapshot().state
+            return state
+
+    def searchable(self, page: Page) -> bool:
+        """Tells whether one can search from a page: everywhere but after a purchase that ends the episode."""
+        return page.kind != "done" or not self.core.fixes.purchase_ends
+
+    def _choose(self, task: int, page: Page, group: str, value: str) -> Page | None:
+        offered = self.core.catalog.product(page.product).options
+        # The label alone, by which agents choose, does not tell the group of a value that stands in several.
+        if sum(value in values for values in offered.values()) > 1:
+            return page.chosen(group, value)
+        return self.act(task, page, f"click[{value}]")
+
+    def _chosen(self, page: Page, sent: Pairs) -> tuple[str, str] | None:
+        if page.kind != "item":
+            return None
+        # Browsers send line breaks in a way of their own.
+        found = {(_lines(name), _lines(value)) for name, value in sent}
+        offered = self.core.catalog.product(page.product).options.items()
+        every = ((group, value) for group, values in offered for value in values)
+        return next(((group, value) for group, value in every if (_lines(group), _lines(value)) in found), None)
+
+    def _go(self, task: int, page: Page) -> dict[str, Any]:
+        """Puts the environment to a page; a purchase is made again, so that it is scored."""
+        where = page._replace(kind="item") if page.kind == "done" else page
+        state = ShopState(where, None)
+        _, info = self.core.restore(Snapshot(self.goals.task_id(task), state, None, "", True))
+        if page.kind == "done":
+            *_, info = self.core.step(BUY)
+        return info
+
+
+def _unscored(page: Page) -> Page:
+    return page._replace(reward=0.0)
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def search_action(words: str) -> str:
+    """Returns the action that searches for words, with blanks for brackets and line breaks that no action can hold."""
+    action = f"search[{words}]"
+    return action if parse_action(action) == ("search", words.lower()) else f"search[{_UNTYPED.sub(' ', words)}]"

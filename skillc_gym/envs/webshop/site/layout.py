@@ -1,0 +1,84 @@
+"""What stands around a page: head, search, footer and, for a person, the parts of the score; and the other pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from skillc_gym.envs.webshop.site.front import Sight
+from skillc_gym.errors import missing_extra
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["TITLES", "render", "shop_page"]
+
+TITLES = {
+    "index": "WebShop",
+    "results": "Results",
+    "item": "Product",
+    "sub": "Details",
+    "done": "Thank you",
+}
+_PARTS = (
+    ("r_type", "Kind of product", "how near the product is to the kind asked for"),
+    ("r_att", "Attributes", "share of the attributes asked for"),
+    ("r_option", "Options", "share of the options asked for"),
+    ("r_price", "Price", "whether it is within the limit"),
+)
+
+
+@lru_cache(1)
+def _templates() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise missing_extra("Jinja2", "browser") from error
+    loader = PackageLoader("skillc_gym.envs.webshop.site")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def render(template: str, **values: Any) -> str:
+    """Fills in one of the site's templates; every text is escaped.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    # A lone half of a surrogate pair cannot be sent.
+    return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
+
+
+def shop_page(sight: Sight, *, state: int, searchable: bool, person: bool = False, note: str = "") -> str:
+    """Writes a page of the shop.
+
+    Args:
+        sight: What is to be seen.
+        state: The page's number, another one for every answer of the site, by which a browser's driver sees that the
+            page has changed.
+        searchable: Whether one can search from here.
+        person: Whether a person is playing, who is told the parts of the score.
+        note: Said above the page.
+    """
+    page = sight.page
+    words = page.words if page.kind in ("results", "item", "sub") else ""
+    return render(
+        "shop.html",
+        sight=sight,
+        kind=page.kind,
+        state=state,
+        title=TITLES[page.kind],
+        words=words,
+        searchable=searchable and page.kind != "index",
+        facts=json.dumps(sight.facts),
+        parts=_parts(sight.facts) if person and sight.score is not None else [],
+        person=person,
+        note=note,
+    )
+
+
+def _parts(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "meaning": meaning, "value": float(facts[key])} for key, name, meaning in _PARTS if key in facts
+    ]

@@ -1,0 +1,120 @@
+"""Running the site: in a thread of this process, or until somebody ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from skillc_gym.errors import ConfigError, EngineError, missing_extra
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+    from skillc_gym.envs.webshop.site.app import Site
+
+__all__ = ["ThreadedSite", "bound_socket", "serve"]
+
+_LONGEST_HEAD = 1 << 18
+"""Addresses hold whole queries, so heads may be long."""
+_START_SECONDS = 30
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Takes a port; 0 for any that is free.
+
+    Raises:
+        ConfigError: The address cannot be listened on.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # By the named protocol asyncio knows that small answers need not wait for an acknowledgement.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"The site cannot listen on {host}:{port} ({error}); choose another host or port.") from error
+    return listener
+
+
+def address_of_socket(listener: socket.socket) -> str:
+    """Returns the address under which visitors find what listens there."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _server(site: Site) -> Server:
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise missing_extra("uvicorn", "browser") from error
+    config = uvicorn.Config(
+        site,
+        http="h11",
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        backlog=2048,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(site: Site, listener: socket.socket) -> None:
+    """Serves until the process is interrupted or terminated."""
+    _server(site).run(sockets=[listener])
+
+
+class ThreadedSite:
+    """A site that a thread of this process serves on loopback, as long as it is not closed.
+
+    Args:
+        site: The site.
+        port: Its port; 0 for any that is free.
+
+    Raises:
+        EngineError: The server does not start.
+    """
+
+    def __init__(self, site: Site, port: int = 0) -> None:
+        self.site = site
+        listener = bound_socket("127.0.0.1", port)
+        self.url = address_of_socket(listener)
+        self._server = _server(site)
+        options: dict[str, Any] = {"sockets": [listener]}
+        self._thread = threading.Thread(target=self._server.run, kwargs=options, name="webshop-site", daemon=True)
+        self._thread.start()
+        self._wait()
+
+    @property
+    def running(self) -> bool:
+        """Whether visitors are answered."""
+        return self._thread.is_alive() and self._server.started and not self._server.should_exit
+
+    def close(self) -> None:
+        """Ends the site."""
+        self._server.should_exit = True
+        with contextlib.suppress(RuntimeError):
+            self._thread.join(timeout=5)
+
+    def __enter__(self) -> ThreadedSite:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise EngineError(f"The site did not start on {self.url}; its log says why.")
+            time.sleep(0.002)

@@ -1,0 +1,187 @@
+"""The environment in a browser: modes, copies, and what happens when something dies."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from hostile_shop import SHOP
+
+import skillc_gym
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+from skillc_gym.testing import TextEnvContract
+
+ROOT = Path(__file__).resolve().parents[5]
+RUG = ("search[alderon rug]", "click[b000000000]")
+
+
+def play(env, *actions, **reset):
+    observation, info = env.reset(**{"seed": 0, **reset})
+    outcome = (observation, 0.0, False, False, info)
+    for action in actions:
+        outcome = env.step(action)
+    return outcome
+
+
+def members(group):
+    """The processes of a group that are alive."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(place.name))
+    return found
+
+
+def gone(group, seconds=10):
+    deadline = time.monotonic() + seconds
+    while members(group) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not members(group)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("chromium")
+class TestContract(TextEnvContract):
+    walk_length = 4
+    seeds = (0, 7)
+    garbage = ("", "xyzzy", "\n", "é€😀", "x" * 1000, "click[é]")
+
+    def make_env(self):
+        return gymnasium.make(
+            "skillc/WebShopBrowser-v0", data=SHOP, transport="swap", browsers=1, disable_env_checker=True
+        )
+
+
+def test_pictures_show_the_page(make_env):
+    env = make_env(observation_mode="text_screenshot", render_mode="rgb_array", viewport=(400, 300), transport="swap")
+    first, _ = env.reset(seed=0)
+    after, *_ = env.step(RUG[0])
+    assert first in env.observation_space
+    assert after["screenshot"].shape == (300, 400, 3)
+    assert (first["screenshot"] != after["screenshot"]).any()
+    assert np.array_equal(env.render(), after["screenshot"])
+    assert "Total results" in after["text"]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_go_on_in_the_middle(make_env, copied):
+    env = make_env(transport="swap")
+    play(env, *RUG)
+    other = copied(env)
+    assert other.step("click[features]") == env.step("click[features]")
+    other.step("click[< prev]")
+    assert (env.address[:8], other.address[:5]) == ("details?", "item?")
+    other.close()
+
+
+def test_moments_are_those_of_the_text_environment(make_env):
+    env, native = make_env(), WebShopEnv(data=SHOP)
+    for actions in (RUG, (*RUG, "click[buy now]")):
+        play(native, *actions)
+        told = env.restore(native.snapshot())
+        assert told == native.restore(env.snapshot())
+        assert told == (native.restore(native.snapshot()))
+
+
+@pytest.mark.parametrize("transport", ["served", "swap"])
+@pytest.mark.parametrize("victim", ["browser", "driver", "everything"])
+def test_an_episode_outlives_its_browser(make_env, transport, victim):
+    if transport == "swap" and victim != "everything":
+        pytest.skip("one case is enough")
+    env, native = make_env(transport=transport, browsers=None), WebShopEnv(data=SHOP)
+    play(env, *RUG)
+    play(native, *RUG)
+    group = env.process_group
+    children = [process for process in members(group) if process != group]
+    for process in {"browser": children, "driver": [group], "everything": members(group)}[victim]:
+        os.kill(process, signal.SIGKILL)
+    for action in ("click[description]", "click[< prev]", "click[buy now]"):
+        assert env.step(action) == native.step(action)
+    assert env.process_group != group
+    assert gone(group)
+    last = env.process_group
+    env.close()
+    assert gone(last)
+
+
+def test_a_forgotten_environment_ends_its_browser(make_env):
+    env = type(make_env())(data=SHOP)
+    env.reset(seed=0)
+    group = env.process_group
+    assert members(group)
+    del env
+    assert gone(group)
+
+
+def test_a_closed_environment_starts_again(make_env):
+    env = make_env(transport="swap")
+    before = play(env, *RUG)
+    env.close()
+    env.close()
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step("click[features]")
+    assert play(env, *RUG) == before
+
+
+PARENT = """
+    import os, signal, sys, time
+    sys.path[:0] = {path!r}
+    from hostile_shop import SHOP
+    from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
+    env = WebShopBrowserEnv(data=SHOP, transport="swap")
+    env.reset(seed=0)
+    print(env.process_group, flush=True)
+    os.kill(os.getpid(), signal.{signal})
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_nothing_is_left_of_a_killed_parent(chromium, name):
+    here = Path(__file__).parent
+    program = textwrap.dedent(PARENT.format(path=[str(here), str(here.parent)], signal=name))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert done.returncode != 0
+    assert gone(int(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"transport": "pigeon"}, UnknownNameError, "'pigeon'"),
+        ({"observation_mode": "url"}, UnknownNameError, "'url'"),
+        ({"render_mode": "ansi"}, UnknownNameError, "'ansi'"),
+        ({"viewport": (1, 1)}, ConfigError, "viewport"),
+        ({"viewport": "wide"}, ConfigError, "viewport"),
+        ({"browsers": 0}, ConfigError, "browsers="),
+        ({"url": "nowhere"}, ConfigError, "url="),
+        ({"browser": "/no/chromium"}, MissingDataError, "apt-get install chromium"),
+        ({"split": "dev"}, UnknownNameError, "'dev'"),
+    ],
+)
+def test_wrong_arguments_are_named(chromium, options, error, said):
+    with pytest.raises(error, match=said):
+        type(chromium)(data=SHOP, **options)
+
+
+def test_it_is_registered():
+    spec = gymnasium.spec("skillc/WebShopBrowser-v0")
+    assert spec.max_episode_steps == gymnasium.spec(skillc_gym.WEBSHOP_ID).max_episode_steps

@@ -1,0 +1,82 @@
+"""What is read off the page in the browser is what the text environment says, over both transports."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hostile_shop import SHOP
+
+from benchmarks.browser_episodes import Comparison, Trio, clicker, draw, shopper
+
+
+@pytest.fixture(scope="module")
+def trio(chromium):
+    trio = Trio("served", "swap", data=SHOP, show_attributes=True)
+    yield trio
+    trio.close()
+
+
+def play(trio, found, *actions):
+    script = iter(actions)
+    trio.play(trio.task_ids[0], lambda *_: lambda *_: next(script, ""), 0, found, limit=len(actions))
+
+
+def test_episodes_are_the_same(trio):
+    found = Comparison()
+    for task_id, style, seed in draw(trio, 2, 11):
+        trio.play(task_id, style, seed, found, limit=8)
+    assert found.differences == []
+    assert found.counts["info"] > 10
+
+
+@pytest.mark.slow
+def test_episodes_with_upstreams_defects_are_the_same(chromium):
+    found, trio = Comparison(), Trio("served", "swap", data=SHOP, compat="upstream", show_attributes=True)
+    for task_id, style, seed in draw(trio, 6, 5):
+        trio.play(task_id, style, seed, found)
+    trio.close()
+    assert found.differences == []
+
+
+@pytest.mark.parametrize("place", range(-4, 0))
+def test_hostile_products_are_the_same(trio, place):
+    product, found = SHOP.products[place], Comparison()
+    values = [value for values in product.options.values() for value in values][:6]
+    way = [f"search[{product.title[-12:]}]", f"click[{product.asin.lower()}]"]
+    play(
+        trio,
+        found,
+        *way,
+        *(f"click[{value}]" for value in values),
+        "click[description]",
+        "click[< prev]",
+        "click[features]",
+    )
+    assert found.differences == []
+    assert trio.browsers["served"].reading.kind == "sub"
+
+
+def test_any_words_can_be_searched_for(trio):
+    found = Comparison()
+    odd = [
+        "a/b rug",
+        "../..",
+        '"><script>x</script> rug',
+        "röd 😀",
+        "rug\x07bell",
+        "rug\ud800",
+        "a[",
+        "]",
+        "\u200brug",
+        " ",
+    ]
+    play(trio, found, *(f"search[{words}]" for words in odd), "click[next >]", "click[< prev]")
+    assert found.differences == []
+
+
+def test_a_customer_and_a_clicker_are_not_the_same():
+    info = {"goal": "i need a red rug", "available_actions": ["search[<query>]"]}
+    told = "WebShop [SEP] Instruction: [SEP] i need a red rug [SEP] Search"
+    assert shopper(info, random.Random(0))(told, info).startswith("search[")
+    assert len({clicker(info, random.Random(seed))(told, info) for seed in range(20)}) > 2
