@@ -14,7 +14,21 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("skill_library", "skillc_gym", "trainers", "scripts", "benchmarks")
 """From the bottom to the top: a package imports itself and those before it."""
 LIBRARIES = LAYERS[:3]
-HEAVY = {"torch", "transformers", "trl", "textworld", "alfworld", "matplotlib", "rich", "selenium", "starlette", "jinja2", "uvicorn", "vllm", "ray"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "trl",
+    "textworld",
+    "alfworld",
+    "matplotlib",
+    "rich",
+    "selenium",
+    "starlette",
+    "jinja2",
+    "uvicorn",
+    "vllm",
+    "ray",
+}
 UPSTREAMS_PROCESS = Path("skillc_gym/envs/alfworld/engine/upstream_worker.py")
 """A script that runs alone in a process of its own, where upstream shuffles with the global generator."""
 PURE_NUMPY_RANDOM = {"default_rng", "Generator", "SeedSequence", "BitGenerator", "PCG64"}
