@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from skillc_gym.errors import SkillCError, StorageError
 __all__ = ["open_new", "replace_file", "storing", "sync_folder"]
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
+"""Opening a pipe waits for a reader otherwise."""
 _REASONS = {
     errno.ENOSPC: "there is no space left on the disk; free some and go on",
     errno.EDQUOT: "the disk quota is used up; free some space and go on",
@@ -21,6 +24,7 @@ _REASONS = {
     errno.EACCES: "permission is denied; choose another folder or change its owner",
     errno.EPERM: "permission is denied; choose another folder or change its owner",
     errno.ELOOP: "there is a link in its place, which is not followed; remove it",
+    errno.ENXIO: "there is a pipe in its place; remove it",
 }
 
 
@@ -54,11 +58,14 @@ def open_new(path: Path, *, append: bool = False) -> int:
         A file descriptor.
 
     Raises:
-        OSError: There is a link, or the file exists.
+        OSError: There is a link, a pipe or a device, or the file exists.
     """
-    how = os.O_APPEND if append else os.O_EXCL
-    binary = getattr(os, "O_BINARY", 0)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | how | _NO_LINK | binary, 0o666)
+    how = os.O_APPEND | _NO_WAITING if append else os.O_EXCL
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | how | _NO_LINK | getattr(os, "O_BINARY", 0), 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "there is no regular file in its place")
+    return descriptor
 
 
 def replace_file(path: Path, parts: Iterable[bytes]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
+import os
 import platform
-import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -15,12 +13,17 @@ from typing import Any
 
 from skillc_gym.episodes import Episode, write_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError
+from skillc_gym.files import open_new, replace_file, storing
 from trainers.config import TrainConfig
+from trainers.tracking.checkpoints import META, Checkpoints, read_checkpoint
+from trainers.tracking.integrity import recover_folder, remove, seal, storing_weights, swap_folder
+from trainers.tracking.json_files import iter_records, json_line, write_json
 
-__all__ = ["RunFolder", "make_folder", "provenance"]
+__all__ = ["POLICY_FILES", "RunFolder", "make_folder", "provenance", "read_checkpoint", "write_json"]
 
 _PACKAGES = ("skillc-gym", "gymnasium", "numpy", "torch", "transformers", "trl", "accelerate", "peft", "vllm")
-_META = "run.json"
+POLICY_FILES = "skillc_files.json"
+"""Hashes of a trained policy's files, beside them."""
 
 
 class RunFolder:
@@ -40,23 +43,30 @@ class RunFolder:
         self.checkpoints_path = self.path / "checkpoints"
         self.transcripts_path = self.path / "transcripts"
         self.policy_path = self.path / "policy"
+        self._partial_policy = self.path / ".partial-policy"
+        self._checkpoints = Checkpoints(self.checkpoints_path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps other processes from writing to the run; the lock goes with the process, however that ends.
 
         Raises:
-            ConfigError: Another process has it.
+            ConfigError: Another process has it, or the folder cannot be made.
+            StorageError: The folder is read-only, or there is a link in the lock's place.
         """
         try:
             import fcntl
         except ImportError:  # not on Windows; there, nothing keeps two runs apart
             yield
             return
-        with (self.path / ".lock").open("w", encoding="utf-8") as file:
+        make_folder(self.path)
+        lock = self.path / ".lock"
+        with storing(lock):
+            descriptor = open_new(lock, append=True)
+        with os.fdopen(descriptor, "wb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise ConfigError(
                     f"Another process trains in {self.path}; wait for it or stop it, or name another folder (run=...)."
                 ) from error
@@ -64,10 +74,11 @@ class RunFolder:
 
     def prepare(self, config: TrainConfig, tasks: Mapping[str, Any]) -> None:
         """Makes the folder and writes down what the run is."""
-        self.checkpoints_path.mkdir(parents=True, exist_ok=True)
-        self.transcripts_path.mkdir(exist_ok=True)
-        for left_over in self.checkpoints_path.glob(".partial-*"):
-            shutil.rmtree(left_over)
+        self._checkpoints.prepare()
+        with storing(self.transcripts_path):
+            self.transcripts_path.mkdir(exist_ok=True)
+            remove(self._partial_policy)
+            recover_folder(self.policy_path)
         write_json(self.path / "config.json", config.to_json())
         write_json(self.path / "versions.json", provenance())
         write_json(self.path / "tasks.json", tasks)
@@ -75,26 +86,29 @@ class RunFolder:
     # Metrics -----------------------------------------------------------------------------------------------------
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Adds one line to the metrics; numbers that are not finite become null."""
-        with self.metrics_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(_finite(record)) + "\n")
+        """Adds one line to the metrics; numbers that are not finite become null.
+
+        Raises:
+            StorageError: The disk is full or read-only, or there is a link in the file's place.
+        """
+        with storing(self.metrics_path), os.fdopen(open_new(self.metrics_path, append=True), "wb") as file:
+            file.write(json_line(record))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """All complete lines of the metrics."""
-        if not self.metrics_path.exists():
+        """All records of the metrics; a damaged line is passed over, those after it count."""
+        if not self.metrics_path.is_file():
             return []
-        records = []
-        for line in self.metrics_path.read_text(encoding="utf-8").splitlines():
-            try:
-                records.append(json.loads(line))
-            except json.JSONDecodeError:
-                break  # a line cut off by a kill; nothing after it counts
-        return records
+        return [record for _, record in iter_records(self.metrics_path) if record is not None]
 
     def truncate(self, step: int | None) -> None:
-        """Drops what a resumed run will measure again: records after the step, or all of them."""
+        """Drops what a resumed run will do again: records after the step, or all of them.
+
+        Checkpoints after the step (damaged ones, or of a run that went on from an earlier one) are set aside: renamed,
+        not deleted.
+        """
+        self._checkpoints.set_aside(after=step)
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
-        _replace_text(self.metrics_path, "".join(json.dumps(record) + "\n" for record in kept))
+        replace_file(self.metrics_path, map(json_line, kept))
 
     # Transcripts -------------------------------------------------------------------------------------------------
 
@@ -108,29 +122,42 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
-        return sorted(path for path in self.checkpoints_path.glob("step-*") if (path / _META).is_file())
+        return self._checkpoints.complete()
+
+    @property
+    def damaged(self) -> Mapping[Path, str]:
+        """Checkpoints that :meth:`to_resume` passed over, and what is wrong with each."""
+        return self._checkpoints.damaged
 
     def partial(self, step: int) -> Path:
         """Where a checkpoint is written before :meth:`commit` gives it its name."""
-        path = self.checkpoints_path / f".partial-{step:06d}"
-        if path.exists():
-            shutil.rmtree(path)
-        path.mkdir(parents=True)
-        return path
+        return self._checkpoints.partial(step)
 
     def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:
-        """Completes a checkpoint by renaming it, then removes old ones."""
-        write_json(partial / _META, meta)
-        final = self.checkpoints_path / f"step-{step:06d}"
-        if final.exists():
-            shutil.rmtree(final)
-        partial.rename(final)
-        for old in self.checkpoints()[:-keep]:
-            shutil.rmtree(old)
-        return final
+        """Completes a checkpoint by syncing, hashing and renaming it, then removes old ones."""
+        return self._checkpoints.commit(partial, step, meta, keep)
+
+    @contextmanager
+    def new_policy(self, *, commit: bool = True) -> Iterator[Path]:
+        """Gives a folder to write the trained policy to; it becomes ``policy/`` when it is whole.
+
+        Args:
+            commit: Whether this process completes it; of several processes, one does.
+
+        Raises:
+            StorageError: The disk is full or read-only; an earlier policy stays.
+        """
+        if commit:
+            with storing(self._partial_policy):
+                remove(self._partial_policy)
+        with storing_weights(self.policy_path):
+            yield self._partial_policy
+        if commit:
+            write_json(self._partial_policy / POLICY_FILES, seal(self._partial_policy))
+            swap_folder(self._partial_policy, self.policy_path)
 
     def to_resume(self, config: TrainConfig) -> Path | None:
-        """Finds the checkpoint that the configuration asks for.
+        """Finds the checkpoint that the configuration asks for: with ``resume=auto``, the newest that is whole.
 
         Raises:
             CheckpointError: If a named checkpoint is missing or incomplete.
@@ -144,41 +171,11 @@ class RunFolder:
                 )
             return None
         if config.resume == "auto":
-            found = self.checkpoints()
-            return found[-1] if found else None
+            return self._checkpoints.newest()
         path = Path(config.resume)
-        if not (path / _META).is_file():
-            raise CheckpointError(f"resume={config.resume!r} is no complete checkpoint: it has no {_META}.")
+        if not (path / META).is_file():
+            raise CheckpointError(f"resume={config.resume!r} is no complete checkpoint: it has no {META}.")
         return path
-
-
-def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[str, Any]:
-    """Reads what a checkpoint says of its run, and refuses one of another run.
-
-    Returns:
-        Its ``step``, ``method`` (the method's state) and ``counters``.
-
-    Raises:
-        CheckpointError: If the configuration or the tasks differ; the message names the differences.
-    """
-    try:
-        meta: dict[str, Any] = json.loads((path / _META).read_text(encoding="utf-8"))
-        differences = config.differences(meta["config"])
-        step, digest = int(meta["step"]), meta["task_digest"]
-    except (OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{path} is damaged ({error!r}); delete it and resume from an earlier one.") from error
-    if differences:
-        listed = "; ".join(f"{name} was {theirs!r}, is {mine!r}" for name, (theirs, mine) in differences.items())
-        raise CheckpointError(
-            f"The checkpoint {path} belongs to another configuration: {listed}. Use the same settings, or start a new "
-            "run with run=another/folder."
-        )
-    if digest != task_digest:
-        raise CheckpointError(
-            f"The checkpoint {path} (step {step}) was trained on other tasks than data={config.data!r} holds now. "
-            "Point data= at the games it was trained on, or start a new run with run=another/folder."
-        )
-    return meta
 
 
 def provenance() -> dict[str, Any]:
@@ -222,24 +219,3 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"The folder {path} cannot be made ({error.strerror}); choose another one.") from error
-
-
-def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Writes a JSON file whole or not at all."""
-    _replace_text(path, json.dumps(_finite(value), indent=1) + "\n")
-
-
-def _replace_text(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.partial")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value

@@ -1,0 +1,98 @@
+"""What is no hub's name never reaches the network."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.errors import CheckpointError, MissingDataError
+from trainers.model_names import check_model, hub_access, is_hub_name
+from trainers.tracking.run_folder import POLICY_FILES, RunFolder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen2.5-7B-Instruct", "meta-llama/Llama-3.2_1B", "a/b"])
+def test_hub_names(here: Path, name: str) -> None:
+    assert is_hub_name(name)
+    check_model(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nowhere",
+        "./nowhere",
+        "../a/b",
+        "/a/b",
+        "~/model",
+        "runs/missing",
+        "runs/demo/policy",
+        "a/b/c",
+        "a/",
+        "a\\b",
+        "a/..",
+        "",
+        "x" * 300 + "/y",
+        "a/b\n",
+        "https://host/a",
+    ],
+)
+def test_missing_folders_are_no_hub_names(here: Path, name: str) -> None:
+    assert not is_hub_name(name)
+    with pytest.raises(MissingDataError, match="neither a folder"):
+        check_model(name)
+
+
+@pytest.mark.parametrize("name", ["policy", "org/model", "./policy"])
+def test_folders_are_folders(here: Path, name: str) -> None:
+    assert not is_hub_name(name)
+    check_model(name)
+
+
+def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
+    with RunFolder(tmp_path).new_policy() as path:
+        path.mkdir()
+        (path / "weights").write_text("good")
+    policy = tmp_path / "policy"
+    check_model(str(policy))
+    (policy / "weights").write_text("bad")
+    with pytest.raises(CheckpointError, match=r"weights is not what was written.*same command"):
+        check_model(str(policy))
+    (policy / POLICY_FILES).write_text("[")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        check_model(str(policy))
+    (policy / POLICY_FILES).unlink()
+    check_model(str(policy))
+
+
+def test_the_hub_is_off_for_folders_whatever_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants", reason="needs the train extra")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+    def no_network(*_: Any, **__: Any) -> None:
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_network)
+    from transformers import AutoConfig
+
+    with hub_access(str(tmp_path)), pytest.raises(OSError):  # noqa: PT011
+        AutoConfig.from_pretrained("some/name")
+    assert not constants.HF_HUB_OFFLINE
+    assert "HF_HUB_OFFLINE" not in os.environ
+    with hub_access("some/name"):
+        assert not constants.HF_HUB_OFFLINE

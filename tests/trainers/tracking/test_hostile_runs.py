@@ -1,0 +1,309 @@
+"""Run folders that were damaged, tampered with, or lie on a disk that refuses."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import CheckpointError, ConfigError, SkillCError, StorageError
+from trainers.config import TrainConfig
+from trainers.tracking.checkpoints import META, Checkpoints, read_checkpoint
+from trainers.tracking.integrity import damage, recover_folder, seal, storing_weights, swap_folder
+from trainers.tracking.json_files import MAX_LINE_BYTES, read_object
+from trainers.tracking.run_folder import POLICY_FILES, RunFolder
+
+CONFIG = TrainConfig(model="m")
+META_VALUES = {"config": CONFIG.to_json(), "task_digest": "d", "method": {}, "counters": {}}
+ODD = [
+    None,
+    3,
+    "x",
+    [],
+    [1],
+    {},
+    {"step": "1"},
+    {**META_VALUES, "step": True},
+    {**META_VALUES, "config": [], "step": 1},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    found = RunFolder(tmp_path / "run")
+    found.prepare(CONFIG, {})
+    return found
+
+
+def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
+    partial = folder.partial(step)
+    (partial / "weights").write_bytes(b"w" * step)
+    (partial / "deep").mkdir()
+    (partial / "deep" / "more").write_bytes(b"m")
+    return folder.commit(partial, step, {**META_VALUES, "step": step}, keep)
+
+
+# Metrics -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b'{"step": 2, "ev',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b"null",
+        b"[1]",
+        b'{"event": "train"}',
+        b'{"step": "2"}',
+        b"9" * 5_000,
+        b" " * (MAX_LINE_BYTES + 5) + b"x",
+    ],
+)
+def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damaged: bytes) -> None:
+    lines = [json.dumps({"step": n}).encode() for n in (1, 3, 4)]
+    folder.metrics_path.write_bytes(b"\n".join([lines[0], damaged, *lines[1:]]) + b"\n")
+    assert [record["step"] for record in folder.metrics()] == [1, 3, 4]
+    folder.truncate(3)
+    assert [record["step"] for record in folder.metrics()] == [1, 3]
+    folder.append({"step": 4, "loss": float("nan")})
+    assert folder.metrics()[-1] == {"step": 4, "loss": None}
+    assert len(folder.metrics_path.read_bytes().splitlines()) == 3
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_among_the_metrics_leave_the_lines_around_them(tmp_path_factory: Any, content: bytes) -> None:
+    folder = RunFolder(tmp_path_factory.mktemp("run"))
+    folder.metrics_path.write_bytes(b'{"step": 1}\n' + content + b'\n{"step": 9}\n')
+    steps = [record["step"] for record in folder.metrics()]
+    assert steps[0] == 1
+    assert steps[-1] == 9
+
+
+# Checkpoints ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [*ODD, b"{", b"", b"\xff", b"[" * 100_000, b'{"step": ' + b"9" * 5_000 + b"}"])
+def test_run_json_of_any_content_is_an_error_in_words(folder: RunFolder, content: Any) -> None:
+    path = save(folder, 1)
+    (path / META).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    with pytest.raises(CheckpointError, match="is damaged") as caught:
+        read_checkpoint(path, CONFIG, "d")
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(CheckpointError, match="All checkpoints are damaged"):
+        folder.to_resume(CONFIG)
+
+
+def test_run_json_as_a_pipe_is_not_waited_for(folder: RunFolder) -> None:
+    path = save(folder, 1)
+    (path / META).unlink()
+    os.mkfifo(path / META)
+    with pytest.raises(CheckpointError, match="not a regular file"):
+        read_checkpoint(path, CONFIG, "d")
+
+
+def change(path: Path) -> None:
+    (path / "weights").write_bytes(b"x" + (path / "weights").read_bytes()[1:])
+
+
+def cut(path: Path) -> None:
+    (path / "deep" / "more").write_bytes(b"")
+
+
+def lose(path: Path) -> None:
+    (path / "weights").unlink()
+
+
+def tell_nonsense(path: Path) -> None:
+    (path / META).write_text("{")
+
+
+def lead_outside(path: Path) -> None:
+    (path / "weights").rename(path.parent / "weights")
+    (path / "weights").symlink_to(path.parent / "weights")
+
+
+@pytest.mark.parametrize("harm", [change, cut, lose, tell_nonsense, lead_outside])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(folder: RunFolder, harm: Any) -> None:
+    older, newer = save(folder, 1), save(folder, 2)
+    assert folder.to_resume(CONFIG) == newer
+    harm(newer)
+    again = RunFolder(folder.path)
+    assert again.to_resume(CONFIG) == older
+    assert list(again.damaged) == [newer]
+    again.truncate(1)
+    assert again.checkpoints() == [older]
+    assert newer.with_name(f"aside-{newer.name}").is_dir()
+    # The step is done again, and the fallback is not the one that is cleared away.
+    assert save(again, 2, keep=1) == newer
+    assert again.checkpoints() == [newer]
+
+
+def test_checkpoints_of_versions_without_hashes_are_taken(folder: RunFolder) -> None:
+    path = save(folder, 1)
+    meta = json.loads((path / META).read_text())
+    del meta["files"]
+    (path / META).write_text(json.dumps(meta))
+    assert folder.to_resume(CONFIG) == path
+
+
+def test_going_on_from_an_earlier_checkpoint_keeps_what_it_saves(folder: RunFolder) -> None:
+    for step in (1, 2, 3):
+        save(folder, step)
+    folder.truncate(1)
+    assert save(folder, 2, keep=1).is_dir()
+    assert [path.name for path in folder.checkpoints()] == ["step-000002"]
+
+
+def test_checkpoints_are_ordered_by_number(folder: RunFolder) -> None:
+    for step in (999_999, 1_000_000, 5):
+        save(folder, step)
+    (folder.checkpoints_path / "step-more").mkdir()
+    (folder.checkpoints_path / "step-more" / META).write_text("{}")
+    assert [path.name for path in folder.checkpoints()] == ["step-000005", "step-999999", "step-1000000"]
+
+
+def test_a_swap_that_was_interrupted_is_mended(tmp_path: Path) -> None:
+    new, final = tmp_path / "new", tmp_path / "final"
+    final.mkdir()
+    (final / "old").touch()
+    final.rename(tmp_path / ".old-final")  # the power is lost here
+    recover_folder(final)
+    assert (final / "old").exists()
+    new.mkdir()
+    (new / "fresh").touch()
+    swap_folder(new, final)
+    assert [entry.name for entry in final.iterdir()] == ["fresh"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["final"]
+
+
+def test_hashes_notice_every_difference(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    digests = seal(tmp_path)
+    assert damage(tmp_path, digests) is None
+    assert "'../a' is missing" in str(damage(tmp_path, {"../a": digests["a"]}))
+    for odd in (None, [], {"a": 3}, "x"):
+        assert "list of files is damaged" in str(damage(tmp_path, odd))
+
+
+# Links, locks --------------------------------------------------------------------------------------------------------
+
+
+def test_neither_lock_nor_metrics_nor_partial_files_follow_links(folder: RunFolder, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("mine")
+    for name in (".lock", "metrics.jsonl"):
+        (folder.path / name).unlink(missing_ok=True)
+        (folder.path / name).symlink_to(precious / "file")
+    with pytest.raises(StorageError, match=r"\.lock cannot be written: there is a link"), folder.locked():
+        pass
+    with pytest.raises(StorageError, match=r"metrics\.jsonl cannot be written: there is a link"):
+        folder.append({"step": 1})
+    for name in (".partial-000001", ".old-step-000001"):
+        (folder.checkpoints_path / name).symlink_to(precious)
+    (folder.path / ".partial-policy").symlink_to(precious)
+    folder.prepare(CONFIG, {})
+    save(folder, 1)
+    assert (precious / "file").read_text() == "mine"
+    assert [entry.name for entry in precious.iterdir()] == ["file"]
+
+
+def test_a_pipe_in_the_locks_place_is_not_waited_for(folder: RunFolder) -> None:
+    os.mkfifo(folder.path / ".lock")
+    with pytest.raises(StorageError, match="pipe"), folder.locked():
+        pass
+
+
+def test_what_goes_wrong_under_the_lock_is_not_blamed_on_it(folder: RunFolder) -> None:
+    with pytest.raises(OSError, match="mine") as caught, folder.locked():
+        raise OSError("mine")
+    assert not isinstance(caught.value, StorageError)
+
+
+def test_the_lock_makes_the_folder_or_says_why_not(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "new" / "run").locked():
+        assert (tmp_path / "new" / "run" / ".lock").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="choose another"), RunFolder(tmp_path / "file").locked():
+        pass
+
+
+# Disks ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "words"), [(errno.ENOSPC, "no space left"), (errno.EROFS, "read-only")])
+def test_a_disk_that_refuses_is_said_in_words(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    older = save(folder, 1)
+
+    def refuse(*_: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    partial = folder.partial(2)
+    (partial / "weights").touch()
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(StorageError, match=words):
+        folder.commit(partial, 2, {**META_VALUES, "step": 2}, 1)
+    with pytest.raises(StorageError, match=words):
+        folder.write_transcripts("train-000001", [])
+    with pytest.raises(StorageError, match=words), folder.new_policy() as path:
+        path.mkdir()
+    monkeypatch.undo()
+    assert RunFolder(folder.path).to_resume(CONFIG) == older
+
+
+def test_a_full_disk_under_torch_is_said_in_words(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="needs the train extra")
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this machine")
+    (tmp_path / "weights.pt").symlink_to("/dev/full")
+    with pytest.raises(StorageError, match="cannot be written"), storing_weights(tmp_path):
+        torch.save({"w": torch.zeros(100_000)}, tmp_path / "weights.pt")
+
+
+def test_other_errors_while_weights_are_written_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="CUDA"), storing_weights(tmp_path):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+# Policies ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_is_replaced_whole(folder: RunFolder) -> None:
+    for content in ("one", "two"):
+        with folder.new_policy() as path:
+            path.mkdir()
+            (path / "weights").write_text(content)
+        assert (folder.policy_path / "weights").read_text() == content
+        assert damage(folder.policy_path, read_object(folder.policy_path / POLICY_FILES)) is None
+    with pytest.raises(KeyboardInterrupt), folder.new_policy() as path:  # noqa: PT012
+        path.mkdir()
+        (path / "weights").write_text("half")
+        raise KeyboardInterrupt
+    assert (folder.policy_path / "weights").read_text() == "two"
+    folder.prepare(CONFIG, {})
+    assert not list(folder.path.glob(".partial*"))
+
+
+@given(
+    st.dictionaries(st.sampled_from([*META_VALUES, "step", "files"]), st.sampled_from([None, 1, "x", [], {}, {"a": 1}]))
+)
+def test_any_odd_checkpoint_is_refused_or_taken_whole(tmp_path_factory: Any, values: dict[str, Any]) -> None:
+    checkpoints = Checkpoints(tmp_path_factory.mktemp("c"))
+    path = checkpoints.path / "step-000001"
+    path.mkdir()
+    (path / META).write_text(json.dumps({**META_VALUES, "step": 1, **values}))
+    told, found = "", None
+    try:
+        found = checkpoints.newest()
+    except SkillCError as error:
+        told = str(error)
+    assert found == path if not told else len(told) < 2000

@@ -1,0 +1,159 @@
+"""A run's checkpoints: written whole, hashed, and checked before one is taken up again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from skill_library.errors import SkillCError
+from skillc_gym.errors import CheckpointError
+from skillc_gym.files import storing
+from trainers.config import TrainConfig
+from trainers.tracking.integrity import damage, recover_folder, remove, seal, swap_folder
+from trainers.tracking.json_files import read_object, write_json
+
+__all__ = ["META", "Checkpoints", "checkpoint_step", "read_checkpoint", "read_meta"]
+
+META = "run.json"
+"""What a checkpoint says of its run, and the hashes of its files; without it a folder is no checkpoint."""
+_PARTIAL = ".partial-"
+_ASIDE = ".old-"
+
+
+class Checkpoints:
+    """The folder ``checkpoints/``: ``step-000010/`` with a ``run.json`` in each.
+
+    Args:
+        path: The folder; made by :meth:`prepare`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged: dict[Path, str] = {}
+        """What :meth:`newest` passed over, and why."""
+
+    def prepare(self) -> None:
+        """Makes the folder, and clears away what an interruption left half written."""
+        with storing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            for left_over in self.path.glob(f"{_PARTIAL}*"):
+                remove(left_over)
+            for left_over in self.path.glob(f"{_ASIDE}step-*"):
+                recover_folder(self.path / left_over.name.removeprefix(_ASIDE))
+
+    def complete(self) -> list[Path]:
+        """Complete checkpoints, oldest first; whether they are whole is not looked at."""
+        found = [path for path in self.path.glob("step-*") if _number(path) >= 0 and (path / META).is_file()]
+        return sorted(found, key=_number)
+
+    def newest(self) -> Path | None:
+        """The newest checkpoint that is whole, None if there are none at all.
+
+        Raises:
+            CheckpointError: There are some, and all are damaged.
+        """
+        found = self.complete()
+        for path in reversed(found):
+            fault = _fault(path)
+            if fault is None:
+                return path
+            self.damaged[path] = fault
+        if found:
+            told = "; ".join(f"{path}: {fault}" for path, fault in self.damaged.items())
+            raise CheckpointError(
+                f"All checkpoints are damaged ({told}). Delete {self.path} and metrics.jsonl to start anew, or name "
+                "another folder with run=."
+            )
+        return None
+
+    def partial(self, step: int) -> Path:
+        """Where a checkpoint is written before :meth:`commit` gives it its name."""
+        path = self.path / f"{_PARTIAL}{step:06d}"
+        with storing(path):
+            remove(path)
+            path.mkdir(parents=True)
+        return path
+
+    def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:
+        """Completes a checkpoint: syncs and hashes its files, renames it, removes old ones.
+
+        Raises:
+            StorageError: The disk refuses; the partial folder stays, and does not count.
+        """
+        write_json(partial / META, {**meta, "files": seal(partial)})
+        final = self.path / f"step-{step:06d}"
+        swap_folder(partial, final)
+        for old in [path for path in self.complete() if _number(path) <= step][:-keep]:
+            remove(old)
+        return final
+
+    def set_aside(self, *, after: int | None) -> None:
+        """Renames the checkpoints after a step, or all of them, so that the run does not meet them again."""
+        for path in self.complete():
+            if after is None or _number(path) > after:
+                aside = path.with_name(f"aside-{path.name}")
+                with storing(aside):
+                    remove(aside)
+                    path.rename(aside)
+
+
+def _number(path: Path) -> int:
+    found = re.fullmatch(r"step-(\d{1,12})", path.name)
+    return int(found[1]) if found else -1
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Reads a checkpoint's ``run.json``.
+
+    Raises:
+        CheckpointError: It is not what a run writes.
+    """
+    try:
+        meta = read_object(path / META)
+        for name, kind in (("step", int), ("config", dict), ("task_digest", str), ("method", dict)):
+            if type(meta.get(name)) is not kind:
+                raise ValueError(f"{name} must be of type {kind.__name__}")
+    except (SkillCError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}); delete it and resume from an earlier one.") from error
+    return meta
+
+
+def checkpoint_step(path: Path) -> int:
+    """The update after which a checkpoint was written."""
+    return int(read_meta(path)["step"])
+
+
+def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[str, Any]:
+    """Reads what a checkpoint says of its run, and refuses one of another run.
+
+    Returns:
+        Its ``step``, ``method`` (the method's state) and ``counters``.
+
+    Raises:
+        CheckpointError: If it is damaged, or the configuration or the tasks differ; the message names the differences.
+    """
+    meta = read_meta(path)
+    differences = config.differences(meta["config"])
+    if differences:
+        listed = "; ".join(f"{name} was {theirs!r}, is {mine!r}" for name, (theirs, mine) in differences.items())
+        raise CheckpointError(
+            f"The checkpoint {path} belongs to another configuration: {listed}. Use the same settings, or start a new "
+            "run with run=another/folder."
+        )
+    if meta["task_digest"] != task_digest:
+        raise CheckpointError(
+            f"The checkpoint {path} (step {meta['step']}) was trained on other tasks than data={config.data!r} holds "
+            "now. Point data= at the games it was trained on, or start a new run with run=another/folder."
+        )
+    return meta
+
+
+def _fault(path: Path) -> str | None:
+    """What is wrong with a checkpoint; those of versions that kept no hashes are taken as they are."""
+    try:
+        meta = read_meta(path)
+    except CheckpointError as error:
+        return str(error)
+    return damage(path, meta["files"]) if "files" in meta else None
