@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from skill_library.errors import SkillCError, SkillFileError, brief
 
@@ -14,6 +15,7 @@ __all__ = [
     "EngineError",
     "InvalidActionError",
     "InvalidGameError",
+    "MemberError",
     "MissingDataError",
     "MissingExtraError",
     "SkillCError",
@@ -44,6 +46,19 @@ class CatalogError(SkillCError, ValueError):
 
 class EngineError(SkillCError, RuntimeError):
     """The engine behind an environment failed or ended; ``reset`` starts it again."""
+
+
+class MemberError(SkillCError, RuntimeError):
+    """Members of a vector raised in a step in which others were stepped.
+
+    Attributes:
+        raised: What each member raised, by its number.
+        result: What the step returned for the others: observations, rewards, terminations, truncations, infos.
+    """
+
+    def __init__(self, message: str, raised: Mapping[int, Exception] | None = None, result: Any = None) -> None:
+        super().__init__(message)
+        self.raised, self.result = dict(raised or {}), result
 
 
 class InvalidActionError(SkillCError, TypeError):

@@ -11,7 +11,7 @@ import gymnasium
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers.skill_injection import SkillInjection
 
-__all__ = ["AnyEnv", "dressed", "member_maker"]
+__all__ = ["AnyEnv", "member_maker", "wrapped"]
 
 AnyEnv = gymnasium.Env[Any, Any]
 
@@ -36,7 +36,7 @@ def member_maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[
     return lambda: function(**env_kwargs)
 
 
-def dressed(
+def wrapped(
     env: AnyEnv, library: str | os.PathLike[str] | None, where: str, wrappers: Sequence[Callable[[Any], AnyEnv]]
 ) -> AnyEnv:
     """Puts the SkillInjection (if there is a library) and then the other wrappers around a member."""

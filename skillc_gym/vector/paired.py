@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -14,9 +15,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import info_columns
-from skillc_gym.vector.members import AnyEnv, dressed, member_maker
+from skillc_gym.vector.members import AnyEnv, member_maker, wrapped
 from skillc_gym.vector.requests import (
     check_options,
     group_mask,
@@ -86,7 +87,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         make = member_maker(env_or_id, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
-        self.envs: list[AnyEnv] = [dressed(make(), library, where, wrappers) for _ in range(self.num_envs)]
+        self.envs: list[AnyEnv] = [wrapped(make(), library, where, wrappers) for _ in range(self.num_envs)]
         self._autoreset = bool(autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
@@ -100,12 +101,18 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._held = self._done.copy()
         self._lengths = np.zeros(self.num_envs, dtype=np.int64)
         self._returns = np.zeros(self.num_envs)
-        self._started = False
+        self._failed = np.zeros(self.num_envs, dtype=np.bool_)
+        self._started = np.zeros(num_groups, dtype=np.bool_)
 
     @property
     def active(self) -> NDArray[np.bool_]:
         """Which members need an action: bool of shape (num_envs,)."""
         return ~self._done
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Which members raised in a step, so that their episodes have no end: bool of shape (num_envs,)."""
+        return self._failed.copy()
 
     @property
     def n_plus(self) -> NDArray[np.int64]:
@@ -167,19 +174,27 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         Raises:
             UnknownNameError: An option or a task id that does not exist.
             ConfigError: A list of another length, an ``n_plus`` out of range, a mask that splits a group.
+
+        Whatever a member raises ends the episodes of all groups that were to be reset: none of them plays before a
+        reset has succeeded. Nothing else has changed then, the generator of seeds included.
         """
         options = dict(options or {})
         check_options(options)
         wanted = group_mask(options.get("reset_mask"), self.num_groups, self.group_size)
-        if not self._started and not wanted.all():
+        if not self._started.any() and not wanted.all():
             raise ConfigError("The first reset must be of all groups; leave reset_mask out")
         known = None if options.get("task_ids") is None else self._known_tasks
         tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, known)
         n_plus = self._requested_n_plus(options.get("n_plus"), wanted)
+        before = copy.deepcopy(self.np_random)
         seeds = self._draw_seeds(seed)
-        for group in np.flatnonzero(wanted).tolist():
-            self._start(group, seeds[group], tasks[group], n_plus[group])
-        self._started = True
+        try:
+            self._start_all(
+                {group: (seeds[group], tasks[group], n_plus[group]) for group in np.flatnonzero(wanted).tolist()}
+            )
+        except BaseException:
+            self._np_random = before
+            raise
         self._held = self._done.copy()
         return self._batch(), self._columns()
 
@@ -194,25 +209,40 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             observations, rewards (float64), terminations, truncations (bool), infos. Members that were not stepped have
             their last observation and info, reward 0 and False flags.
         """
-        if not self._started:
-            raise ResetNeeded("PairedVectorEnv.step before reset: call reset() first")
+        if not self._started.all():
+            waiting = np.flatnonzero(~self._started).tolist()
+            raise ResetNeeded(f"Groups {waiting} were not reset, or a member raised in their reset: call reset() first")
         due = member_actions(actions, self.active)
         restarted = self._restart_finished() if self._autoreset else frozenset()
         return self.advance([entry for entry in due if entry[0] not in restarted])
 
     def advance(self, due: Sequence[tuple[int, Any]]) -> StepResult:
-        """Steps the given active members, (member, action), without checks and without autoreset."""
+        """Steps the given active members, (member, action), without checks and without autoreset.
+
+        Raises:
+            MemberError: Members raised. The others have been stepped all the same, and the error carries what came of
+                it; those that raised are held and marked in `failed` until their group is reset.
+        """
         self._held = self._done.copy()
         rewards = np.zeros(self.num_envs)
         terminations, truncations = np.zeros((2, self.num_envs), dtype=np.bool_)
+        raised: dict[int, Exception] = {}
         for member, action in due:
-            outcome = self.envs[member].step(action)
+            try:
+                outcome = self.envs[member].step(action)
+            except Exception as error:  # noqa: BLE001 - it is raised again once everybody has been stepped
+                raised[member] = error
+                continue
             self._observations[member], rewards[member], terminated, truncated, self._infos[member] = outcome
             if terminated or truncated:
                 terminations[member], truncations[member], self._done[member] = terminated, truncated, True
             self._lengths[member] += 1
-        self._returns += rewards
-        return self._batch(), rewards, terminations, truncations, self._columns()
+            self._returns[member] += rewards[member]
+        self._failed[list(raised)] = self._done[list(raised)] = True
+        result = self._batch(), rewards, terminations, truncations, self._columns()
+        if raised:
+            raise self._member_error(raised, result)
+        return result
 
     def render(self) -> tuple[Any, ...]:
         """What every member renders."""
@@ -250,28 +280,56 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             return drawn
         return group_seeds(seed, self.num_groups, self.group_size)
 
-    def _start(self, group: int, seed: int, task_id: str | None, n_plus: int) -> None:
-        self._n_plus[group], self._seeds[group] = n_plus, seed
+    def _start_all(self, episodes: Mapping[int, tuple[int, str | None, int]]) -> None:
+        """Starts groups with (seed, task, n_plus): all of them, or none if a member raises."""
+        for group in episodes:
+            self._started[group], self._done[self._span(group)] = False, True
+        begun = {group: self._reset_members(group, *episode) for group, episode in episodes.items()}
+        for group, (seed, _, n_plus) in episodes.items():
+            span = self._span(group)
+            self._observations[span], self._infos[span] = begun[group]
+            self._n_plus[group], self._seeds[group], self._started[group] = n_plus, seed, True
+            self._done[span], self._failed[span], self._lengths[span], self._returns[span] = False, False, 0, 0.0
+
+    def _reset_members(
+        self, group: int, seed: int, task_id: str | None, n_plus: int
+    ) -> tuple[list[Any], list[dict[str, Any]]]:
+        """Resets a group's members; returns their observations and infos."""
+        answers = []
         for place, member in enumerate(self.members(group)):
             options: dict[str, Any] = {} if task_id is None else {"task_id": task_id}
             if self._switchable:
                 options["skill"] = place < n_plus
-            self._observations[member], self._infos[member] = self.envs[member].reset(
-                seed=seed, options=options or None
-            )
-        span = slice(group * self.group_size, (group + 1) * self.group_size)
-        self._done[span], self._lengths[span], self._returns[span] = False, 0, 0.0
-        played = {self._infos[member].get("task_id") for member in self.members(group)}
+            answers.append(self.envs[member].reset(seed=seed, options=options or None))
+        played = {info.get("task_id") for _, info in answers}
         if len(played) > 1:
             raise ConfigError(
                 f"Members of group {group} got different tasks from seed {seed}: {sorted(map(str, played))}"
             )
+        return [observation for observation, _ in answers], [info for _, info in answers]
 
     def _restart_finished(self) -> frozenset[int]:
-        finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1))
-        for group in finished:
-            self._start(int(group), int(self.np_random.integers(2**31)), None, int(self._n_plus[group]))
-        return frozenset(member for group in finished for member in self.members(int(group)))
+        finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
+        self._start_all(
+            {group: (int(self.np_random.integers(2**31)), None, int(self._n_plus[group])) for group in finished}
+        )
+        return frozenset(member for group in finished for member in self.members(group))
+
+    def _span(self, group: int) -> slice:
+        return slice(group * self.group_size, (group + 1) * self.group_size)
+
+    def _member_error(self, raised: Mapping[int, Exception], result: StepResult) -> MemberError:
+        member, error = next(iter(raised.items()))
+        task = self._infos[member].get("task_id")
+        others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
+        failure = MemberError(
+            f"Member {member} of group {self._group_ids[member]}{others} raised in a step of the task {task!r}: "
+            f"{type(error).__name__}: {error}. The other members' step is in this error's result; reset the group.",
+            raised=dict(raised),
+            result=result,
+        )
+        failure.__cause__ = error
+        return failure
 
     def _batch(self) -> Any:
         if self._text:

@@ -1,0 +1,111 @@
+"""Members that raise: a reset starts all groups or none, and a step keeps what the other members got."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.wrappers import TimeLimit
+from toy_env import ToyEnv
+
+from skillc_gym.errors import EngineError, InvalidActionError, MemberError
+from skillc_gym.vector import PairedVectorEnv
+
+
+class Failing(ToyEnv):
+    """Fails when it is told to: at the n-th reset or step of all instances together."""
+
+    at: dict[str, int]
+
+    def reset(self, *, seed=None, options=None):
+        self._count("reset")
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self._count("step")
+        return super().step(action)
+
+    def _count(self, what):
+        if what in Failing.at:
+            Failing.at[what] -= 1
+            if Failing.at[what] == 0:
+                raise EngineError(f"no {what}")
+
+
+@pytest.fixture
+def groups(toy_library):
+    Failing.at = {}
+    made = PairedVectorEnv(lambda: TimeLimit(Failing(), 9), 2, 3, library=toy_library)
+    made.reset(seed=0, options={"n_plus": [1, 2]})
+    return made
+
+
+@pytest.mark.parametrize("member", range(1, 7))
+def test_a_reset_that_fails_starts_no_episode(groups, member):
+    Failing.at = {"reset": member}
+    with pytest.raises(EngineError):
+        groups.reset(seed=1, options={"n_plus": [3, 3]})
+    assert not groups.active.any()
+    assert groups.n_plus.tolist() == [1, 2]
+    with pytest.raises(ResetNeeded, match=r"Groups \[0, 1\]"):
+        groups.step(["wait"] * 6)
+    _, infos = groups.reset(seed=1)
+    assert infos["condition"].tolist() == [1, 0, 0, 1, 1, 0]
+    assert (infos["skill"] != "").tolist() == [True, False, False, True, True, False]
+    assert all(len(set(infos["task_id"][group].tolist())) == 1 for group in (slice(0, 3), slice(3, 6)))
+
+
+def test_a_masked_reset_that_fails_leaves_the_other_groups_alone(groups):
+    groups.step(["take key"] * 6)
+    before = groups.member_info(0)
+    Failing.at = {"reset": 2}
+    with pytest.raises(EngineError):
+        groups.reset(options={"reset_mask": np.array([False] * 3 + [True] * 3)})
+    assert groups.active.tolist() == [True] * 3 + [False] * 3
+    assert groups.member_info(0) == before
+    with pytest.raises(ResetNeeded, match=r"Groups \[1\]"):
+        groups.step({0: "wait"})
+    groups.reset(options={"reset_mask": np.array([False] * 3 + [True] * 3)})
+    assert groups.step(["wait"] * 6)[-1]["task_id"].tolist()[:3] == [before["task_id"]] * 3
+
+
+def test_the_same_seeds_are_drawn_after_a_reset_that_failed(groups, toy_library):
+    sound = PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 9), 2, 3, library=toy_library)
+    sound.reset(seed=0)
+    Failing.at = {"reset": 4}
+    with pytest.raises(EngineError):
+        groups.reset()
+    assert groups.reset()[1]["episode_seed"].tolist() == sound.reset()[1]["episode_seed"].tolist()
+
+
+def test_a_step_that_fails_keeps_what_the_others_got(groups):
+    groups.step(["take key"] * 6)
+    winning = [
+        next(command for command in info["admissible_commands"] if command != "wait")
+        for info in map(groups.member_info, range(6))
+    ]
+    Failing.at = {"step": 2}
+    with pytest.raises(MemberError, match=r"Member 1 of group 0 raised .*EngineError: no step") as caught:
+        groups.step(winning)
+    _, rewards, terminations, _, infos = caught.value.result
+    assert rewards.tolist() == [1, 0, 1, 1, 1, 1]
+    assert terminations.tolist() == [True, False, True, True, True, True]
+    assert infos["won"].tolist() == [1, 0, 1, 1, 1, 1]
+    assert groups.episode_returns.tolist() == rewards.tolist()
+    assert groups.failed.tolist() == [False, True, False, False, False, False]
+    assert not groups.active.any()
+    assert isinstance(caught.value.raised[1], EngineError)
+    assert caught.value.__cause__ is caught.value.raised[1]
+    groups.reset(seed=1)
+    assert groups.active.all()
+    assert not groups.failed.any()
+
+
+def test_several_failures_are_counted_and_survive_a_pickle(groups):
+    with pytest.raises(MemberError, match=r"Member 0 of group 0 \(and 5 others\) raised") as caught:
+        groups.step([3] * 6)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert {type(error) for error in again.raised.values()} == {InvalidActionError}
