@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
@@ -16,6 +17,7 @@ from skillc_gym.spaces import require_text
 __all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv"]
 
 Info = dict[str, Any]
+_HALF = re.compile("[\ud800-\udfff]")
 Outcome = tuple[str, float, bool, bool]
 """What came of an action: observation, reward, whether the episode has ended, whether the action was admissible."""
 
@@ -167,7 +169,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
 
         Args:
             action: Text. What is not admissible is answered in words and is never an error; neither is a text longer
-                than the action space has it, which counts as not admissible.
+                than the action space has it or one that no file can hold, both of which count as not admissible.
 
         Returns:
             observation, reward, terminated, truncated (always False), info.
@@ -179,7 +181,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
             raise _reset_needed()
         if type(action) is not str:
             require_text(action)
-        self._action = action if len(action) <= self.action_space.max_length else ""  # type: ignore[attr-defined]
+        self._action = action if len(action) <= self.action_space.max_length and _writable(action) else ""  # type: ignore[attr-defined]
         self._observation, reward, terminated, self._action_valid = self._act(self._action)
         return self._observation, reward, terminated, False, self._info()
 
@@ -247,6 +249,11 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         if moment["snapshot"] is not None:
             self.restore(moment["snapshot"])
         self.__dict__.update(moment["attributes"])
+
+
+def _writable(action: str) -> bool:
+    """Whether a text can be written down: half a surrogate pair cannot."""
+    return action.isascii() or not _HALF.search(action)
 
 
 def _reset_needed() -> ResetNeeded:

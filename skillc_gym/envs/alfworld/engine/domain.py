@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 
-from skillc_gym.envs.alfworld.engine.pddl import parse_expression
+from skillc_gym.envs.alfworld.engine.pddl import parse_expression, sections_of
 from skillc_gym.errors import InvalidGameError
 
 __all__ = ["PREDICATES", "domain_actions"]
@@ -76,10 +76,14 @@ def domain_actions(domain: str) -> frozenset[str]:
     Raises:
         InvalidGameError: If the domain has other actions, or defines one of them differently.
     """
-    actions = [part for part in parse_expression(domain) if part[:1] == [":action"]]
+    definition = parse_expression(domain)
+    sections_of(definition, "domain", repeated=(":action",))
+    actions = [part for part in definition if part[:1] == [":action"]]
     if any(len(part) < 2 or not isinstance(part[1], str) for part in actions):
         raise InvalidGameError("The game's PDDL domain has an action without a name.")
     found = {part[1]: fingerprint(part[2:]) for part in actions}
+    if len(found) < len(actions):
+        raise InvalidGameError("The game's PDDL domain defines an action twice.")
     other = sorted(name for name, digest in found.items() if _FINGERPRINTS.get(name) != digest)
     missing = sorted(_FINGERPRINTS.keys() - found.keys() - {"help"})
     if other or missing:

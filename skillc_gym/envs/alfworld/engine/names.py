@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["display_names", "numbered_anew", "renamed"]
 
-_NAMED = re.compile(r"[^\W\d]\w* \d+")
+# Every run of letters and digits is matched as a whole, so that no place in it is tried twice.
+_NAMED = re.compile(r"(\d*)(\w+)( \d+)?")
 
 
 def display_names(ids: Iterable[str]) -> dict[str, str]:
@@ -46,7 +47,13 @@ def numbered_anew(names: Sequence[str], seed: int) -> dict[str, str]:
 
 def renamed(text: str, names: dict[str, str]) -> str:
     """Replaces the names in a command."""
-    return _NAMED.sub(lambda found: names.get(found[0], found[0]), text)
+
+    def new(found: re.Match[str]) -> str:
+        digits, word, number = found.groups(default="")
+        name = word + number
+        return digits + (name if word.isdecimal() else names.get(name, name))
+
+    return _NAMED.sub(new, text)
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["Expression", "Fact", "Problem", "parse_expression", "parse_problem"]
+__all__ = ["Expression", "Fact", "Problem", "parse_expression", "parse_problem", "sections_of"]
 
 Expression = list[Any]
 """A nested list of lower-case words, as written between brackets."""
@@ -81,8 +81,7 @@ def parse_problem(text: str) -> Problem:
     Raises:
         InvalidGameError: If a section is missing, a name is used undeclared, or the text is not PDDL.
     """
-    parts = [part for part in parse_expression(text) if isinstance(part, list) and part]
-    sections = {part[0]: part[1:] for part in parts if isinstance(part[0], str)}
+    sections = sections_of(parse_expression(text), "problem")
     for name in (":objects", ":init", ":goal"):
         if name not in sections:
             raise InvalidGameError(f"PDDL problem has no ({name} ...) section.")
@@ -91,6 +90,29 @@ def parse_problem(text: str) -> Problem:
     types = _objects(sections[":objects"])
     _check_names(types)
     return Problem(types, _facts(sections[":init"], types), sections[":goal"][0])
+
+
+def sections_of(expression: Expression, what: str, *, repeated: Collection[str] = ()) -> dict[str, Expression]:
+    """Returns what stands in each section of a definition, without its name.
+
+    Of sections given twice, readers differ in which one counts: a second goal could win a game that was never played.
+
+    Args:
+        expression: The definition.
+        what: What it defines, for the error.
+        repeated: Sections that may be given any number of times; they are left out.
+
+    Raises:
+        InvalidGameError: If another section is given twice.
+    """
+    sections: dict[str, Expression] = {}
+    for part in expression:
+        if not isinstance(part, list) or not part or not isinstance(part[0], str) or part[0] in repeated:
+            continue
+        if part[0] in sections:
+            raise InvalidGameError(f"PDDL {what} has the section ({part[0]} ...) twice.")
+        sections[part[0]] = part[1:]
+    return sections
 
 
 def _check_names(names: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, read_asin
+from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, read_asin, writable
 from skillc_gym.envs.webshop.catalog.product import Listing, Product
 from skillc_gym.envs.webshop.search.index_build import IndexBuilder
 from skillc_gym.errors import CatalogError
@@ -76,7 +76,7 @@ class CatalogBuilder:
         self._human.pop(asin, None)  # of entries with the same key, the last counts
         for row in rows if isinstance(rows, list) else [rows]:
             if isinstance(row, Mapping) and all(_is_plain(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
-                self._human.setdefault(asin, []).append({field: row[field] for field in _HUMAN_FIELDS})
+                self._human.setdefault(asin, []).append({field: writable(row[field]) for field in _HUMAN_FIELDS})
             else:
                 self.report("skipped", f"human instruction without {', '.join(_HUMAN_FIELDS)}", asin=asin)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -16,12 +17,14 @@ from skillc_gym.envs.webshop.catalog.product import Product
 from skillc_gym.envs.webshop.goals.goals import MOST_COMBINATIONS, combinations
 from skillc_gym.errors import SkillCError
 
-__all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "read_options", "read_pricing"]
+__all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "read_options", "read_pricing", "writable"]
 
+_FIELDS = tuple(field.name for field in fields(Product))
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
 """What a product has of which the attributes are not known."""
 MAX_ASIN = 10
 _UNPRICED = (100.0,)
+_HALF, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\ufffd"
 _NOT_PRICE = re.compile(r"[^\d.]")
 
 
@@ -66,10 +69,35 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
         instruction=instruction,
         instruction_attributes=asked,
     )
+    product = _mended(product, notes)
     number = combinations(product.options)
     if instruction is not None and number > MOST_COMBINATIONS:
         notes.append(f"{number:.3g} combinations of options: no synthetic goals are made of them")
     return product, notes
+
+
+def _mended(product: Product, notes: list[str]) -> Product:
+    values = {name: getattr(product, name) for name in _FIELDS}
+    changed = {name: mended for name, value in values.items() if (mended := writable(value)) != value}
+    if not changed:
+        return product
+    notes.append(f"halves of surrogate pairs replaced in {', '.join(changed)}")
+    return replace(product, **changed)
+
+
+def writable(value: Any) -> Any:
+    """Replaces halves of surrogate pairs, which JSON can hold and no file, tokenizer or terminal can take.
+
+    Args:
+        value: A text, a list, tuple or mapping of such, or anything else, which is returned as it is.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub(_REPLACEMENT, value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(writable, value))
+    if isinstance(value, Mapping):
+        return {writable(name): writable(part) for name, part in value.items()}
+    return value
 
 
 def read_asin(row: Mapping[str, Any]) -> str:
@@ -78,7 +106,7 @@ def read_asin(row: Mapping[str, Any]) -> str:
     Raises:
         BadRowError: If there is none, or one that upstream passes over.
     """
-    asin = _scored(row, "asin")
+    asin = str(writable(_scored(row, "asin")))
     if asin in ("nan", "") or len(asin) > MAX_ASIN:
         raise BadRowError(f"asin {asin[:40]!r} is no id (at most {MAX_ASIN} characters, not 'nan')")
     return asin

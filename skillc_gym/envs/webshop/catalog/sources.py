@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder, add_all
-from skillc_gym.envs.webshop.catalog.streams import Element, digest, elements, entries, first_mark
+from skillc_gym.envs.webshop.catalog.loader import writable
+from skillc_gym.envs.webshop.catalog.streams import Element, HugeNumber, digest, elements, entries, first_mark
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
 
 __all__ = ["JsonSource"]
@@ -97,7 +98,7 @@ class JsonSource:
             add_all(builder, (row.value for row in rows), attributes.get)
         if isinstance(self._human, Path):
             for entry in self._whole(entries(self._human), builder):
-                builder.add_human(entry.key, entry.value)
+                builder.add_human(writable(entry.key), entry.value)
 
     def _whole(self, parts: Iterator[Element], builder: CatalogBuilder) -> Iterator[Element]:
         try:
@@ -116,8 +117,8 @@ class _Attributes:
 
     def add(self, entry: Element) -> None:
         self._file.seek(self._end)
-        self._places[entry.key] = self._end
-        self._end += self._file.write(json.dumps(entry.value).encode("ascii") + b"\n")
+        self._places[writable(entry.key)] = self._end
+        self._end += self._file.write(json.dumps(entry.value, default=_nothing).encode("ascii") + b"\n")
 
     def get(self, asin: str) -> object:
         place = self._places.get(asin)
@@ -125,6 +126,10 @@ class _Attributes:
             return None
         self._file.seek(place)
         return json.loads(self._file.readline())
+
+
+def _nothing(number: HugeNumber) -> None:
+    """What an entry keeps of a number that no product has."""
 
 
 def _find(folder: Path, part: str) -> Path | None:

@@ -20,6 +20,7 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.ope
 _BROKEN = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
 _LONGEST_VALUE = 1 << 26
 """A single product or entry beyond this is no product: a small archive can hold what no memory can."""
+_LONGEST_NUMBER = 400
 _LONGEST_MARK = len("\\uD83D\\uDE00")
 _SPACE = " \t\n\r"
 
@@ -36,13 +37,22 @@ class Element(NamedTuple):
     value: Any
 
 
+class HugeNumber:
+    """A number of more digits than any figure of a product has: no text, no list, nothing that a row may hold."""
+
+
+def _integer(digits: str) -> int | HugeNumber:
+    # Python refuses to read thousands of digits; one such number would cost the whole file.
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else HugeNumber()
+
+
 class _Text:
     """A window over a file's text that grows at its end and is cut at its beginning."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
         self._file = open_text(path)
-        self._decoder = json.JSONDecoder(strict=False)
+        self._decoder = json.JSONDecoder(strict=False, parse_int=_integer)
         self._buffer, self._place, self._ended = "", 0, False
 
     def close(self) -> None:
@@ -79,8 +89,6 @@ class _Text:
                 if not (self._may_be_cut(error) and self._grow()):
                     raise self.broken(error.msg) from None
                 continue
-            except ValueError as error:  # a number of thousands of digits
-                raise self.broken(str(error)) from None
             if end == len(self._buffer) and self._grow():
                 continue
             self._place = end

@@ -176,7 +176,7 @@ class GoalSet:
         raise unknown_name("task id", task_id, (first, last), f"The split {self.split!r} has {first} to {last}.")
 
     def draw(self, generator: np.random.Generator, *, skewed: bool = False) -> int:
-        """Draws a goal of the split by weight.
+        """Draws a goal of the split by weight; evenly where all weights are 0.
 
         Args:
             generator: Where randomness comes from.
@@ -184,6 +184,8 @@ class GoalSet:
         """
         start, stop = self.range.start, self.range.stop
         sums = self.table.cumulative
+        if sums[stop] <= sums[start] and not skewed:  # no goal asks for an attribute, so none has a weight
+            return start + int(generator.integers(stop - start))
         value = sums[start] + generator.random() * (sums[stop] - sums[start])
         place = int(np.searchsorted(sums[start : stop + 1], value, side="right"))
         return start + min(place if skewed else place - 1, stop - start - 1)

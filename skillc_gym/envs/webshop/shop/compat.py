@@ -63,7 +63,8 @@ FIXES: dict[str, Fix] = {
         "Which group such a click chooses in; score only through another choice that is kept or replaced.",
     ),
     "any_case_asins": Fix(
-        "A product whose asin has lower-case letters raises when it is clicked.",
+        "A product whose asin has lower-case letters, or is the label of a button of other pages (Buy Now, FEATURES), "
+        "raises when it is clicked.",
         "Its page opens.",
         "Such products can be reached.",
     ),

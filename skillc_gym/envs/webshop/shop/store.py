@@ -60,12 +60,14 @@ class Body:
         clickables: What can be clicked, as upstream lists it.
         actions: The same as actions, without the search button, whose click does nothing.
         targets: The products by their links' texts, or the groups of an option's value.
+        buttons: The labels of its buttons, in lower case.
     """
 
     text: str
     clickables: tuple[str, ...]
     actions: tuple[str, ...]
     targets: Mapping[str, tuple[int | str, ...]]
+    buttons: frozenset[str]
 
 
 class Store:
@@ -242,8 +244,10 @@ class Store:
         body = self.body(page)
         if label == _SEARCH or label not in body.clickables:
             return None
+        if self.fixes.any_case_asins and page.kind == "results" and label in body.targets and label not in body.buttons:
+            return self._open(page, label, body.targets[label])
         if label == _BUY:
-            return page._replace(kind="done")
+            return page._replace(kind="done") if page.product >= 0 else None
         if label == _BACK:
             return HOME
         if label in _NAVIGATION:
@@ -258,8 +262,8 @@ class Store:
             return self._turn(page, page.number, generator)
         if label == _PREV and kind == "sub":
             return page._replace(kind="item", sub="")
-        if label in _SUBS and page.product >= 0:
-            return page._replace(kind="sub", sub=_SUBS[label])
+        if label in _SUBS:
+            return page._replace(kind="sub", sub=_SUBS[label]) if page.product >= 0 else None
         targets = self.body(page).targets
         return self._open(page, label, targets[label]) if label in targets else None
 
@@ -305,7 +309,7 @@ def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None
     buttons = [node.text.lower() for node in found if node.kind == "button"]
     clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
     actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
-    return Body(nodes.text(found), clickables, actions, targets or {})
+    return Body(nodes.text(found), clickables, actions, targets or {}, frozenset(buttons))
 
 
 _INDEX = _body([nodes.SEARCH])

@@ -115,6 +115,17 @@ def test_commands_are_renamed_as_wholes():
     assert renamed("take mug 11 from desk 3", names) == "take mug 1 from desk 3"
 
 
+@given(st.text("ab1 2_", max_size=30))
+def test_commands_are_renamed_as_the_plain_pattern_has_it(text):
+    names = {f"{word} {number}": f"{word} {9 - number}" for word in ("a", "b", "ab", "b_a") for number in (1, 2)}
+    assert renamed(text, names) == re.sub(r"[^\W\d]\w* \d+", lambda found: names.get(found[0], found[0]), text)
+
+
+def test_renaming_takes_linear_time():
+    for text in ("a" * 1_000_000, "a1" * 500_000, "1" * 1_000_000, "a 1 " * 250_000):
+        assert renamed(text, {}) == text
+
+
 def test_a_renamed_game_is_the_same_game(env):
     game = env.games.load(env.task_ids[0])
     other = env.games.load(env.task_ids[0], 5)

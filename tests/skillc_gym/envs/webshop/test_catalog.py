@@ -343,9 +343,7 @@ class TestStreams:
         path.write_text(text, "utf-8")
         assert len(list(streams.elements(path))) == number
 
-    @pytest.mark.parametrize(
-        "content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000, b"[" + b"9" * 5_000 + b"]"]
-    )
+    @pytest.mark.parametrize("content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000])
     def test_broken_arrays(self, tmp_path, content):
         path = tmp_path / "x.json"
         path.write_bytes(content)
