@@ -1,0 +1,76 @@
+"""verifiers: its own command plays pairs against a scripted server; what it writes down is read back."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from openai_server import openai_server
+from scripted import ENV_KWARGS, expert_reply, run_blocks
+
+pytest.importorskip("verifiers", reason="needs the verifiers extra, in an environment of its own: make test-adapters")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def evaluate(folder: Path, *words: str) -> list[dict]:
+    """Runs vf-eval on the page's module; returns the episodes that it wrote."""
+    page = (ROOT / "docs" / "adapters" / "verifiers.md").read_text(encoding="utf-8")
+    (folder / "household.py").write_text(page.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    with openai_server(expert_reply) as server:
+        options = {
+            "--env.taskset.env-kwargs": json.dumps({**ENV_KWARGS, "max_episode_steps": 12}),
+            "--client.base-url": server.base_url,
+            "--client.api-key-var": "OPENAI_API_KEY",
+            "--model": "scripted",
+            "--push": "false",
+            "--output-dir": str(folder / "out"),
+        }
+        command = Path(sys.executable).with_name("vf-eval")
+        listed = [word for pair in options.items() for word in pair]
+        paths = os.pathsep.join([str(folder), str(ROOT)])
+        done = subprocess.run(
+            [command, "household", *listed, "--no-rich", *words],
+            env={**os.environ, "PYTHONPATH": paths, "OPENAI_API_KEY": "none"},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (written,) = (folder / "out").glob("*/traces.jsonl")
+    return [json.loads(line) for line in written.read_text(encoding="utf-8").splitlines()]
+
+
+def test_pairs_and_provenance_survive_the_round_trip(tmp_path):
+    episodes = evaluate(tmp_path, "--env.taskset.tasks", "2", "--env.taskset.seed", "3")
+    assert len(episodes) == 2
+    for episode in episodes:
+        records = [trace["info"] for trace in episode["traces"]]
+        by_condition = {record["condition"]: record for record in records}
+        assert set(by_condition) == {0, 1}
+        assert len({(record["task_id"], record["seed"], record["group_id"]) for record in records}) == 1
+        assert by_condition[1]["skill"] == "general+pick"
+        assert by_condition[0]["skill"] == ""
+        assert (by_condition[1]["terminated"], by_condition[1]["truncated"]) == (True, False)
+        assert (by_condition[0]["terminated"], by_condition[0]["truncated"]) == (False, True)
+        for trace in episode["traces"]:
+            assert trace["metrics"]["gap"] == 1.0
+            assert trace["rewards"]["episode_return"]["score"] == trace["info"]["won"]
+            assert ("Skill:" in trace["task"]["data"]["system_prompt"]) == bool(trace["info"]["condition"])
+    assert {episode["task"]["data"]["task_id"] for episode in episodes} == {
+        episode["traces"][0]["info"]["task_id"] for episode in episodes
+    }
+
+
+def test_larger_groups_are_mixed_as_asked(tmp_path):
+    words = ("--env.taskset.tasks", "1", "--env.taskset.group-size", "4", "--env.taskset.n-plus", "3")
+    (episode,) = evaluate(tmp_path, *words)
+    assert sorted(trace["info"]["condition"] for trace in episode["traces"]) == [0, 1, 1, 1]
+
+
+def test_the_page_runs():
+    names = run_blocks("verifiers.md")
+    assert len(names["tasks"]) == 2
+    assert names["tasks"][0].data.conditions == [1, 0]
