@@ -1,0 +1,102 @@
+"""Inspect: a task whose samples are episodes in pairs, scored by success, its gap and the gap's standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from skillc_gym.adapters.chat_env import ChatEnv
+from skillc_gym.adapters.requests import EpisodeRequest
+from skillc_gym.errors import missing_extra
+
+try:
+    from inspect_ai import Task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+    from inspect_ai.scorer import Score, grouped, mean, metric, scorer, stderr
+    from inspect_ai.solver import solver
+except ImportError as error:
+    raise missing_extra("inspect-ai", "inspect") from error
+
+__all__ = ["gap", "play", "samples", "skill_task", "success"]
+
+_ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_STORE = "episode"
+
+
+def skill_task(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest], **task_kwargs: Any) -> Task:
+    """Makes the task.
+
+    Args:
+        make: Makes an environment; called once per sample.
+        requests: The episodes, such as :func:`~skillc_gym.adapters.paired_requests` gives.
+        **task_kwargs: Further arguments of Inspect's ``Task``, limits for instance.
+    """
+    return Task(dataset=samples(make, requests), solver=play(make), scorer=success(), **task_kwargs)
+
+
+def samples(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest]) -> MemoryDataset:
+    """One sample per request: the first prompt as input, the request's columns and the task type as metadata."""
+    env = make()
+    found = []
+    for number, request in enumerate(requests):
+        chat = env.begin(request)
+        metadata = {**request.to_row(), "task_type": env.episode().task_type}
+        found.append(Sample(input=_messages(chat), id=f"{number}-{request.task_id}", metadata=metadata))
+    env.close()
+    return MemoryDataset(found)
+
+
+@solver  # type: ignore[untyped-decorator]
+def play(make: Callable[[], ChatEnv]) -> Any:
+    """Lets the model play a sample's episode; one of Inspect's limits cuts it, and it counts as truncated."""
+
+    async def solve(state: Any, generate: Callable[..., Any]) -> Any:
+        env = make()
+        state.messages = _messages(env.begin(state.metadata))
+        try:
+            while not env.done:
+                state = await generate(state)
+                if state.completed:
+                    break
+                state.messages += _messages(env.step(state.output.completion).messages)
+        finally:
+            env.cut()
+            state.store.set(_STORE, env.record())
+            env.close()
+        return state
+
+    return solve
+
+
+@metric  # type: ignore[untyped-decorator]
+def gap() -> Any:
+    """Success with the skill minus success without, over groups: ``gap`` and its standard error ``gap_stderr``."""
+
+    def measure(scores: Sequence[Any]) -> dict[str, float]:
+        groups: dict[int, tuple[list[float], list[float]]] = {}
+        for score in scores:
+            metadata = score.sample_metadata
+            groups.setdefault(metadata["group_id"], ([], []))[metadata["condition"]].append(score.score.as_float())
+        gaps = [fmean(with_) - fmean(without) for without, with_ in groups.values() if without and with_]
+        error = stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else math.nan
+        return {"gap": fmean(gaps) if gaps else math.nan, "gap_stderr": error}
+
+    return measure
+
+
+@scorer(metrics=[grouped(mean(), "condition"), stderr(cluster="group_id"), gap()])  # type: ignore[untyped-decorator]
+def success() -> Any:
+    """Whether the episode was won; the score's metadata is :meth:`~skillc_gym.adapters.ChatEnv.record`."""
+
+    async def score(state: Any, target: Any) -> Score:
+        record = state.store.get(_STORE)
+        return Score(value=record["won"], explanation=f"{record['steps']} steps", metadata=record)
+
+    return score
+
+
+def _messages(chat: Iterable[dict[str, str]]) -> list[Any]:
+    return [_ROLES[message["role"]](content=message["content"]) for message in chat]

@@ -1,0 +1,73 @@
+"""Inspect: its mock model plays pairs; metrics and provenance are read from the log on disk."""
+
+import math
+
+import pytest
+from scripted import MAKE, expert_reply, run_blocks
+
+pytest.importorskip("inspect_ai", reason="needs the inspect extra, in an environment of its own: make test-adapters")
+
+from inspect_ai import eval as inspect_eval
+from inspect_ai.log import read_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+from skillc_gym.adapters import paired_requests
+from skillc_gym.adapters.inspect_ai import skill_task
+
+
+def scripted(messages, _tools, _choice, _config):
+    chat = [{"role": message.role, "content": message.text} for message in messages]
+    output = ModelOutput.from_content("mockllm", expert_reply(chat))
+    # Without usage Inspect counts tokens itself, with a tokenizer from the network.
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
+
+
+@pytest.fixture
+def model():
+    return get_model("mockllm/model", custom_outputs=scripted, memoize=False)
+
+
+def play(model, folder, **limits):
+    task = skill_task(MAKE, paired_requests(MAKE().task_ids[:3], seed=4), **limits)
+    (log,) = inspect_eval(task, model=model, log_dir=str(folder), display="none")
+    assert log.status == "success", log.error
+    log = read_eval_log(log.location)
+    (score,) = log.results.scores
+    return log, {name: found.value for name, found in score.metrics.items()}
+
+
+def test_pairs_and_provenance_survive_the_round_trip(model, tmp_path):
+    log, metrics = play(model, tmp_path)
+    assert (metrics["1"], metrics["0"], metrics["all"]) == (1.0, 0.0, 0.5)
+    assert metrics["gap"] == 1.0
+    assert metrics["gap_stderr"] == metrics["stderr"] == 0.0  # every pair has the same mean and the same gap
+    records = [sample.scores["success"].metadata for sample in log.samples]
+    requests = {(r.task_id, r.seed, r.condition, r.group_id) for r in paired_requests(MAKE().task_ids[:3], seed=4)}
+    assert {(r["task_id"], r["seed"], r["condition"], r["group_id"]) for r in records} == requests
+    for record in records:
+        assert bool(record["skill"]) == bool(record["skill_sha256"]) == bool(record["condition"])
+        assert record["terminated"] == bool(record["condition"])
+        assert record["truncated"] == (not record["condition"])
+
+
+def test_a_limit_of_inspect_truncates(model, tmp_path):
+    log, metrics = play(model, tmp_path, message_limit=5)
+    assert metrics["all"] == 0.0
+    for sample in log.samples:
+        record = sample.scores["success"].metadata
+        assert record["truncated"]
+        assert not record["terminated"]
+        assert record["steps"] <= 2
+
+
+def test_a_single_pair_has_no_standard_error(model, tmp_path):
+    task = skill_task(MAKE, paired_requests(MAKE().task_ids[:1]))
+    (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")
+    assert math.isnan(log.results.scores[0].metrics["gap_stderr"].value)
+
+
+def test_the_page_runs(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path))
+    names = run_blocks("inspect.md", model=model)
+    assert len(names["log"].samples) == 4
