@@ -1,0 +1,101 @@
+"""tinker-cookbook: a pickled group of two and two is played to its end by tinker-cookbook's own loop."""
+
+import asyncio
+import pickle
+
+import pytest
+from scripted import MAKE, expert_reply, run_blocks
+
+pytest.importorskip("tinker_cookbook", reason="needs the tinker extra, in an environment of its own: make test-adapters")
+
+import tinker
+from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
+from tinker_cookbook.renderers.base import ParseTermination, Renderer
+from tinker_cookbook.rl.rollouts import do_group_rollout
+
+from skillc_gym.adapters.tinker import PairedDataset, PairedGroupBuilder
+
+
+class Letters(Renderer):
+    """A renderer whose tokens are code points, so that no tokenizer is needed."""
+
+    def __init__(self):
+        pass
+
+    def __reduce__(self):
+        return Letters, ()
+
+    has_extension_property = True
+
+    def get_stop_sequences(self):
+        return [0]
+
+    def render_message(self, message, ctx):
+        raise NotImplementedError
+
+    def build_generation_prompt(self, messages, **_):
+        text = "".join(f"{message['role']}\1{message['content']}\0" for message in messages)
+        return tinker.ModelInput.from_ints([ord(letter) for letter in text])
+
+    def parse_response(self, response):
+        text = "".join(map(chr, response))
+        ended = ParseTermination.STOP_SEQUENCE if text.endswith("\0") else ParseTermination.MALFORMED
+        return {"role": "assistant", "content": text.rstrip("\0")}, ended
+
+
+class Scripted(TokenCompleter):
+    """Reads the chat back from the tokens and replies as the expert; without end token if told so."""
+
+    def __init__(self, ending="\0"):
+        self.ending = ending
+
+    async def __call__(self, model_input, stop, *, max_tokens=None):
+        text = "".join(map(chr, model_input.to_ints()))
+        turns = [turn.partition("\1") for turn in text.split("\0")[:-1]]
+        reply = expert_reply([{"role": role, "content": said} for role, _, said in turns]) + self.ending
+        return TokensWithLogprobs(tokens=[ord(letter) for letter in reply], maybe_logprobs=[0.0] * len(reply))
+
+
+def builder(**kwargs) -> PairedGroupBuilder:
+    dataset = PairedDataset(MAKE, Letters(), MAKE().task_ids[:2], batch_size=1, group_size=4, seed=6, **kwargs)
+    assert len(dataset) == 2
+    return pickle.loads(pickle.dumps(dataset.get_batch(1)[0]))
+
+
+def test_pairs_and_provenance_survive_the_round_trip():
+    built = builder()
+    group = asyncio.run(do_group_rollout(built, Scripted()))
+    assert [request.condition for request in built.requests] == [1, 1, 0, 0]
+    assert group.get_total_rewards() == [1.0, 1.0, 0.0, 0.0]
+    assert [trajectory.stop_reason for trajectory in group.trajectories_G] == ["completed"] * 2 + ["max_turns"] * 2
+    assert group.metrics_G[0] == {"won_with": 1.0, "env_truncated": 0.0}
+    assert group.metrics_G[3] == {"won_without": 0.0, "env_truncated": 1.0}
+    for request, trajectory in zip(built.requests, group.trajectories_G, strict=True):
+        logs = trajectory.transitions[-1].logs
+        assert (logs["task_id"], logs["seed"], logs["group_id"]) == (request.task_id, request.seed, 1)
+        assert logs["condition"] == trajectory.transitions[-1].metrics["condition"] == request.condition
+        assert bool(logs["skill"]) == bool(logs["skill_sha256"]) == bool(request.condition)
+        assert (logs["terminated"], logs["truncated"]) == (request.condition, 1 - request.condition)
+    assert len({request.seed for request in built.requests}) == 1
+
+
+def test_a_broken_reply_ends_the_episode_truncated_and_earns_nothing():
+    group = asyncio.run(do_group_rollout(builder(), Scripted(ending="")))
+    assert group.get_total_rewards() == [0.0] * 4
+    assert [metrics["env_truncated"] for metrics in group.metrics_G] == [1.0] * 4
+
+
+def test_thoughts_taken_apart_are_put_together_again():
+    from skillc_gym.adapters.tinker import ChatMessageEnv
+
+    (request, *_), env = builder().requests, MAKE()
+    member = ChatMessageEnv(env, request)
+    asyncio.run(member.initial_observation())
+    parts = [{"type": "thinking", "thinking": "Where?"}, {"type": "text", "text": "<action>look</action>"}]
+    asyncio.run(member.step({"role": "assistant", "content": parts}))
+    assert env.record()["malformed"] == 0
+
+
+def test_the_page_runs():
+    names = run_blocks("tinker.md", renderer=Letters())
+    assert [request.condition for request in names["builders"][1].requests] == [1, 1, 0, 0]
