@@ -1,0 +1,131 @@
+"""OpenEnv: a server of environments, one session per episode, with tasks that a client can list and choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
+from skillc_gym.errors import ConfigError, missing_extra
+
+try:
+    from openenv.core.env_server import Action, Environment, Observation, State, create_app
+    from pydantic import Field
+except ImportError as error:
+    raise missing_extra("openenv", "openenv") from error
+
+__all__ = ["ChatAction", "ChatObservation", "SkillEnvironment", "create_server"]
+
+
+class ChatAction(Action):  # type: ignore[misc]
+    """A reply of the agent."""
+
+    reply: str = Field(description="The agent's whole reply: <think>...</think><action>...</action>")
+
+
+class ChatObservation(Observation):  # type: ignore[misc]
+    """What the agent reads next, and how the episode stands."""
+
+    messages: list[dict[str, str]] = Field(description="New chat messages: at reset the whole prompt")
+    terminated: bool = Field(default=False, description="The environment ended the episode")
+    truncated: bool = Field(default=False, description="A step limit ended the episode")
+    record: dict[str, Any] = Field(default_factory=dict, description="Task, seed, condition, skill, hash and outcome")
+
+
+class SkillEnvironment(Environment):  # type: ignore[misc]
+    """One session.
+
+    Args:
+        make: Makes the environment that is served.
+        split: What its tasks are called among OpenEnv's splits.
+    """
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, make: Callable[[], ChatEnv], split: str = "tasks") -> None:
+        super().__init__()
+        self._chat, self._split = make(), split
+        self._episode_id: str | None = None
+        self._started = False
+
+    def reset(self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any) -> ChatObservation:
+        """Starts an episode.
+
+        Args:
+            seed: Seed of the environment; 0 if left out.
+            episode_id: Any name, told again in :attr:`state`.
+            **kwargs: ``task_id`` or ``index`` for the task (else the seed picks), ``skill`` (bool), ``group_id``.
+
+        Raises:
+            SkillCError: An argument or a task that does not exist.
+        """
+        known = {"task_id", "index", "split", "skill", "group_id"}
+        if not known >= set(kwargs):
+            raise ConfigError(f"reset() knows {', '.join(sorted(known))}; got {', '.join(sorted(set(kwargs) - known))}")
+        task_id = kwargs.get("task_id")
+        if task_id is None and kwargs.get("index") is not None:
+            task_id = self._chat.task_ids[int(kwargs["index"])]
+        condition, group_id = int(kwargs.get("skill", False)), int(kwargs.get("group_id", 0))
+        messages = self._chat.reset(task_id, seed=seed or 0, condition=condition, group_id=group_id)
+        self._episode_id, self._started = episode_id, True
+        return ChatObservation(messages=messages, record=self._chat.record())
+
+    def step(self, action: ChatAction, timeout_s: float | None = None, **kwargs: Any) -> ChatObservation:
+        """Carries out a reply; after the end it changes nothing."""
+        if self._chat.done:
+            over, record = [{"role": "user", "content": EPISODE_OVER}], self._chat.record()
+            ends = {name: record[name] for name in ("terminated", "truncated")}
+            return ChatObservation(messages=over, done=True, reward=0.0, record=record, **ends)
+        step = self._chat.step(action.reply)
+        return ChatObservation(
+            messages=step.messages,
+            done=step.done,
+            reward=step.reward,
+            terminated=step.terminated,
+            truncated=step.truncated,
+            record=self._chat.record(),
+        )
+
+    @property
+    def state(self) -> State:
+        """The episode's name and length, and its record."""
+        record = self._chat.record() if self._started else {}
+        return State(episode_id=self._episode_id, step_count=record.get("steps", 0), record=record)
+
+    def list_splits(self) -> list[str]:
+        """The one split that is served."""
+        return [self._split]
+
+    def num_tasks(self, split: str) -> int:
+        """How many tasks there are."""
+        return len(self._tasks(split))
+
+    def get_task(self, split: str, index: int) -> dict[str, Any]:
+        """One task's id and place."""
+        return {"id": self._tasks(split)[index], "index": index}
+
+    def list_tasks(self, split: str) -> list[dict[str, Any]]:
+        """All tasks, in a fixed order."""
+        return [{"id": task_id, "index": index} for index, task_id in enumerate(self._tasks(split))]
+
+    def close(self) -> None:
+        """Ends the session."""
+        self._chat.close()
+
+    def _tasks(self, split: str) -> tuple[str, ...]:
+        if split != self._split:
+            raise ConfigError(f"This server has the split {self._split!r}, not {split!r}")
+        return self._chat.task_ids
+
+
+def create_server(make: Callable[[], ChatEnv], *, split: str = "tasks", sessions: int = 64) -> Any:
+    """Makes the FastAPI application; serve it with uvicorn, or name it in an ``openenv.yaml``.
+
+    Args:
+        make: Makes an environment, once per session.
+        split: What its tasks are called among OpenEnv's splits.
+        sessions: Most sessions at once.
+    """
+    factory = partial(SkillEnvironment, make, split)
+    return create_app(factory, ChatAction, ChatObservation, env_name="skillc", max_concurrent_envs=sessions)

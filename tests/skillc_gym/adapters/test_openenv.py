@@ -1,0 +1,123 @@
+"""OpenEnv: a real server on the loopback interface, several WebSocket sessions at once."""
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from scripted import MAKE, PAGES, expert_reply, run_blocks
+
+pytest.importorskip("openenv", reason="needs the openenv extra, in an environment of its own: make test-adapters")
+
+import httpx
+import uvicorn
+from openenv.core import GenericEnvClient
+
+from skillc_gym.adapters.openenv import create_server
+
+
+@contextmanager
+def served(app):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def address():
+    with served(create_server(MAKE, sessions=4)) as found:
+        yield found
+
+
+def play(client, **reset):
+    result = client.reset(**reset)
+    chat = result.observation["messages"]
+    while not result.done:
+        reply = expert_reply(chat)
+        result = client.step({"reply": reply})
+        chat = [*chat, {"role": "assistant", "content": reply}, *result.observation["messages"]]
+    return chat, result
+
+
+def test_pairs_and_provenance_survive_the_round_trip(address):
+    task_id = MAKE().task_ids[1]
+    with GenericEnvClient(base_url=address).sync() as client:
+        with_chat, with_ = play(client, seed=11, index=1, skill=True, group_id=5)
+        without_chat, without = play(client, seed=11, task_id=task_id, skill=False, group_id=5)
+    assert with_chat[1] == without_chat[1]
+    for result, condition in ((with_, 1), (without, 0)):
+        record = result.observation["record"]
+        assert (record["task_id"], record["seed"], record["group_id"]) == (task_id, 11, 5)
+        assert record["condition"] == record["won"] == result.reward == condition
+        assert bool(record["skill"]) == bool(record["skill_sha256"]) == bool(condition)
+        assert (result.observation["terminated"], result.observation["truncated"]) == (bool(condition), not condition)
+
+
+def test_sessions_do_not_see_each_other(address):
+    clients = [GenericEnvClient(base_url=address).sync() for _ in range(4)]
+    tasks = MAKE().task_ids[:4]
+    for client, task_id in zip(clients, tasks, strict=True):
+        client.connect()
+        client.reset(task_id=task_id, seed=0, episode_id=f"e-{task_id}")
+    for number, client in enumerate(clients):
+        for _ in range(number + 1):
+            result = client.step({"reply": "<action>look</action>"})
+        assert result.observation["record"]["task_id"] == tasks[number]
+        state = client.state()
+        assert (state["episode_id"], state["step_count"]) == (f"e-{tasks[number]}", number + 1)
+        client.close()
+
+
+def test_after_the_end_nothing_changes(address):
+    with GenericEnvClient(base_url=address).sync() as client:
+        _, end = play(client, seed=0, index=0, skill=True)
+        again = client.step({"reply": "<action>look</action>"})
+    assert again.done
+    assert again.reward == 0.0
+    assert again.observation["record"] == end.observation["record"]
+    assert "over" in again.observation["messages"][0]["content"]
+
+
+def test_tasks_can_be_listed(address):
+    tasks = MAKE().task_ids
+    (split,) = httpx.get(f"{address}/skillc/splits").json()
+    assert split["name"] == "tasks"
+    counted = httpx.post(f"{address}/skillc/num_tasks", json={"split": "tasks"}).json()
+    assert counted["num_tasks"] == len(tasks)
+    found = httpx.post(f"{address}/skillc/task", json={"split": "tasks", "index": 2}).json()
+    assert found["task"]["id"] == tasks[2]
+
+
+def test_bad_resets_are_answered_in_words(address):
+    with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match="nowhere"):
+        client.reset(task_id="nowhere")
+    with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match="tsak_id"):
+        client.reset(tsak_id="x")
+
+
+def test_the_page_runs(capsys):
+    text = (PAGES / "openenv.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    page = SimpleNamespace()
+    exec(compile(text, "app.py", "exec"), page.__dict__)
+    with served(page.app) as found:
+        run_blocks("openenv.md", address=found)
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in said if line.endswith((" 1", " 0"))] == ["1", "0"]
+
+
+def test_the_web_page_is_there(monkeypatch):
+    monkeypatch.setenv("ENABLE_WEB_INTERFACE", "true")
+    with served(create_server(MAKE)) as found:
+        assert httpx.get(f"{found}/web/", follow_redirects=True).status_code == 200
