@@ -1,0 +1,69 @@
+"""SkyRL-gym: a text environment, registered as ``skillc``, for rows that name task, seed and condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skillc_gym.adapters.chat_env import ChatEnv
+from skillc_gym.errors import missing_extra
+
+try:
+    from skyrl_gym.envs import register
+    from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
+except ImportError as error:
+    raise missing_extra("skyrl-gym", "skyrl") from error
+
+__all__ = ["SkillTextEnv", "register_environment"]
+
+
+class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
+    """One episode.
+
+    Args:
+        env_config: Arguments of :class:`~skillc_gym.adapters.ChatEnv`; ``env`` names the environment.
+        extras: The row: the columns of :meth:`~skillc_gym.adapters.EpisodeRequest.to_row`; SkyRL's ``max_turns`` too.
+    """
+
+    def __init__(self, env_config: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self._chat = ChatEnv(**dict(env_config or {}))
+        self._row = dict(extras or {})
+        self.max_turns = int(self._row.get("max_turns", 1 << 30))
+
+    def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
+        """Starts the row's episode.
+
+        Args:
+            prompt: The row's own prompt: not read, the environment has one.
+
+        Returns:
+            The prompt, and the record so far.
+        """
+        return list(self._chat.begin(self._row)), self._chat.record()
+
+    def step(self, action: str) -> BaseTextEnvStepOutput:
+        """Carries out a reply; ``metadata`` is the record. SkyRL's ``max_turns`` truncates."""
+        step = self._chat.step(action)
+        self.turns += 1
+        if self.turns >= self.max_turns:
+            self._chat.cut()
+        done, record = self._chat.done, self._chat.record()
+        return BaseTextEnvStepOutput(
+            observations=[] if done else step.messages, reward=step.reward, done=done, metadata=record
+        )
+
+    def get_metrics(self) -> dict[str, Any]:
+        """Outcome in numbers, with success under the name of its condition."""
+        record = self._chat.record()
+        won = {"won_with" if record["condition"] else "won_without": record["won"]}
+        return {**won, **{name: float(record[name]) for name in ("terminated", "truncated", "steps")}}
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self._chat.close()
+
+
+def register_environment(name: str = "skillc") -> None:
+    """Makes the environment known to SkyRL-gym under a name, which rows give in their column ``env_class``."""
+    register(id=name, entry_point=f"{__name__}:{SkillTextEnv.__name__}")

@@ -1,0 +1,104 @@
+"""verl: an agent loop, by name ``skillc``, that plays one episode per row of the training set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from skillc_gym.adapters.chat_env import ChatEnv
+from skillc_gym.chat import assistant
+from skillc_gym.errors import missing_extra
+
+try:
+    from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
+except ImportError as error:
+    raise missing_extra("verl", "verl") from error
+
+__all__ = ["SkillAgentLoop"]
+
+
+@register("skillc")  # type: ignore[untyped-decorator]
+class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
+    """Plays episodes with verl's token-exact building of conversations.
+
+    A row needs the columns of :meth:`~skillc_gym.adapters.EpisodeRequest.to_row` (and verl's own: ``raw_prompt``, which
+    is not read, and ``agent_name``). ``reward_score`` is the episode's return; the record is in
+    ``extra_fields["episode"]``, its numbers in ``extra_fields["reward_extra_info"]``.
+
+    Args:
+        *args: verl's.
+        env: Short name or id of the environment.
+        env_kwargs: Its arguments.
+        library: Skill library; the environment's own by default.
+        chat: Wording of the prompts by name.
+        **kwargs: verl's.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        env: str = "alfworld",
+        env_kwargs: Mapping[str, Any] | None = None,
+        library: str | None = None,
+        chat: str = "default",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._chat = ChatEnv(env, library=library, chat=chat, **_plain(env_kwargs))
+        self._room = int(self.rollout_config.response_length)
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
+        """Plays a row's episode; one that outgrows ``response_length`` ends and counts as truncated."""
+        messages = list(self._chat.begin(row))
+        tokens = await self.ct_build_initial_tokens(messages)
+        mask: list[int] = []
+        logprobs: list[float] | None = None
+        request_id, scores = uuid4().hex, []
+        while not self._chat.done:
+            output = await self.server_manager.generate(
+                request_id=request_id, prompt_ids=tokens, sampling_params=sampling_params
+            )
+            logprobs = [] if logprobs is None and output.log_probs else logprobs
+            merged, mask, logprobs = await self.ct_merge_assistant_token(
+                tokens, output.token_ids, mask, logprobs, assistant_logprobs=output.log_probs
+            )
+            tokens = merged.token_ids
+            if len(mask) >= self._room:
+                break
+            reply = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
+            step = self._chat.step(reply)
+            scores.append(step.reward)
+            before, messages = [*messages, assistant(reply)], [*messages, assistant(reply), *step.messages]
+            if step.done:
+                break
+            merged, mask_, logprobs_ = await self.ct_merge_context_msg(before, messages, tokens, mask, logprobs)
+            if len(mask_) >= self._room:
+                break
+            tokens, mask, logprobs = merged.token_ids, mask_, logprobs_
+        self._chat.cut()
+        return self._output(tokens, mask, logprobs, scores)
+
+    def _output(
+        self, tokens: list[int], mask: list[int], logprobs: list[float] | None, scores: list[float]
+    ) -> AgentLoopOutput:
+        record, prompt = self._chat.record(), len(tokens) - len(mask)
+        numbers = {name: float(record[name]) for name in ("condition", "won", "terminated", "truncated", "steps")}
+        return AgentLoopOutput(
+            prompt_ids=tokens[:prompt],
+            response_ids=tokens[prompt:][: self._room],
+            response_mask=mask[: self._room],
+            response_logprobs=logprobs[: self._room] if logprobs else None,
+            reward_score=record["episode_return"],
+            num_turns=2 * record["steps"] + 1,
+            metrics=AgentLoopMetrics(),
+            extra_fields={"episode": record, "reward_extra_info": numbers, "turn_scores": scores, "tool_rewards": []},
+        )
+
+
+def _plain(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Hydra's mappings and lists as Python's own."""
+    from omegaconf import DictConfig, OmegaConf
+
+    plain: dict[str, Any] = OmegaConf.to_container(values) if isinstance(values, DictConfig) else dict(values or {})
+    return plain
