@@ -1,0 +1,20 @@
+"""TorchRL: the page's example, and what is left of the pair in its rollouts."""
+
+import pytest
+from scripted import run_blocks
+
+torch = pytest.importorskip("torch", reason="needs the torchrl extra")
+pytest.importorskip("torchrl", reason="needs the torchrl extra, in an environment of its own: make test-adapters")
+
+
+def test_the_page_plays_a_pair():
+    torch.manual_seed(0)
+    with_, without = run_blocks("torchrl.md")["rollouts"]
+    for rollout, condition in ((with_, 1), (without, 0)):
+        assert rollout["next", "condition"].unique().tolist() == [condition]
+        chosen = rollout["action_mask"].gather(-1, rollout["action"].argmax(-1, keepdim=True))
+        assert chosen.all()
+        ends = [rollout["next", name].flatten().tolist() for name in ("terminated", "truncated")]
+        assert [sum(flags) for flags in zip(*ends, strict=True)] == [0] * (len(rollout) - 1) + [1]
+    # The same task: the same commands are possible at the start. The vectors differ, since one has read the skill.
+    assert torch.equal(with_["action_mask"][0], without["action_mask"][0])
