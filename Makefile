@@ -22,12 +22,20 @@ export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test test-fast lint format bench check-wheel clean help
+# Adapters' pins clash, so each is tested in an environment of its own, made on first use.
+ADAPTER_VENVS ?= $(HOME)/.cache/skillc-gym/adapters
+ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
+# What is installed without its own requirements: not all of them fit or are to be had; the extra names what is needed.
+NO_DEPS_tinker := tinker-cookbook==0.6.1
+NO_DEPS_verl := verl==0.9.1
+
+.PHONY: demo test test-fast test-adapters lint format bench check-wheel clean help
 
 help:
 	@echo "make demo    train the tiny policy with SkillC, evaluate it before and after, draw the pictures (about ten minutes)"
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
+	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
 	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
 	@echo "make check-wheel    build the wheel of a fresh clone, install it into an empty environment, run the commands"
 
@@ -64,6 +72,20 @@ test: $(VENV)/.test
 
 test-fast: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)
+
+test-adapters: $(ADAPTERS:%=test-adapter-%)
+
+test-adapter-%: $(ADAPTER_VENVS)/%/.installed
+	$(ADAPTER_VENVS)/$*/bin/python -m pytest tests/skillc_gym/adapters/test_$*.py $(PYTEST_ARGS)
+
+.PRECIOUS: $(ADAPTER_VENVS)/%/.installed
+$(ADAPTER_VENVS)/%/.installed: pyproject.toml constraints-cpu.txt
+	@echo "Installing the adapter $* into $(@D) ..."
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(filter cpu,$(TORCH)),-c constraints-cpu.txt) \
+	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[$*]' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	@$(if $(NO_DEPS_$*),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(NO_DEPS_$*))
+	@touch $@
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

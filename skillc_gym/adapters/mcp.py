@@ -36,7 +36,9 @@ class EpisodeTools:
         """Lists the tasks from one place up to another, in a fixed order."""
         return list(self._task_ids[start:stop])
 
-    def start(self, task_id: str | None = None, seed: int = 0, skill: bool = False, group_id: int = 0) -> dict[str, Any]:
+    def start(
+        self, task_id: str | None = None, seed: int = 0, skill: bool = False, group_id: int = 0
+    ) -> dict[str, Any]:
         """Starts an episode and tells its task.
 
         Args:

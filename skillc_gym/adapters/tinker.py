@@ -1,4 +1,4 @@
-"""tinker-cookbook: groups of episodes, some with the skill and some without, as ``EnvGroupBuilder`` and ``RLDataset``."""
+"""tinker-cookbook: groups of episodes, some with the skill, as ``EnvGroupBuilder`` and ``RLDataset``."""
 
 from __future__ import annotations
 
@@ -128,7 +128,9 @@ def _text(content: Any) -> str:
     """A reply in one text; renderers of reasoning models take thoughts apart."""
     if isinstance(content, str):
         return content
-    said = (f"<think>{part['thinking']}</think>" if part["type"] == "thinking" else part.get("text", "") for part in content)
+    said = (
+        f"<think>{part['thinking']}</think>" if part["type"] == "thinking" else part.get("text", "") for part in content
+    )
     return "".join(said)
 
 

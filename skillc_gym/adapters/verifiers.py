@@ -132,7 +132,7 @@ class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
     APPENDS_SYSTEM_PROMPT = SUPPORTS_RESUME = True
     EXECUTES_CODE = NEEDS_CONTAINER = False
 
-    async def launch(
+    async def launch(  # noqa: PLR0917 - verifiers calls it by position
         self, ctx: Any, trace: Any, runtime: Any, endpoint: str, secret: str, mcp_urls: Any, data: Any
     ) -> vf.ProgramResult:
         """Sends the chat to verifiers' endpoint, which records what comes back on the trace."""

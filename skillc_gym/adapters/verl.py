@@ -18,7 +18,7 @@ except ImportError as error:
 __all__ = ["SkillAgentLoop"]
 
 
-@register("skillc")  # type: ignore[untyped-decorator]
+@register("skillc")
 class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
     """Plays episodes with verl's token-exact building of conversations.
 

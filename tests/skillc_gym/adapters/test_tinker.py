@@ -6,7 +6,9 @@ import pickle
 import pytest
 from scripted import MAKE, expert_reply, run_blocks
 
-pytest.importorskip("tinker_cookbook", reason="needs the tinker extra, in an environment of its own: make test-adapters")
+pytest.importorskip(
+    "tinker_cookbook", reason="needs the tinker extra, in an environment of its own: make test-adapters"
+)
 
 import tinker
 from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
