@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
@@ -27,6 +27,44 @@ SHOWN_NOTES = 10
 
 
 @dataclass(frozen=True)
+class Files:
+    """Upstream's files."""
+
+    source: Path | None = None
+    """Folder with upstream's JSON files, plain or .xz or .gz."""
+    products: Path | None = None
+    """File items_shuffle*.json."""
+    attributes: Path | None = None
+    """File items_ins_v2*.json, beside --products."""
+    human_goals: Path | None = None
+    """File items_human_ins.json, beside --products."""
+    num_products: int | None = None
+    """Read only the first so many rows."""
+    accept_truncated: bool = False
+    """Keep the whole rows of a file that is cut off."""
+
+    def rows(self) -> JsonSource:
+        """The rows of the folder, or of the single files."""
+        limits: dict[str, Any] = {"num_products": self.num_products, "accept_truncated": self.accept_truncated}
+        if self.source:
+            return JsonSource.of_folder(self.source, **limits)
+        assert self.products is not None
+        return JsonSource(self.products, self.attributes, self.human_goals, **limits)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Generated products."""
+
+    generate: int | None = None
+    """Generate so many products."""
+    seed: int = 0
+    """Seed of generated products."""
+    json: bool = False
+    """With --generate: write upstream's three JSON files."""
+
+
+@dataclass(frozen=True)
 class MakeCatalogOptions:
     """Make a WebShop catalogue: from upstream's JSON files (--source or --products), or of generated products.
 
@@ -40,26 +78,10 @@ class MakeCatalogOptions:
       skillc make-catalog --out made --generate 1000 --json
     """
 
+    files: Files
+    generated: Generated
     out: Path
     """Folder to make; must not exist, or be empty."""
-    source: Path | None = None
-    """Folder with upstream's JSON files, plain or .xz or .gz."""
-    products: Path | None = None
-    """File items_shuffle*.json."""
-    generate: int | None = None
-    """Generate so many products."""
-    attributes: Path | None = None
-    """File items_ins_v2*.json, beside --products."""
-    human_goals: Path | None = None
-    """File items_human_ins.json, beside --products."""
-    num_products: int | None = None
-    """Read only the first so many rows."""
-    seed: int = 0
-    """Seed of generated products."""
-    json: bool = False
-    """With --generate: write upstream's three JSON files."""
-    accept_truncated: bool = False
-    """Keep the whole rows of a file that is cut off."""
     quiet: bool = False
     """No progress."""
 
@@ -69,34 +91,23 @@ class MakeCatalogOptions:
         Raises:
             ConfigError: If not exactly one source was named.
         """
-        if sum(given is not None for given in (self.source, self.products, self.generate)) != 1:
+        files, size = self.files, self.generated.generate
+        if sum(given is not None for given in (files.source, files.products, size)) != 1:
             raise ConfigError("Name one of --source FOLDER, --products FILE and --generate N.")
-        if self.generate is not None:
-            return GeneratedSource(self.generate, self.seed)
-        if self.source:
-            return JsonSource.of_folder(
-                self.source, num_products=self.num_products, accept_truncated=self.accept_truncated
-            )
-        assert self.products is not None
-        return JsonSource(
-            self.products,
-            self.attributes,
-            self.human_goals,
-            num_products=self.num_products,
-            accept_truncated=self.accept_truncated,
-        )
+        return files.rows() if size is None else GeneratedSource(size, self.generated.seed)
 
 
 def make(options: MakeCatalogOptions) -> int:
     """Runs the command."""
     rows = options.rows()
     require_empty(options.out)
-    if not options.json:
+    wanted = options.generated
+    if not wanted.json:
         _build(options, rows)
-    elif options.generate is None:
+    elif wanted.generate is None:
         raise ConfigError("--json goes with --generate only.")
     else:
-        write_json(options.out, options.generate, options.seed)
+        write_json(options.out, wanted.generate, wanted.seed)
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.alfworld.data.sources import GAME_FILE
-from skillc_gym.envs.alfworld.generate import KNOBS, GeneratedGames
+from skillc_gym.envs.alfworld.generate import GeneratedGames
 from skillc_gym.envs.alfworld.generate.house import SCENES
 from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
@@ -24,25 +24,25 @@ LAYOUT = "json_2.1.1"
 
 
 @dataclass(frozen=True)
-class MakeGamesOptions:
-    """Write generated ALFWorld games in upstream's layout; the folder is then played here and with upstream itself."""
+class Family:
+    """Which family of games is generated."""
 
-    out: Path
-    """Folder to write, new or empty."""
-    splits: tuple[str, ...] = SPLITS
-    """Splits to write."""
-    task_types: tuple[str, ...] = tuple(SHORT_NAMES.values())
-    """Task types, by full or short name."""
+    seed: int = 0
+    """Seed of the family of games."""
     games_per_type: int = 50
     """Games of each type in each split."""
     size: str = "small"
     """Size of the houses: small, medium, large or real."""
     scenes: int = SCENES
     """Layouts of each kind of room outside valid_unseen."""
-    seed: int = 0
-    """Seed of the family of games."""
     mix: tuple[str, ...] | None = None
     """Weights of the task types: "real", or such as heat=2 pick=1."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How difficult the games are; what is not named is the size's."""
+
     difficulty: tuple[float, ...] | None = None
     """0 to 1, one or several: sets all knobs at once."""
     receptacles: tuple[int, ...] | None = None
@@ -57,6 +57,20 @@ class MakeGamesOptions:
     """Further objects of the wanted kind."""
     rooms: tuple[str, ...] | None = None
     """Kinds of room that tasks are set in."""
+
+
+@dataclass(frozen=True)
+class MakeGamesOptions:
+    """Write generated ALFWorld games in upstream's layout; the folder is then played here and with upstream itself."""
+
+    family: Family
+    knobs: Knobs
+    out: Path
+    """Folder to write, new or empty."""
+    splits: tuple[str, ...] = SPLITS
+    """Splits to write."""
+    task_types: tuple[str, ...] = tuple(SHORT_NAMES.values())
+    """Task types, by full or short name."""
     prove: bool = False
     """Have every game won by the planner."""
     prove_upstream: int = 0
@@ -68,11 +82,11 @@ class MakeGamesOptions:
         Raises:
             ConfigError: If the mix cannot be read.
         """
-        chosen = {name: getattr(self, name) for name in ("seed", "games_per_type", "size", "scenes")}
-        given = {"mix": _mix(self.mix), "difficulty": _few(self.difficulty)}
-        given |= {name: _few(getattr(self, name)) for name in KNOBS if name != "rooms"}
-        given["rooms"] = None if self.rooms is None else list(self.rooms)
-        return chosen | {name: value for name, value in given.items() if value is not None}
+        given = {name: _few(value) for name, value in vars(self.knobs).items()}
+        if self.knobs.rooms is not None:
+            given["rooms"] = list(self.knobs.rooms)
+        chosen = {**vars(self.family), **given, "mix": _mix(self.family.mix)}
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _few(value: Any) -> Any:

@@ -23,9 +23,44 @@ _SHIPPED = shipped_recipe()
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What is demonstrated."""
+
+    episodes: int = _SHIPPED.episodes
+    """Number of demonstrations."""
+    max_steps: int = 30
+    """Longest demonstration, in commands."""
+    slips: float = DemonstrationConfig.slips
+    """Probability per step that the demonstrator slips."""
+    error_rate_without_skill: float | None = None
+    """How often demonstrations without skill leave out the essential step, for every task type; by default each type
+    has its own rate. At 1.0 success without skill becomes rare: a hard start."""
+
+
+@dataclass(frozen=True)
+class Cloning:
+    """How it is cloned."""
+
+    batches: int = _SHIPPED.cloning.batches
+    """Optimiser steps of cloning."""
+    batch_episodes: int = CloningConfig.batch_episodes
+    """Demonstrations in one batch."""
+    learning_rate: float = CloningConfig.learning_rate
+    """Peak learning rate of cloning."""
+    max_length: int = 4096
+    """Longest context, in tokens."""
+    shape: Literal["tiny", "small"] = "tiny"
+    """Size of the policy: 0.9 or some 28 million parameters."""
+    start: str | None = None
+    """Policy to go on from instead of random weights: a checkpoint folder, or "shipped"."""
+
+
+@dataclass(frozen=True)
 class MakePolicyOptions:
     """Make a small policy by cloning demonstrations of an expert."""
 
+    shown: Shown
+    cloning: Cloning
     out: Path
     """Checkpoint folder to write."""
     env: str = "alfworld"
@@ -34,47 +69,26 @@ class MakePolicyOptions:
     """The environment's folder or archive, or "generated"."""
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
-    episodes: int = _SHIPPED.episodes
-    """Number of demonstrations."""
-    batches: int = _SHIPPED.cloning.batches
-    """Optimiser steps of cloning."""
-    batch_episodes: int = CloningConfig.batch_episodes
-    """Demonstrations in one batch."""
-    learning_rate: float = CloningConfig.learning_rate
-    """Peak learning rate of cloning."""
-    max_steps: int = 30
-    """Longest demonstration, in commands."""
-    slips: float = DemonstrationConfig.slips
-    """Probability per step that the demonstrator slips."""
-    max_length: int = 4096
-    """Longest context, in tokens."""
-    shape: Literal["tiny", "small"] = "tiny"
-    """Size of the policy: 0.9 or some 28 million parameters."""
-    start: str | None = None
-    """Policy to go on from instead of random weights: a checkpoint folder, or "shipped"."""
-    error_rate_without_skill: float | None = None
-    """How often demonstrations without skill leave out the essential step, for every task type; by default each type
-    has its own rate. At 1.0 success without skill becomes rare: a hard start."""
 
     def recipe(self) -> PolicyRecipe:
         """The recipe that the options make of the shipped one."""
         recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
-        if self.error_rate_without_skill is not None:
-            recipe = set_error_rate(recipe, self.error_rate_without_skill)
+        if self.shown.error_rate_without_skill is not None:
+            recipe = set_error_rate(recipe, self.shown.error_rate_without_skill)
         return replace(
             recipe,
-            demonstrations=replace(recipe.demonstrations, max_steps=self.max_steps, slips=self.slips),
-            episodes=self.episodes,
+            demonstrations=replace(recipe.demonstrations, max_steps=self.shown.max_steps, slips=self.shown.slips),
+            episodes=self.shown.episodes,
             cloning=CloningConfig(
-                batches=self.batches,
-                batch_episodes=self.batch_episodes,
-                learning_rate=self.learning_rate,
+                batches=self.cloning.batches,
+                batch_episodes=self.cloning.batch_episodes,
+                learning_rate=self.cloning.learning_rate,
                 seed=self.seed,
             ),
-            size=TINY if self.shape == "tiny" else SMALL,
-            max_length=self.max_length,
+            size=TINY if self.cloning.shape == "tiny" else SMALL,
+            max_length=self.cloning.max_length,
             seed=self.seed,
-            start=str(shipped_policy(self.env)) if self.start == SHIPPED else self.start,
+            start=str(shipped_policy(self.env)) if self.cloning.start == SHIPPED else self.cloning.start,
         )
 
 
