@@ -1,6 +1,6 @@
 """Compares WebShop with all recordings of upstream's, says what each fix changes of them, and writes it down.
 
-python -m benchmarks.compare_webshop --reference FOLDER --data FOLDER --out docs/results/parity_webshop
+python -m benchmarks.parity_webshop --reference FOLDER --data FOLDER --out docs/results/parity_webshop
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _page(exact: list[Comparison], nouns: Comparison, effects: Effects, missing:
     lines = [
         "# WebShop beside recordings of upstream",
         "Recordings of princeton-nlp/WebShop at 64fa2a5 with real Lucene, on 498 made-up products, and of a real "
-        "Lucene index over the real 1,000 products. Made by `python -m benchmarks.check_webshop vectors`, "
+        "Lucene index over the real 1,000 products. Made by `python -m benchmarks.parity_webshop`, "
         f'skillc-gym {__version__}, with `compat="upstream"` where it matters.',
         "\n".join(["| recordings | of which | cases | different |", "|---|---|---:|---:|", *rows]),
         *([missing] if missing else []),

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from benchmarks import check_webshop
-from scripts import tag_nouns
+from benchmarks import measure_shopper, odd_actions, parity_webshop
 from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from trainers.commands.cli.main import main as skillc
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def catalog():
 
 def test_the_shopper_is_reported_by_split(catalog, tmp_path, capsys):
     out = tmp_path / "new" / "shopper.json"
-    assert check_webshop.main(["shopper", "--data", catalog, "--tasks", "20", "--out", str(out)]) == 0
+    assert measure_shopper.main(["--data", catalog, "--tasks", "20", "--out", str(out)]) == 0
     report = json.loads(out.read_text())
     assert report["synthetic test"]["tasks"] == 20
     assert 0.5 < report["synthetic test"]["mean_score"] <= 1.0
@@ -24,21 +24,16 @@ def test_the_shopper_is_reported_by_split(catalog, tmp_path, capsys):
     assert "synthetic test: tasks 20" in capsys.readouterr().out
 
 
-def test_speed_is_told(catalog, capsys):
-    assert check_webshop.main(["speed", "--data", catalog, "--steps", "2000"]) == 0
-    assert "steps per CPU second" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("compat", ["fixed", "upstream"])
-def test_storms_end_well(catalog, capsys, compat):
-    assert check_webshop.main(["storm", "--data", catalog, "--actions", "3000", "--compat", compat]) == 0
+def test_odd_actions_end_well(catalog, capsys, compat):
+    assert odd_actions.main(["--data", catalog, "--actions", "3000", "--compat", compat]) == 0
     assert "3,000 actions, no exception" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_data, capsys, tmp_path):
-    arguments = ["vectors", "--reference", str(webshop_reference), "--data", str(webshop_data)]
-    assert check_webshop.main([*arguments, "--out", str(tmp_path / "parity")]) == 0
+    arguments = ["--reference", str(webshop_reference), "--data", str(webshop_data)]
+    assert parity_webshop.main([*arguments, "--out", str(tmp_path / "parity")]) == 0
     assert "0 differ for no fix" in capsys.readouterr().out
     record = json.loads((tmp_path / "parity.json").read_text())
     assert [compared["differences"] for compared in record["compared"][:-1]] == [[]] * 11
@@ -47,10 +42,11 @@ def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_d
 
 
 def test_missing_data_is_a_sentence(tmp_path, capsys):
-    assert check_webshop.main(["speed", "--data", str(tmp_path / "none")]) == 2
-    assert "none" in capsys.readouterr().err
+    for command in (measure_shopper, odd_actions):
+        assert command.main(["--data", str(tmp_path / "none")]) == 2
+        assert "none" in capsys.readouterr().err
 
 
 def test_nouns_are_tagged_beforehand(catalog, capsys):
-    assert tag_nouns.main([catalog, "--tagger", "builtin"]) == 0
+    assert skillc(["tag-nouns", catalog, "--tagger", "builtin"]) == 0
     assert "60 products, tagger builtin-1" in capsys.readouterr().out

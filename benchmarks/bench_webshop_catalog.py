@@ -1,6 +1,6 @@
 r"""Measure a catalogue: building it, opening it, searching it, playing in it, and what a process costs.
 
-    python -m benchmarks.bench_catalog --sizes 1000 100000 1180000 --work catalogs \
+    python -m benchmarks.bench_webshop_catalog --sizes 1000 100000 1180000 --work catalogs \
         --out docs/results/bench_webshop_catalog
 
 Each size is generated into the work folder (kept, and used again), then opened in fresh processes. Queries are the
@@ -171,7 +171,7 @@ def _measured(size: int, work: Path, queries: int) -> dict[str, Any]:
 
 def _child(step: str, size: int, work: Path, queries: int) -> dict[str, Any]:
     """Runs a step in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.bench_catalog", "--step", step, "--sizes", str(size)]
+    command = [sys.executable, "-m", "benchmarks.bench_webshop_catalog", "--step", step, "--sizes", str(size)]
     command += ["--work", str(work), "--queries", str(queries)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout))
@@ -205,12 +205,13 @@ def _page(report: dict[str, Any]) -> str:
         )
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return (
-        "# WebShop's catalogue by number of products\n\nMade by `python -m benchmarks.bench_catalog --sizes 1000 "
-        "100000 1180000 --work FOLDER`, products generated with seed 0. Build seconds include the goals. Searches: "
-        "every query is new, nothing comes from the memory of earlier ones. Steps: random clicks in text mode with the "
-        "actions listed, per second of one core's time, a task every 15 steps, searching for words of its goal. MB per "
-        "process: all but mapped files, interpreter included, after 60,000 steps. The machine did other work "
-        "meanwhile, so the processor's time tells more than the clock's.\n\n"
+        "# WebShop's catalogue by number of products\n\n"
+        "Made by `python -m benchmarks.bench_webshop_catalog --sizes 1000 100000 1180000 --work FOLDER`, products "
+        "generated with seed 0. Build seconds include the goals. Searches: every query is new, nothing comes from the "
+        "memory of earlier ones. Steps: random clicks in text mode with the actions listed, per second of one core's "
+        "time, a task every 15 steps, searching for words of its goal. MB per process: all but mapped files, "
+        "interpreter included, after 60,000 steps. The machine did other work meanwhile, so the processor's time tells "
+        "more than the clock's.\n\n"
         f"{table(report['results'])}\nSearch by kind of query, median ms by the clock / of the processor:\n\n{lines}\n"
     )
 
