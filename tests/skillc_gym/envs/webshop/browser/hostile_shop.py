@@ -9,7 +9,8 @@ SCRIPT = "<script>document.title='taken'</script>"
 HOSTILE = [
     {
         "title": f'{SCRIPT}"><img src=x onerror=alert(1)> & © \u00a0 rug',
-        "description": f"]]> --> </p></main></body> {SCRIPT}\r\nnext\rline\n\n{{{{ 7*7 }}}} {{% raw %}} &amp; &lt;b&gt;",
+        "description": f"]]> --> </p></main></body> {SCRIPT}\r\nnext\rline\n\n"
+        "{{ 7*7 }} {% raw %} &amp; &lt;b&gt;",
         "bullets": ("<b>bold</b>", "", " '\"` ", "\u202eright to left", "http://example.com/track.gif"),
         "options": {
             'siz"e> <i>': ("<u>one</u>", 'a" onclick="x', "b/c", "d\u00a0e", "x=1&y=2", "😀 中文", "two\nlines"),
