@@ -13,6 +13,7 @@ from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.errors import MissingDataError, SkillCError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from trainers.config import TrainConfig
+from trainers.model_names import hub_access
 
 __all__ = ["EpisodeLength", "context_limit", "episode_length"]
 
@@ -44,7 +45,8 @@ def context_limit(config: TrainConfig, tokenizer: Any) -> int | None:
     """The longest row that the model was made for, by its configuration; None if nothing says so."""
     from transformers import AutoConfig
 
-    found = AutoConfig.from_pretrained(config.model_path).get_text_config()
+    with hub_access(config.model_path):
+        found = AutoConfig.from_pretrained(config.model_path).get_text_config()
     limits = [getattr(found, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
     known = [int(limit) for limit in limits if limit is not None and limit < 10**9]
     return min(known, default=None)

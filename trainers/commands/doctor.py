@@ -16,6 +16,7 @@ import gymnasium
 
 import skillc_gym
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
+from skillc_gym.envs.webshop.catalog.catalog import cache_folder
 from skillc_gym.errors import SkillCError, missing_extra
 from skillc_gym.version import __version__
 from trainers.commands.context import context_findings
@@ -78,7 +79,7 @@ class Questions:
 
 
 def examine(questions: Questions | None = None) -> list[Finding]:
-    """Looks at everything; nothing is downloaded, and no model is loaded.
+    """Looks at everything; no weights are fetched or loaded.
 
     Args:
         questions: What shall run; what it names must be there.
@@ -88,6 +89,7 @@ def examine(questions: Questions | None = None) -> list[Finding]:
     found = [*_software(), *_machine()]
     for spec in specs:
         found += _data(spec, asked)
+    found += _caches()
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
@@ -199,6 +201,19 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
         yield Finding(section, name, "ok", look(), asked=asked)
     except (SkillCError, gymnasium.error.Error, TypeError) as error:
         yield Finding(section, name, "missing", str(error), asked=asked)
+
+
+def _caches() -> Iterator[Finding]:
+    """Where things are kept between runs."""
+    place = cache_folder()
+    built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
+    yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+    known = len(list(hub.glob("models--*"))) if hub.is_dir() else 0
+    reach = "nothing is fetched: HF_HUB_OFFLINE is set" if offline else "models named organisation/model are fetched"
+    yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
