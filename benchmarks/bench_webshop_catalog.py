@@ -28,7 +28,7 @@ from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog, open
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.envs.webshop.catalog.product import Product
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.reading import read_wishes
+from skillc_gym.envs.webshop.experts.reading import parse_instruction
 
 COLUMNS = (
     "products", "build seconds", "build CPU seconds", "build peak MB", "disk MB", "open ms", "search median ms",
@@ -130,7 +130,7 @@ def sample_queries(catalog: Catalog, number: int) -> dict[str, list[str]]:
     human = [row["instruction"] for rows in catalog.human_instructions().values() for row in rows]
     return {
         "instruction": [instruction(product, rng) for product in wanted],
-        "shopper": [" ".join(read_wishes(instruction(product, rng)).words) for product in wanted],
+        "shopper": [" ".join(parse_instruction(instruction(product, rng)).words) for product in wanted],
         "human instruction": rng.sample(human, min(number, len(human))),
         "attributes and kind": [
             f"{' '.join(product.instruction_attributes)} {product.query}".lower() for product in wanted

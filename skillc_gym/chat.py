@@ -63,7 +63,7 @@ class ChatFormat:
     separator: str = ", "
     """What stands between two commands."""
     form: Literal["conversation", "window"] = "conversation"
-    """One growing chat, or each turn rendered anew as system message and one user message."""
+    """One growing chat, or each turn rendered afresh as system message and one user message."""
     window: int = 5
     """Window form: how many past steps a prompt shows."""
     window_turn: str = (

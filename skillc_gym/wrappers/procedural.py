@@ -47,7 +47,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
         if seed is not None:
-            # Its own stream: the environment's begins anew at this seed.
+            # Its own stream: the environment's starts over at this seed.
             self._draws = np.random.default_rng([seed, 2])
         elif self._draws is None:
             self._draws = np.random.default_rng(int(self.np_random.integers(2**63)))
@@ -55,7 +55,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
         return self.env.reset(seed=seed, options={"task_id": proposed, **(options or {})})
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Steps; the end of an episode is told to the curriculum."""
+        """Steps; the curriculum learns how an episode ended."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated or truncated:
             self.curriculum.update(info["task_id"], float(info["won"]))

@@ -75,7 +75,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def _generator(self, seed: int | None) -> np.random.Generator:
         if seed is not None:
-            # Its own stream: the environment's begins anew at this seed and would repeat these draws.
+            # Its own stream: the environment's starts over at this seed and would repeat these draws.
             self._draws = np.random.default_rng([seed, 1])
         elif self._draws is None:
             self._draws = np.random.default_rng(int(self.np_random.integers(2**63)))

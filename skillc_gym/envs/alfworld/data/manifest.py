@@ -76,7 +76,7 @@ def require_official(games: GameSet) -> Manifest:
     expected = "nothing of that name" if known is None else f"{known.tasks} tasks, sha256 {known.sha256[:12]}"
     raise InvalidGameError(
         f"The split {found.split!r} is not ALFWorld's: {found.tasks} tasks, sha256 {found.sha256[:12]}, where "
-        f"{expected} is known (differs in {', '.join(differing)}). Get the games anew, or report them as your own."
+        f"{expected} is known (differs in {', '.join(differing)}). Fetch the games again, or report them as your own."
     )
 
 

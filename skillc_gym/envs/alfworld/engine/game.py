@@ -9,7 +9,7 @@ from typing import Any
 
 from skillc_gym.envs.alfworld.engine.domain import domain_actions
 from skillc_gym.envs.alfworld.engine.goals import Goal
-from skillc_gym.envs.alfworld.engine.names import numbered_anew, renamed
+from skillc_gym.envs.alfworld.engine.names import renamed, renumbered
 from skillc_gym.envs.alfworld.engine.pddl import parse_problem
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.envs.alfworld.engine.tables import Tables
@@ -111,7 +111,7 @@ class Game:
         Args:
             seed: Which order.
         """
-        names = numbered_anew(self.names, seed)
+        names = renumbered(self.names, seed)
         return replace(
             self,
             names=tuple(names[name] for name in self.names),
@@ -201,10 +201,10 @@ def _check_bounds(game: Game) -> None:
     pairs = sum(map(len, game.accepts)) + sum(len(at) * len(of) for at, of in game.treats.values())
     if pairs + len(game.sliceable) * len(game.knives) > MAX_PAIRS:
         raise InvalidGameError(f"it has more than {MAX_PAIRS:,} things that can be done with two things.")
-    told = [*names, *(name for name, places in zip(game.receptacles, game.places_of, strict=True) for _ in places)]
-    lists = sum(len(name) + len(words.separators[1]) + 2 for name in told) + sum(map(len, words.separators))
+    listed = [*names, *(name for name, places in zip(game.receptacles, game.places_of, strict=True) for _ in places)]
+    lists = sum(len(name) + len(words.separators[1]) + 2 for name in listed) + sum(map(len, words.separators))
     if (length := len(game.task) + 3 * (longest + lists)) > MAX_ANSWER:
-        raise InvalidGameError(f"its answers may have up to {length:,} characters; at most {MAX_ANSWER:,} are told.")
+        raise InvalidGameError(f"its answers may have up to {length:,} characters; at most {MAX_ANSWER:,} are allowed.")
     templates = max(map(len, words.commands.values()))
     if (length := templates + 2 * max(map(len, names), default=0)) > MAX_COMMAND:
         raise InvalidGameError(f"its commands may have up to {length:,} characters; at most {MAX_COMMAND:,} are taken.")

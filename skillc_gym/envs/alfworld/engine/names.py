@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["display_names", "numbered_anew", "renamed"]
+__all__ = ["display_names", "renamed", "renumbered"]
 
 # Every run of letters and digits is matched as a whole, so that no place in it is tried twice.
 _NAMED = re.compile(r"(\d*)(\w+)( \d+)?")
@@ -27,7 +27,7 @@ def display_names(ids: Iterable[str]) -> dict[str, str]:
     return dict(zip(ordered, _numbered(names), strict=True))
 
 
-def numbered_anew(names: Sequence[str], seed: int) -> dict[str, str]:
+def renumbered(names: Sequence[str], seed: int) -> dict[str, str]:
     """Numbers things as upstream does under ``domain_randomization``: from the highest down in a shuffled order.
 
     For each word every assignment of its numbers is equally likely. The shuffle is Python's own, so that upstream

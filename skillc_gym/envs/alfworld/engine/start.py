@@ -64,7 +64,7 @@ STOPPED: Engine = _Stopped()
 
 
 class Starter(Protocol):
-    """Starts tasks, each anew or in the engine that played the last one."""
+    """Starts tasks, each in an engine of its own or in the one that played the last task."""
 
     def __call__(self, task_id: str, naming: int | None, engine: Engine) -> tuple[Engine, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""

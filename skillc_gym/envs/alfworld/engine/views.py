@@ -1,4 +1,4 @@
-"""What can be done: the admissible commands at a place, and the deed behind each."""
+"""What can be done: the admissible commands at a place, and the effect behind each."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.state import State
 
-__all__ = ["Deed", "View", "view_of"]
+__all__ = ["Effect", "View", "view_of"]
 
 CACHED_VIEWS = 256
 """How many views a game keeps; they are made again when they are needed again."""
 
-Deed = tuple[str, int, int]
+Effect = tuple[str, int, int]
 """Action and the indices of its two things, -1 where it has fewer."""
 
 
@@ -21,11 +21,11 @@ class View(NamedTuple):
 
     Attributes:
         commands: The admissible commands, sorted.
-        deeds: Command -> what it does, for all commands but the ways to other places.
+        effects: Command -> what it does, for all commands but the ways to other places.
     """
 
     commands: tuple[str, ...]
-    deeds: dict[str, Deed]
+    effects: dict[str, Effect]
 
 
 def view_of(game: Game, state: State) -> View:
@@ -45,18 +45,19 @@ def view_of(game: Game, state: State) -> View:
     view = cache.get(key)
     if view is None:
         if len(cache) >= CACHED_VIEWS:
+            # Environments of several threads share the cache: an order of use would need a lock at every step.
             cache.clear()
         view = cache[key] = _Offers(game, state).view(with_knife)
     return view
 
 
 class _Offers:
-    """Gathers the deeds that a state allows."""
+    """Gathers the effects that a state allows."""
 
     def __init__(self, game: Game, state: State) -> None:
         self._game = game
         self._state = state
-        self._deeds: dict[str, Deed] = {}
+        self._effects: dict[str, Effect] = {}
 
     def view(self, with_knife: bool) -> View:
         game, state = self._game, self._state
@@ -71,12 +72,12 @@ class _Offers:
                     self._offer("sliceobject", thing, state.held, co=game.objects[thing], ko=game.objects[state.held])
         for action in ("inventory", "look", "help"):
             self._offer(action, -1, -1)
-        return View(tuple(sorted({*self._deeds, *game.ways_from(state.place)})), self._deeds)
+        return View(tuple(sorted({*self._effects, *game.ways_from(state.place)})), self._effects)
 
     def _offer(self, action: str, first: int, second: int, **names: str) -> None:
         if action in self._game.actions:
             command = self._game.wording.commands[action].format(**names)
-            self._deeds.setdefault(command, (action, first, second))
+            self._effects.setdefault(command, (action, first, second))
 
     def _at(self, receptacle: int) -> None:
         game, state = self._game, self._state

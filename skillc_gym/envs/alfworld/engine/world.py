@@ -14,7 +14,7 @@ from skillc_gym.envs.alfworld.engine.observations import (
     look,
 )
 from skillc_gym.envs.alfworld.engine.state import State
-from skillc_gym.envs.alfworld.engine.views import Deed, View, view_of
+from skillc_gym.envs.alfworld.engine.views import Effect, View, view_of
 from skillc_gym.errors import ConfigError, InvalidGameError
 
 __all__ = ["NOTHING_HAPPENS", "World"]
@@ -56,10 +56,10 @@ class World:
             The feedback, and whether the command was admissible. One that was not changes nothing.
         """
         command = command.strip()
-        deed = self._view.deeds.get(command)
-        if deed is not None:
-            action, first, second = deed
-            feedback = _DEEDS[action](self, first, second)
+        effect = self._view.effects.get(command)
+        if effect is not None:
+            action, first, second = effect
+            feedback = _EFFECTS[action](self, first, second)
         else:
             for receptacle, place in self.game.routes.get(command, ()):
                 if place != self.state.place:
@@ -77,9 +77,9 @@ class World:
         return list(self._view.commands)
 
     @property
-    def deeds(self) -> Mapping[str, Deed]:
+    def effects(self) -> Mapping[str, Effect]:
         """What the admissible commands do, by command; the ways to other places are in `Game.routes`."""
-        return self._view.deeds
+        return self._view.effects
 
     def is_admissible(self, command: str) -> bool:
         """Whether a command, white space around it aside, would be carried out."""
@@ -197,7 +197,7 @@ class World:
         return self.game.wording.says["help"][0]
 
 
-_DEEDS: dict[str, Callable[[World, int, int], str]] = {
+_EFFECTS: dict[str, Callable[[World, int, int], str]] = {
     "openobject": World._open,
     "closeobject": World._close,
     "pickupobject": World._take,

@@ -12,7 +12,7 @@ import numpy as np
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Explorer", "Wish", "demonstrator", "parse_goal"]
+__all__ = ["Explorer", "ParsedGoal", "demonstrator", "parse_goal"]
 
 _GOALS = (
     re.compile(r"(?:look at|examine)(?: the| a| an)? (?P<thing>\w+) (?:under|with) the (?P<place>\w+)"),
@@ -39,7 +39,7 @@ _LATE = ("cabinet", "drawer", "garbagecan", "safe", "laundryhamper")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ParsedGoal:
     """What a task sentence asks for, in kinds ("mug", "countertop"), without numbers."""
 
     thing: str
@@ -48,7 +48,7 @@ class Wish:
     """Kind of the target receptacle, or of the lamp."""
 
 
-def parse_goal(goal: str) -> Wish:
+def parse_goal(goal: str) -> ParsedGoal:
     """Reads the task sentence.
 
     Raises:
@@ -57,7 +57,7 @@ def parse_goal(goal: str) -> Wish:
     for pattern in _GOALS:
         found = pattern.search(goal.lower())
         if found:
-            return Wish(found["thing"], found["place"])
+            return ParsedGoal(found["thing"], found["place"])
     raise ConfigError(
         f"Cannot read the task sentence {goal!r}; expected one of ALFWorld's, such as 'put a hot apple in fridge.'"
     )
@@ -97,7 +97,7 @@ class Explorer:
 
     def __init__(self, task_type: str, goal: str, *, seed: int | None = 0, skip_essential: bool = False) -> None:
         self.task = SHORT_NAMES[resolve_task_types(task_type)[0]]
-        self.wish = parse_goal(goal)
+        self.goal = parse_goal(goal)
         self.skip_essential = skip_essential
         self.thought = ""
         self._rng = None if seed is None else np.random.default_rng(seed)
@@ -147,12 +147,12 @@ class Explorer:
         return [(name, place) for place in self._order for name in self._contents.get(place, ()) if _kind(name) == kind]
 
     def _is_target(self, place: str) -> bool:
-        return _kind(place) in (self.wish.place, self.wish.place + "basin")
+        return _kind(place) in (self.goal.place, self.goal.place + "basin")
 
     # Steps -------------------------------------------------------------------------------------------------------
 
     def _aim(self, verb: str) -> str:
-        return f"{verb} {self.wish.thing} for {self.wish.place}"
+        return f"{verb} {self.goal.thing} for {self.goal.place}"
 
     def _say(self, thought: str, command: str) -> str:
         self.thought = thought
@@ -164,7 +164,7 @@ class Explorer:
         return stopped or len(self._placed) >= enough
 
     def _fetch(self, commands: Sequence[str]) -> str:
-        for name, place in self._known(self.wish.thing):
+        for name, place in self._known(self.goal.thing):
             if name in self._placed or (self.task in ("pick", "pick2") and self._is_target(place)):
                 continue
             return self._take(name, place, commands)
@@ -205,7 +205,7 @@ class Explorer:
         return self._put(held, commands)
 
     def _use_lamp(self, commands: Sequence[str]) -> str:
-        lamp = self.wish.place
+        lamp = self.goal.place
         for name, place in self._known(lamp):
             if f"use {name}" in commands and self._here == place:
                 return self._say(f"use {lamp}", f"use {name}")
@@ -238,12 +238,12 @@ class Explorer:
         """A receptacle of the wanted kind: for two objects, one that already holds the first."""
         targets = [place for place in self._order if self._is_target(place)]
         if not targets:
-            return self.wish.place + " 1"
+            return self.goal.place + " 1"
         holding = [
-            place for name, place in self._known(self.wish.thing) if place in targets and name not in self._placed
+            place for name, place in self._known(self.goal.thing) if place in targets and name not in self._placed
         ]
         if self.task == "pick2" and holding:
-            self._placed.extend(name for name in self._contents[holding[0]] if _kind(name) == self.wish.thing)
+            self._placed.extend(name for name in self._contents[holding[0]] if _kind(name) == self.goal.thing)
             return holding[0]
         return targets[0]
 

@@ -31,12 +31,12 @@ class Planner:
     """
 
     def __init__(self, game: Game) -> None:
-        wish = parse_goal(game.task)
+        goal = parse_goal(game.task)
         self.game = game
         self.kind = SHORT_NAMES[game.task_type]
-        self.things = _of_kind(game.objects, wish.thing)
-        self.lamps = _of_kind(game.objects, wish.place) if self.kind == "look" else frozenset()
-        self.targets = _of_kind(game.receptacles, wish.place) | _of_kind(game.receptacles, wish.place + "basin")
+        self.things = _of_kind(game.objects, goal.thing)
+        self.lamps = _of_kind(game.objects, goal.place) if self.kind == "look" else frozenset()
+        self.targets = _of_kind(game.receptacles, goal.place) | _of_kind(game.receptacles, goal.place + "basin")
         self.treatment = _TREATMENTS.get(self.kind)
         self.tools = game.treats[self.treatment][0] if self.treatment else frozenset()
         self._world = World(game)
@@ -145,8 +145,10 @@ class Planner:
             yield command, self._world.state
 
     def _useful(self, state: State) -> list[str]:
-        deeds = self._world.deeds
-        wanted = [command for command, (action, first, second) in deeds.items() if self._serves(action, first, second)]
+        effects = self._world.effects
+        wanted = [
+            command for command, (action, first, second) in effects.items() if self._serves(action, first, second)
+        ]
         return [*wanted, *self._ways(state)]
 
     def _serves(self, action: str, first: int, second: int) -> bool:

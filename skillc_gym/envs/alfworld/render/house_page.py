@@ -43,7 +43,7 @@ _NOTHING = "Nothing happens."
 def to_page(view: HouseView) -> str:
     """The house and the transcript beside it, as one self-contained page."""
     game = view.world.game
-    thing, place = _wish(game.task)
+    thing, place = _kinds_of_goal(game.task)
     groups = itertools.groupby(view.rows(), key=lambda row: row.name.rpartition(" ")[0])
     house = "".join(_kind(kind, list(rows), thing, place) for kind, rows in groups)
     turns = "".join(_turn(command, answer) for command, answer in view.transcript)
@@ -57,13 +57,13 @@ def to_page(view: HouseView) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def _wish(task: str) -> tuple[str, tuple[str, ...]]:
+def _kinds_of_goal(task: str) -> tuple[str, tuple[str, ...]]:
     """The kinds of the wanted object and of the target or lamp; none for a sentence that is not ALFWorld's."""
     try:
-        wish = parse_goal(task)
+        goal = parse_goal(task)
     except ConfigError:
         return "", ()
-    return wish.thing, (wish.place, wish.place + "basin")
+    return goal.thing, (goal.place, goal.place + "basin")
 
 
 def _kind(kind: str, rows: Sequence[Row], thing: str, place: Sequence[str]) -> str:

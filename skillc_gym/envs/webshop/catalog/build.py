@@ -20,7 +20,7 @@ from skillc_gym.errors import CatalogError
 __all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_listing", "read_record"]
 
 KIND, FORMAT = "skillc-webshop-catalog", 4
-_TOLD = 10_000
+_PROGRESS_EVERY = 10_000
 _TEXT = json.JSONDecoder().raw_decode
 _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instruction_options": list}
 
@@ -65,7 +65,7 @@ class CatalogBuilder:
             self._write(product)
             for note in notes:
                 self.report("mended", note, asin=asin)
-        if self._progress and self._counts["rows"] % _TOLD == 0:
+        if self._progress and self._counts["rows"] % _PROGRESS_EVERY == 0:
             self._progress(self._counts["rows"])
 
     def add_human(self, asin: str, rows: object) -> None:

@@ -200,8 +200,8 @@ class _Maker:
             return []
         values = [group[0]["value"].lower() for group in self.options.values() if group]
         asked = self.attributes[: 1 + int(self.rng.random() * 2)]
-        wish = f" in {values[0]}" if values else ""
-        text = f"{self._pick(_WANTS)} {self.noun.lower()} that is {' and '.join(asked)}{wish}."
+        option = f" in {values[0]}" if values else ""
+        text = f"{self._pick(_WANTS)} {self.noun.lower()} that is {' and '.join(asked)}{option}."
         return [
             {
                 "asin": self.asin, "instruction": text, "attributes": list(self.attributes), "options": values,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
 
-__all__ = ["ItemView", "Listing", "Wishes", "read_item", "read_results", "read_wishes", "words"]
+__all__ = ["ItemView", "Listing", "ParsedInstruction", "parse_instruction", "read_item", "read_results", "words"]
 
 _PRICE = re.compile(r",? and price lower than (\d+(?:\.\d+)?) dollars\s*$")
 _MONEY = re.compile(r"\$(\d+(?:\.\d+)?)")
@@ -26,7 +26,7 @@ _POLITE = frozenset(
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ParsedInstruction:
     """What an instruction asks for.
 
     Attributes:
@@ -67,7 +67,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def read_wishes(instruction: str) -> Wishes:
+def parse_instruction(instruction: str) -> ParsedInstruction:
     """Reads an instruction."""
     found = _PRICE.search(instruction)
     text = instruction[: found.start()] if found else instruction
@@ -75,7 +75,7 @@ def read_wishes(instruction: str) -> Wishes:
     features = tuple(dict.fromkeys(word for word in words(body) if word not in _POLITE))
     named = [word for value in options for word in words(value)]
     price = float(found[1]) if found else None
-    return Wishes(tuple(dict.fromkeys([*features, *named])), features, options, price, text.lower())
+    return ParsedInstruction(tuple(dict.fromkeys([*features, *named])), features, options, price, text.lower())
 
 
 def read_results(observation: str, actions: Sequence[str]) -> list[Listing]:

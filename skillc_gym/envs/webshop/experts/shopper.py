@@ -9,10 +9,10 @@ from typing import Any
 from skillc_gym.envs.webshop.experts.reading import (
     ItemView,
     Listing,
-    Wishes,
+    ParsedInstruction,
+    parse_instruction,
     read_item,
     read_results,
-    read_wishes,
     words,
 )
 from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
@@ -49,7 +49,7 @@ class Shopper:
     """
 
     def __init__(self, goal: str, *, steps: int = 15, skip_options: bool = False) -> None:
-        self.wishes = read_wishes(goal)
+        self.instruction = parse_instruction(goal)
         self.thought = ""
         self._left, self._skips = steps, skip_options
         self._listed: dict[str, Listing] = {}
@@ -78,7 +78,7 @@ class Shopper:
     def _search(self) -> str:
         self._searches += 1
         self.thought = "search"
-        chosen = self.wishes.words if self._searches == 1 else self.wishes.features
+        chosen = self.instruction.words if self._searches == 1 else self.instruction.features
         return f"search[{' '.join(chosen) or 'product'}]"
 
     def _on_results(self, observation: str, actions: Sequence[str]) -> str:
@@ -105,8 +105,8 @@ class Shopper:
         return (len(self._seen[best].choices) if best else 2) + 4
 
     def _promise(self, listing: Listing, rank: int) -> float:
-        shared = _share(self.wishes.features, words(listing.title))
-        return shared - 0.3 * rank - (2.0 if _too_dear(listing.price, self.wishes) else 0.0)
+        shared = _share(self.instruction.features, words(listing.title))
+        return shared - 0.3 * rank - (2.0 if _too_dear(listing.price, self.instruction) else 0.0)
 
     def _on_item(self, observation: str, actions: Sequence[str]) -> str:
         if self._at in self._seen and self._todo:
@@ -127,14 +127,14 @@ class Shopper:
         return self._todo.pop(0)
 
     def _judge(self, item: ItemView) -> _Seen:
-        choices, fitting = ([], len(self.wishes.options)) if self._skips else choose(self.wishes, item)
-        share = fitting / len(self.wishes.options) if self.wishes.options else 1.0
-        cheap = not _too_dear(item.price, self.wishes)
-        fit = 0.6 * share + 0.2 * cheap + 0.2 * _share(self.wishes.features, words(item.title))
+        choices, fitting = ([], len(self.instruction.options)) if self._skips else choose(self.instruction, item)
+        share = fitting / len(self.instruction.options) if self.instruction.options else 1.0
+        cheap = not _too_dear(item.price, self.instruction)
+        fit = 0.6 * share + 0.2 * cheap + 0.2 * _share(self.instruction.features, words(item.title))
         return _Seen(choices, fit, share == 1.0 and cheap)
 
 
-def choose(wishes: Wishes, item: ItemView) -> tuple[list[str], float]:
+def choose(instruction: ParsedInstruction, item: ItemView) -> tuple[list[str], float]:
     """Chooses options on a product's page.
 
     Returns:
@@ -142,16 +142,16 @@ def choose(wishes: Wishes, item: ItemView) -> tuple[list[str], float]:
     """
     choices: dict[str, str] = {}
     fitting = 0.0
-    for wanted in wishes.options:
+    for wanted in instruction.options:
         found = [(group, value) for group, values in item.groups for value in values if _same(value, wanted)]
         exact = [(group, value) for group, value in found if value == wanted]
         if found:
             group, value = (exact or found)[0]
             choices.setdefault(group, value)
             fitting += 1.0 if exact else 0.8
-    if not wishes.options:
+    if not instruction.options:
         for group, values in item.groups:
-            best = max(values, key=lambda value: _said(value, wishes), default="")
+            best = max(values, key=lambda value: _said(value, instruction), default="")
             if best:
                 choices[group] = best
     return list(dict.fromkeys(choices.values())), fitting
@@ -161,18 +161,18 @@ def _same(value: str, wanted: str) -> bool:
     return value == wanted or matches(normalize_color(value), normalize_color(wanted))
 
 
-def _said(value: str, wishes: Wishes) -> float:
+def _said(value: str, instruction: ParsedInstruction) -> float:
     """How much of an option's value the instruction says."""
-    said, asked = words(value), set(words(wishes.text))
-    return sum(word in asked for word in said) / max(len(said), 1) + (value in wishes.text)
+    said, asked = words(value), set(words(instruction.text))
+    return sum(word in asked for word in said) / max(len(said), 1) + (value in instruction.text)
 
 
 def _share(wanted: Sequence[str], have: Sequence[str]) -> float:
     return len(set(wanted) & set(have)) / max(len(set(wanted)), 1)
 
 
-def _too_dear(price: float, wishes: Wishes) -> bool:
-    return wishes.price is not None and price > wishes.price
+def _too_dear(price: float, instruction: ParsedInstruction) -> bool:
+    return instruction.price is not None and price > instruction.price
 
 
 def demonstrator(info: Mapping[str, Any], errs: bool) -> Shopper:

@@ -68,6 +68,7 @@ def matches(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> bool:
     first, second = _words(_flat(one)), _words(_flat(other))
     if not first or not second:
         return False
+    # Where one's words are all in the other, the shared words equal one of the texts: a score of 100.
     if first <= second or second <= first:
         return True
     return any(_above_threshold(a, b) for a, b in combinations(_texts(first, second), 2))

@@ -140,6 +140,7 @@ class SearchIndex:
     def _term(self, place: int, count: int) -> _Term:
         start, end = int(self._starts[place]), int(self._starts[place + 1])
         weight = np.float32(count) * bm25.idf(self._documents, end - start)
+        # Lucene's order of operations in single precision: any other one breaks its ties differently.
         scores: NDArray[np.float32] = np.subtract(weight, weight / self._saturations, dtype=np.float32)
         bound = float(scores[self._highest[place]])
         none = np.zeros(0, np.int64), np.zeros(0)
@@ -165,6 +166,7 @@ class SearchIndex:
         return found, sums[found]
 
     def _score_pruned(self, terms: list[_Term], k: int) -> tuple[Docs, Scores]:
+        # Block-max pruning: windows of documents whose bounds cannot reach the k-th best score are never read.
         bounds = np.array([term.bounds for term in terms]) * (1 + _SLACK)
         reach = bounds.sum(axis=0)
         docs, scores = np.zeros(0, np.int64), np.zeros(0)

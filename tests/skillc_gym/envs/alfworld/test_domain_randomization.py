@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine import textworld
-from skillc_gym.envs.alfworld.engine.names import display_names, numbered_anew, renamed
+from skillc_gym.envs.alfworld.engine.names import display_names, renamed, renumbered
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
@@ -63,7 +63,7 @@ def words_of(names):
 @given(IDS, st.integers(0, 2**32))
 def test_names_keep_their_words_and_swap_their_numbers(ids, seed):
     names = list(display_names(ids).values())
-    anew = numbered_anew(names, seed)
+    anew = renumbered(names, seed)
     assert sorted(anew) == sorted(anew.values()) == sorted(names)
     assert all(old.rpartition(" ")[0] == new.rpartition(" ")[0] for old, new in anew.items())
 
@@ -83,7 +83,7 @@ def test_names_are_upstreams(ids, seed):
         theirs = misc.Demangler(game_infos=infos, shuffle=shuffle)
         names = display_names(ids)
         ours = (
-            numbered_anew(list(names.values()), seed)
+            renumbered(list(names.values()), seed)
             if shuffle
             else dict(zip(names.values(), names.values(), strict=True))
         )
@@ -93,7 +93,7 @@ def test_names_are_upstreams(ids, seed):
 def test_every_numbering_is_equally_likely():
     names = [*display_names(["mug_bar_1", "mug_bar_2", "mug_bar_3", "desk_bar_1", "agent1"]).values()]
     mugs = [name for name in names if name.startswith("mug")]
-    counts = Counter(tuple(numbered_anew(names, seed)[mug] for mug in mugs) for seed in range(6000))
+    counts = Counter(tuple(renumbered(names, seed)[mug] for mug in mugs) for seed in range(6000))
     assert counts.keys() == set(itertools.permutations(mugs))
     # Five standard deviations of a binomial with mean 1000.
     assert all(abs(count - 1000) < 5 * (1000 * 5 / 6) ** 0.5 for count in counts.values())
@@ -101,7 +101,7 @@ def test_every_numbering_is_equally_likely():
 
 def test_words_are_numbered_independently():
     names = [*display_names(["mug_bar_1", "mug_bar_2", "desk_bar_1", "desk_bar_2"]).values()]
-    counts = Counter(tuple(numbered_anew(names, seed).items()) for seed in range(4000))
+    counts = Counter(tuple(renumbered(names, seed).items()) for seed in range(4000))
     pairs = Counter()
     for numbering, count in counts.items():
         pairs[tuple(sorted(numbering))] += count

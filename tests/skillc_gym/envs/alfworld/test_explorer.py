@@ -14,7 +14,7 @@ from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import Explorer, Wish, parse_goal
+from skillc_gym.envs.alfworld.experts.explorer import Explorer, ParsedGoal, parse_goal
 from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames, generate_game
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, UnknownNameError
@@ -104,19 +104,19 @@ def test_wins_real_games(alfworld_data):
 @pytest.mark.parametrize(
     ("goal", "wish"),
     [
-        ("put a hot apple in fridge.", Wish("apple", "fridge")),
-        ("heat some apple and put it in fridge.", Wish("apple", "fridge")),
-        ("clean some cloth and put it in bathtubbasin.", Wish("cloth", "bathtubbasin")),
-        ("put a cool mug in coffeemachine.", Wish("mug", "coffeemachine")),
-        ("put two cd in safe.", Wish("cd", "safe")),
-        ("find two pen and put them in drawer.", Wish("pen", "drawer")),
-        ("put some vase on coffeetable.", Wish("vase", "coffeetable")),
-        ("look at bowl under the desklamp.", Wish("bowl", "desklamp")),
-        ("examine the pen with the floorlamp.", Wish("pen", "floorlamp")),
-        ("Your task is to: put an egg in microwave.", Wish("egg", "microwave")),
+        ("put a hot apple in fridge.", ParsedGoal("apple", "fridge")),
+        ("heat some apple and put it in fridge.", ParsedGoal("apple", "fridge")),
+        ("clean some cloth and put it in bathtubbasin.", ParsedGoal("cloth", "bathtubbasin")),
+        ("put a cool mug in coffeemachine.", ParsedGoal("mug", "coffeemachine")),
+        ("put two cd in safe.", ParsedGoal("cd", "safe")),
+        ("find two pen and put them in drawer.", ParsedGoal("pen", "drawer")),
+        ("put some vase on coffeetable.", ParsedGoal("vase", "coffeetable")),
+        ("look at bowl under the desklamp.", ParsedGoal("bowl", "desklamp")),
+        ("examine the pen with the floorlamp.", ParsedGoal("pen", "floorlamp")),
+        ("Your task is to: put an egg in microwave.", ParsedGoal("egg", "microwave")),
     ],
 )
-def test_reads_task_sentences(goal: str, wish: Wish):
+def test_reads_task_sentences(goal: str, wish: ParsedGoal):
     assert parse_goal(goal) == wish
 
 

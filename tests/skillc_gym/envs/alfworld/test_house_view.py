@@ -8,7 +8,7 @@ import pytest
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
-from skillc_gym.envs.alfworld.render.house_page import _wish
+from skillc_gym.envs.alfworld.render.house_page import _kinds_of_goal
 
 GAMES = {"data": "generated", "task_types": "heat", "generator": {"seed": 3, "games_per_type": 2, "size": "medium"}}
 
@@ -98,4 +98,4 @@ def test_the_page_marks_the_agent_what_is_wanted_and_the_win():
 
 
 def test_a_sentence_of_another_kind_marks_nothing():
-    assert _wish("make me a coffee") == ("", ())
+    assert _kinds_of_goal("make me a coffee") == ("", ())

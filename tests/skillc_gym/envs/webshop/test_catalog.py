@@ -312,7 +312,7 @@ class TestBuilding:
         assert len(open_catalog(tmp_path / "a")) == 5
 
     def test_progress_is_told(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._TOLD", 10)
+        monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._PROGRESS_EVERY", 10)
         told = []
         build_catalog(GeneratedSource(25), tmp_path / "a", told.append)
         assert told == [10, 20]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.reading import read_item, read_results, read_wishes
+from skillc_gym.envs.webshop.experts.reading import parse_instruction, read_item, read_results
 from skillc_gym.envs.webshop.experts.shopper import Shopper, choose
 
 SHOP = SmallShop()
@@ -24,19 +24,19 @@ def shop_for(env, task_id, steps=15):
 
 
 def test_instructions_are_read():
-    wishes = read_wishes(
+    instruction = parse_instruction(
         "Find me non slip women's oxfords with high heel with color: x, and y, and size: 9"
         ", and price lower than 70.00 dollars"
     )
-    assert wishes.options == ("x, and y", "9")
-    assert wishes.price == 70.0
-    assert wishes.features == ("non", "slip", "women's", "oxfords", "high", "heel")
+    assert instruction.options == ("x, and y", "9")
+    assert instruction.price == 70.0
+    assert instruction.features == ("non", "slip", "women's", "oxfords", "high", "heel")
 
 
 def test_a_persons_sentence_names_no_options():
-    wishes = read_wishes("i'm looking for a red rug: the soft kind")
-    assert (wishes.options, wishes.price) == ((), None)
-    assert wishes.words == ("red", "rug", "soft")
+    instruction = parse_instruction("i'm looking for a red rug: the soft kind")
+    assert (instruction.options, instruction.price) == ((), None)
+    assert instruction.words == ("red", "rug", "soft")
 
 
 @given(st.text())
@@ -59,12 +59,12 @@ def test_pages_are_read_as_they_are_written():
 
 
 def test_options_are_chosen_by_value():
-    wishes = read_wishes("Find me rugs with color: red, and size: small")
+    instruction = parse_instruction("Find me rugs with color: red, and size: small")
     env = WebShopEnv(data=SHOP)
     env.reset(seed=0)
     env.step("search[rug]")
     observation, *_, info = env.step("click[b000000001]")
-    assert choose(wishes, read_item(observation, info["available_actions"])) == (["red", "small"], 2.0)
+    assert choose(instruction, read_item(observation, info["available_actions"])) == (["red", "small"], 2.0)
 
 
 @pytest.mark.parametrize("goals", ["synthetic", "human"])
