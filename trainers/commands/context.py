@@ -8,14 +8,15 @@ from typing import Any
 
 import gymnasium
 
-from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.errors import MissingDataError, SkillCError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+from trainers.commands.findings import Finding
 from trainers.config import TrainConfig
 from trainers.model_names import hub_access
+from trainers.session import chat_format, load_tokenizer
 
-__all__ = ["EpisodeLength", "context_limit", "episode_length"]
+__all__ = ["EpisodeLength", "context_findings", "context_limit", "episode_length"]
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
 
 def _played(config: TrainConfig, count: Callable[[Sequence[Any]], int]) -> tuple[list[int], int]:
     """The length of each turn's prompt in an expert's episode, and the step limit."""
-    spec = config.env_spec
-    env, chat = _open(config), _wording(config, spec)
+    spec, env = config.env_spec, _open(config)
     wrapped: Any = ChatPrompt(
-        ActionFormat(SkillInjection(env, library=str(config.skill_library), where="info")), chat_format=chat
+        ActionFormat(SkillInjection(env, library=str(config.skill_library), where="info")),
+        chat_format=chat_format(config),
     )
     try:
         _, info = wrapped.reset(seed=config.seed, options={"skill": True})
@@ -88,12 +89,6 @@ def _played(config: TrainConfig, count: Callable[[Sequence[Any]], int]) -> tuple
         return counts, config.max_episode_steps or spec.max_episode_steps or len(counts)
     finally:
         wrapped.close()
-
-
-def _wording(config: TrainConfig, spec: EnvSpec) -> ChatFormat:
-    from trainers.session import chat_format
-
-    return chat_format(config)
 
 
 def _open(config: TrainConfig) -> gymnasium.Env[Any, Any]:
@@ -111,22 +106,18 @@ def _tokens(tokenizer: Any, messages: Sequence[Any]) -> int:
     return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def context_findings(
-    model: str, specs: Sequence[EnvSpec], options: Mapping[str, Any], finding: Callable[..., Any]
-) -> Iterator[Any]:
+def context_findings(model: str, specs: Sequence[EnvSpec], options: Mapping[str, Any]) -> Iterator[Finding]:
     """One finding per environment: whether an episode at its step limit fits the model and ``max_context``."""
     for spec in specs:
         if spec.warm_start is None:
             continue
         try:
-            yield _judged(TrainConfig(model=model, env=spec.id, **options), spec, finding)
+            yield _judged(TrainConfig(model=model, env=spec.id, **options), spec)
         except SkillCError as error:
-            yield finding("model", f"{model} in {spec.name}", "missing", str(error), asked=True)
+            yield Finding("model", f"{model} in {spec.name}", "missing", str(error), asked=True)
 
 
-def _judged(config: TrainConfig, spec: EnvSpec, finding: Callable[..., Any]) -> Any:
-    from trainers.session import load_tokenizer
-
+def _judged(config: TrainConfig, spec: EnvSpec) -> Finding:
     tokenizer = load_tokenizer(config)
     limit, length = context_limit(config, tokenizer), episode_length(config, tokenizer)
     room = config.max_context if limit is None else min(limit, config.max_context)
@@ -136,10 +127,10 @@ def _judged(config: TrainConfig, spec: EnvSpec, finding: Callable[..., Any]) -> 
     )
     name = f"{config.model} in {spec.name}"
     if length.longest <= room:
-        return finding("model", name, "ok", said)
+        return Finding("model", name, "ok", said)
     remedy = (
         f"episodes end after some {length.steps_within(room)} steps: raise max_context"
         + (f" (a model with a longer context than {limit:,} too)" if limit and length.longest > limit else "")
         + ", or prompt turn by turn with form=window:5"
     )
-    return finding("model", name, "note", said, remedy)
+    return Finding("model", name, "note", said, remedy)

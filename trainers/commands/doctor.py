@@ -6,11 +6,11 @@ import importlib.util
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 
@@ -20,9 +20,10 @@ from skillc_gym.envs.webshop.catalog.catalog import cache_folder
 from skillc_gym.errors import SkillCError, missing_extra
 from skillc_gym.version import __version__
 from trainers.commands.context import context_findings
+from trainers.commands.findings import Finding
 from trainers.engines.registry import engine_spec
 
-__all__ = ["EXTRAS", "Finding", "Questions", "as_text", "examine"]
+__all__ = ["EXTRAS", "Questions", "examine"]
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "train": ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "matplotlib", "rich"),
@@ -41,25 +42,6 @@ _PURPOSE = {
     "browser": "WebShop in a browser",
     "ray": "work on several machines",
 }
-Status = Literal["ok", "missing", "note"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at."""
-
-    section: str
-    """Heading: software, data, machine, model."""
-    name: str
-    """What was looked at."""
-    status: Status
-    """"ok", "missing", or "note" for what limits without stopping anything."""
-    found: str
-    """What is there."""
-    remedy: str = ""
-    """The command that mends it."""
-    asked: bool = False
-    """Whether somebody asked for it by name, so that its absence is a failure."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +75,7 @@ def examine(questions: Questions | None = None) -> list[Finding]:
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
-        found += context_findings(asked.model, specs, asked.options, Finding)
+        found += context_findings(asked.model, specs, {"data": asked.data, **asked.options})
     return found
 
 
@@ -214,24 +196,3 @@ def _caches() -> Iterator[Finding]:
     known = len(list(hub.glob("models--*"))) if hub.is_dir() else 0
     reach = "nothing is fetched: HF_HUB_OFFLINE is set" if offline else "models named organisation/model are fetched"
     yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")
-
-
-# Text ----------------------------------------------------------------------------------------------------------------
-
-_MARKS: Mapping[Status, str] = {"ok": "ok", "missing": "--", "note": "!!"}
-
-
-def as_text(findings: Sequence[Finding]) -> str:
-    """The findings under their headings."""
-    lines: list[str] = []
-    for section in dict.fromkeys(finding.section for finding in findings):
-        lines += ["", section]
-        for finding in (each for each in findings if each.section == section):
-            lines.append(f"  {_MARKS[finding.status]:<3} {finding.name}: {finding.found}")
-            lines += [f"      {finding.remedy}"] if finding.remedy else []
-    return "\n".join(lines[1:])
-
-
-def as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """The findings as JSON-able values."""
-    return [asdict(finding) for finding in findings]

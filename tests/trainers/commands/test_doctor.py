@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from trainers.commands.cli.main import main as skillc
-from trainers.commands.doctor import Questions, as_text, examine
+from trainers.commands.doctor import Questions, examine
+from trainers.commands.findings import as_text
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +72,7 @@ def test_what_is_asked_for_and_not_there_fails(
 
 def test_a_models_context_is_held_against_episodes() -> None:
     pytest.importorskip("transformers", reason="needs the train extra")
-    small = {"env_options": {"generator": {"games_per_type": 1}}, "data": "generated"}
+    small = {"env_options": {"generator": {"games_per_type": 1}}}
     asked = Questions(env="alfworld", data="generated", model="shipped", options={**small, "max_context": 512})
     (found,) = [finding for finding in examine(asked) if finding.section == "model"]
     assert found.status == "note"

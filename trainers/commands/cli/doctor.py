@@ -9,7 +9,8 @@ from typing import Any
 
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import say
-from trainers.commands.doctor import Questions, as_json, as_text, examine
+from trainers.commands.doctor import Questions, examine
+from trainers.commands.findings import as_json, as_text
 
 __all__ = ["COMMAND", "DoctorOptions"]
 
