@@ -55,12 +55,40 @@ def _table(records: Sequence[Mapping[str, Any]], split: str) -> list[str]:
         f"`{split}`: {found['games']} {_tasks(records[0])}, panel `{found['panel_sha256'][:12]}`.",
         "",
         *("| " + " | ".join(row) + " |" for row in rows),
+        *_scores(records, split),
     ]
 
 
-def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Mapping[str, Any]) -> str:
-    """Puts the records into one table per held-out split."""
-    first = records[0]
+def _scores(records: Sequence[Mapping[str, Any]], split: str) -> list[str]:
+    """Mean scores without skills, where the environment gives more than yes or no."""
+    lines = []
+    for record in records:
+        found = record["scores"][split]
+        if found:
+            cells = [_score(found[when]["mean"], "all") for when in ("before", "after")]
+            reachable = [_score(found[when]["mean"], "reachable") for when in ("before", "after")]
+            lines.append(f"| {record['preset']} | {record['seed']} | {' | '.join([*cells, *reachable])} |")
+    if not lines:
+        return []
+    head = "| method | seed | all, before | all, after | within reach, before | within reach, after |"
+    return ["", "Mean score without skills, per cent:", "", head, "|---" * 6 + "|", *lines]
+
+
+def _score(found: Mapping[str, Any], which: str) -> str:
+    mean = found[which] and found[which]["without"]
+    return _percent(mean["mean"], mean["interval"]) if mean else "--"
+
+
+def as_markdown(whole: Mapping[str, Any], picture: str | None = None) -> str:
+    """Puts a record's runs into one table per held-out split.
+
+    Args:
+        whole: The record.
+        picture: Methods side by side, relative to the text.
+    """
+    records: Sequence[Mapping[str, Any]] = whole["runs"]
+    first, found = records[0], whole["versions"]
+    versions = {**found.get("packages", {}), "Python": found.get("python", "?")}
     return "\n".join(
         [
             f"# The demonstration on {first['data']} {_tasks(first)}",
@@ -69,12 +97,16 @@ def as_markdown(records: Sequence[Mapping[str, Any]], command: str, versions: Ma
             f"skills, before and after {first['steps']} updates. The change is paired.",
             *(line for split in first["splits"] for line in _table(records, split)),
             *_mean_over_seeds(records),
+            *_differences(whole["differences"]),
+            *(["", f"![Methods side by side over seeds]({picture})"] if picture else []),
             *_gaps(records),
             *_curves(records),
             "",
             *_settings(first),
             "",
-            f"`{command}`",
+            f"`{whole['command']}`",
+            "",
+            _revision(whole),
             "",
             "With " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
             "",
@@ -97,6 +129,21 @@ def _mean_over_seeds(records: Sequence[Mapping[str, Any]]) -> list[str]:
             bounds = f"[{mean.interval.low:+.1f}, {mean.interval.high:+.1f}]"
             lines.append(f"- {preset}: {mean.mean:+.1f} points without skills over {len(points)} seeds, 95 % {bounds}")
     return ["", f"Over seeds, `{records[0]['split']}`:", "", *lines] if lines else []
+
+
+def _differences(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first method beside the others after training, without skills, seed by seed, paired by task."""
+    lines = [
+        f"- {entry['first']} minus {entry['second']}, seed {entry['seed']}: {entry['points']:+.1f} points, 95 % "
+        f"[{entry['interval'][0]:+.1f}, {entry['interval'][1]:+.1f}]"
+        for entry in found
+    ]
+    return ["", "After training, without skills, paired by task:", "", *lines] if lines else []
+
+
+def _revision(whole: Mapping[str, Any]) -> str:
+    names = ", ".join(name[:12] for name in whole["revisions"])
+    return f"Revision {names}{'' if whole['clean'] else ', with changes in the working tree or of several revisions'}."
 
 
 def _gaps(records: Sequence[Mapping[str, Any]]) -> list[str]:

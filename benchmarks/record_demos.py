@@ -2,31 +2,34 @@
 
     python -m benchmarks.record_demos --seeds 0 1 2 --presets skillc grpo
 
-Every finished demonstration is kept in its folder under --runs and is not run again; the record under --out is written
-anew from all of them.
+Every finished demonstration is kept in its folder under --runs and is not run again, an interrupted one goes on; what
+happens stands in progress.log there. The record under --out is written from all of them: it is of one clean revision
+and one panel, and holds the outcome of every task.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
+from benchmarks.demo_record import differences, one_panel, panels, record
 from benchmarks.demo_tables import as_markdown
+from benchmarks.revision import one_revision, require_clean
 from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.errors import SkillCError
 from trainers.commands.demo import DemoConfig, check_same, run_demo
-from trainers.report.records import RunRecords
-from trainers.tracking.progress import make_progress
-from trainers.tracking.run_folder import write_json
-from trainers.warmstart.make import CARD
+from trainers.report.comparison import SeedRun, save_comparison
+from trainers.tracking.progress import PlainProgress
+from trainers.tracking.run_folder import make_folder, write_json
 
-VALIDATED = ("step", "overall_with", "overall_without", "sr_with", "sr_without", "gap_smoothed", "active", "n")
-"""What is kept of every validation."""
+MOST_AT_ONCE = 2
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -48,6 +51,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         help="record, without suffix (default: docs/results/demo_generated and the like)",
     )
+    parser.add_argument("--parallel", type=int, default=1, choices=range(1, MOST_AT_ONCE + 1), help="runs at once")
+    parser.add_argument(
+        "--allow-changes", action="store_true", help="record from a changed working tree, and say so in the record"
+    )
     args = parser.parse_args(argv)
     kind = "generated" if args.data == "generated" else "real"
     kind = kind if args.env == DemoConfig.env else f"{args.env}_{kind}"
@@ -56,51 +63,27 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def demonstrate(config: DemoConfig) -> dict[str, Any]:
-    """Runs one demonstration, or reads what a finished one left; returns its record."""
-    done = config.out / "summary.json"
-    if done.exists():
+def demonstrate(config: DemoConfig) -> bool:
+    """Runs one demonstration unless it is finished; tells whether it is now. What happens is written beside it."""
+    if (config.out / "summary.json").exists():
         check_same(config)
-    else:
-        progress = make_progress()
-        try:
-            if not run_demo(config, progress=progress)["finished"]:
-                raise KeyboardInterrupt
-        finally:
-            progress.close()
-    return _record(config.out, json.loads(done.read_text(encoding="utf-8")))
+        return True
+    make_folder(config.out)
+    with (config.out / "progress.log").open("a", encoding="utf-8") as log:
+        return bool(run_demo(config, progress=PlainProgress(log))["finished"])
 
 
-def _record(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
-    records = RunRecords.read(run)
-    left_out = ("page", "pictures", "transcripts")
-    return {
-        **{key: value for key, value in summary.items() if key not in left_out},
-        "data": summary["data"] if summary["data"] == "generated" else "real",
-        "config": {key: value for key, value in records.config.items() if key not in ("model", "run", "data")},
-        "policy": _policy(Path(records.config["model"])),
-        "git": json.loads((run / "versions.json").read_text(encoding="utf-8"))["git"],
-        "retired": [
-            {"type": kind, "step": step, "reason": reason} for kind, (step, reason) in records.retirements.items()
-        ],
-        "validations": [{key: found[key] for key in VALIDATED} for found in records.validations],
-        "seconds_of": {
-            key.removeprefix("seconds_"): round(sum(found[key] for found in records.train), 1)
-            for key in sorted(records.train[0])
-            if key.startswith("seconds_")
-        },
-    }
+def demonstrate_all(configs: Sequence[DemoConfig], parallel: int) -> bool:
+    """Runs demonstrations, so many at a time, each in a process of its own with one thread.
 
-
-def _policy(folder: Path) -> dict[str, Any]:
-    """What the card of a warm-started policy says of it; empty for another model."""
-    card = folder / CARD
-    if not card.exists():
-        return {}
-    found = json.loads(card.read_text(encoding="utf-8"))
-    games = found["recipe"]["demonstrations"]["env_kwargs"]
-    games["data"] = games["data"] if games["data"] == "generated" else "real"
-    return {key: found[key] for key in ("parameters", "weights_sha256", "demonstrator_success", "recipe")}
+    Returns:
+        Whether all are finished; an interruption leaves some that are not.
+    """
+    # Before the processes begin: torch reads it when it is imported.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(parallel, mp_context=context) as pool:
+        return all(pool.map(demonstrate, configs))
 
 
 def _keep_pictures(run: Path, out: Path) -> None:
@@ -128,14 +111,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         for seed in args.seeds
     ]
     try:
-        records = [demonstrate(config) for config in configs]
+        require_clean(allow_changes=args.allow_changes)
+        if not demonstrate_all(configs, args.parallel):
+            raise KeyboardInterrupt
+        _write(args, configs)
     except KeyboardInterrupt:
         print("Interrupted; the same command goes on from there.", file=sys.stderr)
         return 130
     except SkillCError as error:
         print(f"record_demos: {error}", file=sys.stderr)
         return 2
-    _write(args, configs[0].out, records)
     return 0
 
 
@@ -156,14 +141,26 @@ def _command(args: argparse.Namespace) -> str:
     return " ".join(word for word in words if word)
 
 
-def _write(args: argparse.Namespace, drawn: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    command = _command(args)
-    found = json.loads((drawn / "versions.json").read_text(encoding="utf-8"))
+def _write(args: argparse.Namespace, configs: Sequence[DemoConfig]) -> None:
+    records = [record(config) for config in configs]
+    one_panel(records)
+    whole = {
+        "command": _command(args),
+        **one_revision((found["git"] for found in records), allow_changes=args.allow_changes),
+        "versions": json.loads((configs[0].out / "versions.json").read_text(encoding="utf-8")),
+        "panels": panels(configs[0]),
+        "differences": differences(configs),
+        "runs": records,
+    }
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    write_json(args.out.with_suffix(".json"), {"command": command, "versions": found, "runs": list(records)})
-    versions = {**found.get("packages", {}), "Python": found.get("python", "?")}
-    args.out.with_suffix(".md").write_text(as_markdown(records, command, versions), encoding="utf-8")
-    _keep_pictures(drawn, args.out)
+    write_json(args.out.with_suffix(".json"), whole)
+    _keep_pictures(configs[0].out, args.out)
+    compared = len(args.presets) > 1
+    if compared:
+        runs = [SeedRun.of_record(found) for found in records]
+        save_comparison(runs, args.out / "methods.png", heading=f"{' beside '.join(args.presets)}, {args.out.stem}")
+    picture = f"{args.out.name}/methods.png" if compared else None
+    args.out.with_suffix(".md").write_text(as_markdown(whole, picture), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,6 +82,10 @@ class DemoConfig:
         """Held-out tasks per task type; None for whole splits."""
         return (self.tasks.held_out_per_type if self.held_out_per_type is None else self.held_out_per_type) or None
 
+    def evaluation(self, when: str, split: str) -> Path:
+        """Folder of the evaluation "before" or "after" on a split; the headline's is the one that the page shows."""
+        return self.out / (when if split == self.splits[0] else f"{when}_{split}")
+
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
         chosen = {name: value for name, value in asdict(self).items() if name != "out"}
@@ -227,12 +231,10 @@ def _warm_start(config: DemoConfig, progress: Progress) -> None:
 
 
 def _evaluations(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> dict[str, PairedReport]:
-    """Evaluates a policy on every held-out split; the first split's folder is the one that the report page shows."""
-    first, *rest = config.splits
-    folders = {first: config.out / name, **{split: config.out / f"{name}_{split}" for split in rest}}
+    """Evaluates a policy on every held-out split."""
     return {
-        split: _evaluation(config, replace(training, split=split), folder, progress)
-        for split, folder in folders.items()
+        split: _evaluation(config, replace(training, split=split), config.evaluation(name, split), progress)
+        for split in config.splits
     }
 
 
