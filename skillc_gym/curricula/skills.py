@@ -12,7 +12,7 @@ from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
 
 __all__ = ["InternalizationCurriculum", "Retirement"]
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class InternalizationCurriculum:
         min_validations: Validations (the one before step 0 included) a type must have seen before its own gap may
             retire it. The budget is not bound by it.
         margin: Standard errors by which the smoothed gap must lie below ``tau_retire``; needs ``standard_error`` in
-            :meth:`update`.
+            :meth:`update`. The smoothed gap's error is taken as the smoothed standard error: the same panel is validated
+            again and again, so repetitions do not shrink what the choice of its tasks leaves uncertain.
 
     Raises:
         ConfigError: An argument lies outside its range.
@@ -112,7 +113,7 @@ class InternalizationCurriculum:
             raise ConfigError(f"task_types must be a non-empty list without repetitions, got {list(task_types)}")
         self._capacity = scale_capacity(self._options.capacity, len(self._task_types))
         self._gap = dict.fromkeys(self._task_types, float(initial_gap))
-        self._variance = dict.fromkeys(self._task_types, 0.0)
+        self._error = dict.fromkeys(self._task_types, 0.0)
         self._validations = dict.fromkeys(self._task_types, 0)
         self._active = self._task_types
         self._retirements: list[Retirement] = []
@@ -221,9 +222,8 @@ class InternalizationCurriculum:
         keep = self._options.alpha_val
         for task_type, gap in measured.items():
             self._gap[task_type] = keep * self._gap[task_type] + (1.0 - keep) * gap
-            self._variance[task_type] = (
-                keep**2 * self._variance[task_type] + (1.0 - keep) ** 2 * errors.get(task_type, 0.0) ** 2
-            )
+            # Validations repeat one panel, so their errors go together: they add up like the gaps, not like variances.
+            self._error[task_type] = keep * self._error[task_type] + (1.0 - keep) * errors.get(task_type, 0.0)
             self._validations[task_type] += 1
         return self._retire(step) if step > 0 else ()
 
@@ -234,7 +234,7 @@ class InternalizationCurriculum:
             "task_types": list(self._task_types),
             "config": self.config,
             "gap": dict(self._gap),
-            "variance": dict(self._variance),
+            "error": dict(self._error),
             "validations": dict(self._validations),
             "active": list(self._active),
             "retirements": [asdict(retirement) for retirement in self._retirements],
@@ -258,7 +258,7 @@ class InternalizationCurriculum:
                     "resume with the configuration of the run that wrote it"
                 )
         self._gap = {k: float(state["gap"][k]) for k in self._task_types}
-        self._variance = {k: float(state["variance"][k]) for k in self._task_types}
+        self._error = {k: float(state["error"][k]) for k in self._task_types}
         self._validations = {k: int(state["validations"][k]) for k in self._task_types}
         self._active = tuple(k for k in self._task_types if k in state["active"])
         self._retirements = [Retirement(**entry) for entry in state["retirements"]]
@@ -295,7 +295,7 @@ class InternalizationCurriculum:
     def _faded(self, task_type: str) -> bool:
         if "gap" not in self._options.retire_by or self._validations[task_type] < self._options.min_validations:
             return False
-        margin = self._options.margin * math.sqrt(self._variance[task_type])
+        margin = self._options.margin * self._error[task_type]
         return self._gap[task_type] + margin < self._options.tau_retire
 
 

@@ -183,6 +183,16 @@ def test_the_margin_asks_for_significance() -> None:
         noisy.update({"heat": 0.4}, {"heat": 0.5}, 20)
 
 
+def test_repeating_a_frozen_panel_makes_its_gap_no_surer() -> None:
+    curriculum = InternalizationCurriculum(["heat"], margin=2.0, retire_by=("gap",))
+    for step in range(10, 400, 10):
+        curriculum.update({"heat": 0.4}, {"heat": 0.5}, step, standard_error={"heat": 0.06})
+    assert curriculum.gap("heat") == pytest.approx(-0.1, abs=1e-3)
+    assert curriculum.active == ("heat",)  # 0.1 is less than two standard errors of one validation
+    curriculum.update({"heat": 0.0}, {"heat": 1.0}, 400, standard_error={"heat": 0.06})
+    assert curriculum.active == ()
+
+
 def test_no_pruning_and_fixed_options() -> None:
     curriculum = InternalizationCurriculum(TYPES, retire_by=(), gate=0.5, rho=0.25)
     feed(curriculum, dict.fromkeys(TYPES, -1.0), 180)
