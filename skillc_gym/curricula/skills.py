@@ -60,7 +60,7 @@ class InternalizationCurriculum:
         min_validations: Validations (the one before step 0 included) a type must have seen before its own gap may
             retire it. The budget is not bound by it.
         margin: Standard errors by which the smoothed gap must lie below ``tau_retire``; needs ``standard_error`` in
-            :meth:`update`. The smoothed gap's error is taken as the smoothed standard error: the same panel is validated
+            :meth:`update`. The smoothed gap's error is taken as the smoothed standard error: one panel is validated
             again and again, so repetitions do not shrink what the choice of its tasks leaves uncertain.
 
     Raises:
