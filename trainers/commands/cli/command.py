@@ -19,7 +19,7 @@ EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "trl", "accelerate", "peft", "datasets", "tokenizers"), "train"),
     **dict.fromkeys(("safetensors", "matplotlib", "rich"), "train"),
     **{name: name for name in ("vllm", "spacy", "textworld", "ray")},
-    "selenium": "browser",
+    **dict.fromkeys(("selenium", "starlette", "jinja2", "uvicorn", "PIL"), "browser"),
 }
 """Which extra brings a package that may be missing."""
 

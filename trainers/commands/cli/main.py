@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "report": "Draw the pictures and the page of a run or an evaluation",
     "replay": "Show recorded episodes, both conditions of a task side by side",
     "play": "Play a task in the terminal",
+    "serve-webshop": "Serve the shop as a web site, for people and for agents with a browser",
     "make-policy": "Make a small policy from demonstrations",
     "make-demonstrations": "Write demonstrations of an expert as JSON lines",
     "make-games": "Write generated ALFWorld games in upstream's layout",

@@ -7,7 +7,7 @@ import json
 import logging
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from skillc_gym.envs.webshop.site.front import Pairs, ShopFront
 from skillc_gym.envs.webshop.site.guard import Guard
 from skillc_gym.envs.webshop.site.layout import render, shop_page
 from skillc_gym.envs.webshop.site.pictures import picture
+from skillc_gym.envs.webshop.site.recording import Recording
+from skillc_gym.envs.webshop.site.replays import Replays
 from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, Ticket, TicketOffice
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
@@ -50,6 +52,8 @@ class Site:
         office: Issues tickets.
         hosts: Names by which visitors may call the site; None for any.
         seed: Seeds the choice of errands for people; None for other ones at every start.
+        recording: Keeps what people do.
+        replays: Recorded episodes to show.
     """
 
     def __init__(
@@ -59,8 +63,11 @@ class Site:
         *,
         hosts: frozenset[str] | None = None,
         seed: int | None = None,
+        recording: Recording | None = None,
+        replays: Replays | None = None,
     ) -> None:
         self.front, self.office = front, office or TicketOffice()
+        self._recording, self._replays = recording, replays
         self._generator = np.random.default_rng(seed)
         self._states = itertools.count(1)
         self._app = Guard(Starlette(routes=self._routes(), exception_handlers=_HANDLERS), hosts)
@@ -88,6 +95,8 @@ class Site:
             Route("/e/{ticket}/{kind}", self._show),
             Route("/e/{ticket}/{kind}", self._act, methods=["POST"]),
             Route("/picture", self._picture),
+            Route("/replays", self._rows),
+            Route("/replays/{row:int}", self._row),
             Route("/static/{name}", _static),
         ]
 
@@ -100,8 +109,8 @@ class Site:
             products=len(self.front.core.catalog),
             goals=len(goals),
             kind=goals.kind,
-            recorded=False,
-            replays=False,
+            recorded=self._recording is not None,
+            replays=self._replays is not None,
         )
         return HTMLResponse(page)
 
@@ -140,13 +149,41 @@ class Site:
 
     async def _show(self, request: Request) -> Response:
         ticket, page = self._place(request)
+        if self._recording is not None and ticket.audience == PERSON:
+            self._note_visit(self._recording, request, ticket, page)
         return HTMLResponse(self._html(ticket, page), headers={"cache-control": "no-store"})
 
     async def _act(self, request: Request) -> Response:
         ticket, page = self._place(request)
-        target = self.front.follow(ticket.task, page, _pairs(await _body(request)))
+        sent = _pairs(await _body(request))
+        target = self.front.follow(ticket.task, page, sent)
+        action = self.front.action(page, sent)
+        if self._recording is not None and ticket.audience == PERSON and target is not None and action is not None:
+            self._recording.note(request.path_params["ticket"], ticket.task, page, action, target)
         address = self.front.address(page if target is None else target)
         return RedirectResponse(f"/e/{request.path_params['ticket']}/{address}", 303)
+
+    def _note_visit(self, recording: Recording, request: Request, ticket: Ticket, page: Page) -> None:
+        came_from = urlsplit(request.headers.get("referer", ""))
+        *_, name, kind = ("", "", *came_from.path.split("/"))[-3:]
+        before = self.front.page_at(f"{kind}?{came_from.query}")
+        if before is not None and name == request.path_params["ticket"]:
+            recording.note_visit(name, ticket.task, before, page)
+
+    async def _rows(self, request: Request) -> Response:
+        if self._replays is None:
+            raise HTTPException(404, "No recorded episodes are shown here.")
+        return HTMLResponse(render("replays.html", rows=self._replays.rows))
+
+    async def _row(self, request: Request) -> Response:
+        rows, number = [] if self._replays is None else self._replays.rows, request.path_params["row"]
+        if number >= len(rows):
+            raise HTTPException(404, "There is no such recorded episode.")
+        row, asked = rows[number], dict(_query(request)).get("step", "0")
+        last = max(len(replay.episode.turns) for replay in row)
+        step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
+        sides = [replay.moment(step, self.office.issue(replay.task)) for replay in row]
+        return HTMLResponse(render("replay.html", sides=sides, step=step, last=last, goal=row[0].episode.goal))
 
     async def _picture(self, request: Request) -> Response:
         catalog = self.front.core.catalog

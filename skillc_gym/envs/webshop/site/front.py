@@ -106,21 +106,35 @@ class ShopFront:
             *_, info = self.core.step(action)
             return _unscored(self.core.snapshot().state.page) if info["action_valid"] else None
 
-    def follow(self, task: int, page: Page, sent: Pairs) -> Page | None:
-        """Returns the page that a form sent from a page leads to, None for nowhere else.
+    def action(self, page: Page, sent: Pairs) -> str | None:
+        """Returns the action that sending a form from a page is, None for none.
 
         Args:
-            task: The index of the goal.
             page: The page that the form stands on.
             sent: The form's names and values: ``search_query``, ``click`` with a button's label, or a group of options
                 with a value.
         """
         chosen, named = self._chosen(page, sent), dict(sent)
         if chosen:
-            return self._choose(task, page, *chosen)
+            return f"click[{chosen[1]}]"
         if named.get("search_query"):
-            return self.act(task, page, search_action(named["search_query"])) if self.searchable(page) else None
-        return self.act(task, page, f"click[{named['click']}]") if named.get("click") else None
+            return search_action(named["search_query"]) if self.searchable(page) else None
+        return f"click[{named['click']}]" if named.get("click") else None
+
+    def follow(self, task: int, page: Page, sent: Pairs) -> Page | None:
+        """Returns the page that a form sent from a page leads to, None for nowhere else.
+
+        Args:
+            task: The index of the goal.
+            page: The page that the form stands on.
+            sent: As for `action`.
+        """
+        chosen = self._chosen(page, sent)
+        # The label alone, by which agents choose, does not tell the group of a value that stands in several.
+        if chosen and len([group for group, value in self._offered(page) if value == chosen[1]]) > 1:
+            return page.chosen(*chosen)
+        action = self.action(page, sent)
+        return None if action is None else self.act(task, page, action)
 
     def state(self, task: int, page: Page) -> ShopState:
         """Returns the native environment's state on a page of a task."""
@@ -133,21 +147,16 @@ class ShopFront:
         """Tells whether one can search from a page: everywhere but after a purchase that ends the episode."""
         return page.kind != "done" or not self.core.fixes.purchase_ends
 
-    def _choose(self, task: int, page: Page, group: str, value: str) -> Page | None:
-        offered = self.core.catalog.product(page.product).options
-        # The label alone, by which agents choose, does not tell the group of a value that stands in several.
-        if sum(value in values for values in offered.values()) > 1:
-            return page.chosen(group, value)
-        return self.act(task, page, f"click[{value}]")
-
     def _chosen(self, page: Page, sent: Pairs) -> tuple[str, str] | None:
-        if page.kind != "item":
-            return None
         # Browsers send line breaks in a way of their own.
         found = {(_lines(name), _lines(value)) for name, value in sent}
-        offered = self.core.catalog.product(page.product).options.items()
-        every = ((group, value) for group, values in offered for value in values)
-        return next(((group, value) for group, value in every if (_lines(group), _lines(value)) in found), None)
+        return next((pair for pair in self._offered(page) if (_lines(pair[0]), _lines(pair[1])) in found), None)
+
+    def _offered(self, page: Page) -> list[tuple[str, str]]:
+        if page.kind != "item":
+            return []
+        offered = self.core.catalog.product(page.product).options
+        return [(group, value) for group, values in offered.items() for value in dict.fromkeys(values)]
 
     def _go(self, task: int, page: Page) -> dict[str, Any]:
         """Puts the environment to a page; a purchase is made again, so that it is scored."""

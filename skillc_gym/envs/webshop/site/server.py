@@ -20,6 +20,7 @@ __all__ = ["ThreadedSite", "bound_socket", "serve"]
 
 _LONGEST_HEAD = 1 << 18
 """Addresses hold whole queries, so heads may be long."""
+_WAITING = 2_048
 _START_SECONDS = 30
 
 
@@ -35,6 +36,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(_WAITING)  # visitors may come from now on; they wait until the server runs
     except (OSError, OverflowError) as error:
         raise ConfigError(f"The site cannot listen on {host}:{port} ({error}); choose another host or port.") from error
     return listener
@@ -61,7 +63,7 @@ def _server(site: Site) -> Server:
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=_LONGEST_HEAD,
-        backlog=2048,
+        backlog=_WAITING,
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)

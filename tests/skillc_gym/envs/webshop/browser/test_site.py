@@ -1,0 +1,282 @@
+"""The site without a browser: what it serves, whom it serves, and what it does with anything else."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from html import unescape
+from urllib.parse import quote, urlencode
+
+import pytest
+from hostile_shop import HOSTILE, SHOP
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from visitor import Reader, Visitor
+
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.site.guard import HEADERS
+from skillc_gym.envs.webshop.site.opening import open_site
+from skillc_gym.envs.webshop.site.server import ThreadedSite
+from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, TicketOffice
+from skillc_gym.episodes import EpisodeRecorder, read_jsonl
+from skillc_gym.errors import ConfigError
+
+NATIVE = WebShopEnv(data=SHOP, observation_mode="html")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept") / "demonstrations.jsonl"
+
+
+@pytest.fixture(scope="module")
+def site(kept):
+    with ThreadedSite(open_site({"data": SHOP}, record=kept)) as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(site):
+    return Visitor(site.url)
+
+
+def recorded(*actions, condition=0, task_id="synthetic/3"):
+    env = WebShopEnv(data=SHOP)
+    observation, info = env.reset(seed=0, options={"task_id": task_id})
+    recorder = EpisodeRecorder(observation, {**info, "condition": condition, "skill_text": "<b>Look twice.</b>"})
+    for action in actions:
+        recorder.add(action, env.step(action))
+    return recorder.episode()
+
+
+def test_a_visitor_sees_what_the_text_environment_shows(visitor):
+    """Random walks by links, buttons, options and the search field; every page is the environment's own."""
+    rng, kinds = random.Random(3), set()
+    for episode in range(12):
+        NATIVE.reset(seed=episode)
+        visitor.begin(int(NATIVE.snapshot().task_id.partition("/")[2]))
+        for _ in range(12):
+            assert visitor.fragment == NATIVE.fragment()
+            assert visitor.address == NATIVE.address
+            reader = Reader(visitor.page)
+            assert reader.wrong == []
+            kinds.add(visitor.address.partition("?")[0])
+            choices = [*reader.links, *reader.buttons, *reader.options, *["search"] * len(reader.fields)]
+            if not choices:
+                break
+            choice = rng.choice(choices)
+            if choice == "search":
+                words = rng.choice([*(given["title"] for given in HOSTILE), "a/b rug", "rug"])
+                visitor.post(("search_query", words))
+                NATIVE.step(f"search[{words}]")
+            elif isinstance(choice, str):
+                visitor.get(choice)
+                asin = dict(part.split("=") for part in choice.partition("?")[2].split("&"))["asin"]
+                asin = next(product.asin for product in SHOP.products if quote(product.asin, safe="") == asin)
+                NATIVE.step(f"click[{asin.lower()}]")
+            elif choice in reader.options and sum(value == choice[1] for _, value in reader.options) > 1:
+                continue
+            else:
+                visitor.post(choice)
+                NATIVE.step(f"click[{choice[1]}]")
+    assert kinds == {"home", "results", "item", "details", "receipt"}
+
+
+def test_a_choice_is_made_in_its_own_group(visitor):
+    """A value that stands in several groups is chosen where it was clicked on."""
+    visitor.begin(0)
+    visitor.post(("search_query", HOSTILE[0]["title"]))
+    visitor.get(next(link for link in Reader(visitor.page).links if f"asin={SHOP.products[-4].asin}&" in link))
+    visitor.post(("o.color", "red"))
+    assert "o.o.color=red" in visitor.address
+    visitor.post(("click", "red"))
+    assert "o.click=red" in visitor.address
+
+
+def test_every_answer_has_the_guarding_headers(visitor):
+    for path in ("/", "/nothing", "/static/shop.css", "/e/x/home", "/picture?asin=" + SHOP.products[0].asin):
+        visitor.get(path)
+        assert {name: visitor.headers.get(name) for name in HEADERS} == HEADERS
+    assert "'unsafe" not in HEADERS["content-security-policy"]
+
+
+def test_texts_are_escaped_everywhere(visitor):
+    visitor.begin(0)
+    assert visitor.post(("search_query", '"><script>alert(1)</script>')) == 200
+    assert "<script>alert" not in visitor.page
+    assert "%22%3E%3Cscript%3E" in visitor.address
+    visitor.ask("GET", "/picture?asin=" + quote(SHOP.products[-3].asin))
+    assert visitor.status == 200
+    assert visitor.headers["content-type"] == "image/svg+xml"
+    assert SHOP.products[-3].asin not in visitor.page
+
+
+def test_tickets_cannot_be_forged_or_changed(visitor):
+    visitor.begin(3)
+    good, office = visitor.ticket, TicketOffice()
+    assert office.read(good) is None
+    for forged in (
+        good[:-1] + ("a" if good[-1] != "a" else "b"),
+        "p" + good[1:],
+        good.replace("a3-", "a4-", 1),
+        "",
+        "-",
+        "é",
+    ):
+        assert visitor.get(f"/e/{quote(forged)}/home") == 404
+    name = office.issue(7, PERSON)
+    assert office.read(name)[:2] == (PERSON, 7)
+    assert office.read(name) != office.read(office.issue(7, AGENT))
+
+
+def test_only_people_are_told_the_parts_of_their_score(visitor):
+    pages = {}
+    for person in (False, True):
+        visitor.begin(3, person=person)
+        visitor.post(("search_query", "alderon rug"))
+        visitor.get(Reader(visitor.page).links[0])
+        visitor.post(("click", "buy now"))
+        assert "Your score" in visitor.page
+        pages[person] = visitor.page
+    assert "part by part" in pages[True]
+    assert "part by part" not in pages[False]
+    goal = NATIVE.goals.goal(3)
+    for hidden in (goal.asin, goal.name, goal.query, goal.product_category):
+        assert all(hidden not in page.partition("<main")[2] for page in pages.values())
+
+
+def test_going_back_and_buying_again_changes_nobody_elses_page(visitor, site):
+    other = Visitor(site.url)
+    visitor.begin(3)
+    other.begin(4)
+    assert visitor.ticket != other.ticket
+    before = other.page.partition("<body>")[2]
+    visitor.post(("search_query", "rug"))
+    other.get("home")
+    assert other.page.partition("<body>")[2] == before
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 403),
+        ({"host": "evil.example:1"}, 403),
+        ({"host": "[::1"}, 403),
+        ({"host": "localhost:9"}, 200),
+    ],
+)
+def test_foreign_names_are_turned_away(visitor, headers, status):
+    assert visitor.ask("GET", "/", **headers) == status
+
+
+def test_forms_of_foreign_pages_are_turned_away(visitor):
+    visitor.begin(0)
+    assert visitor.ask("POST", visitor.at, b"search_query=rug", origin="http://evil.example") == 403
+    assert visitor.ask("POST", visitor.at, b"search_query=rug", origin="null") == 403
+    assert visitor.ask("POST", visitor.at, b"search_query=rug", origin=f"http://{visitor.host}") == 303
+
+
+def test_forms_and_requests_that_make_no_sense(visitor):
+    visitor.begin(0)
+    assert visitor.ask("POST", visitor.at, b"x" * 70_000) == 413
+    assert visitor.ask("POST", visitor.at, b"\xff=%ff&search_query=") == 303
+    assert visitor.ask("PUT", visitor.at) == 405
+    json_body = {"content-type": "application/json"}
+    for body in (b"{", b"[]", b"3", b"[" * 50_000):
+        assert visitor.ask("POST", "/episodes", body, **json_body) == 400
+    for task in (10**9, -1, "synthetic/x", [1], {"a": 1}, 1.5):
+        assert visitor.ask("POST", "/episodes", json.dumps({"task": task}).encode(), **json_body) == 404
+
+
+paths = st.sampled_from(["/", "/e/", "/e/TICKET/", "/static/", "/picture", "/replays/", "/episodes", "/about.json"])
+kinds = st.sampled_from(["home", "results", "item", "details", "receipt", ""])
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
+names = st.sampled_from(["asin", "q", "page", "tab", "o.color", "seen", "hit", "step"])
+values = texts | st.sampled_from(["1", "red", "B000000001", "Features", "rug"])
+queries = st.lists(st.tuples(names, values), max_size=6)
+
+
+@given(
+    path=paths,
+    kind=kinds | texts,
+    query=queries,
+    method=st.sampled_from(["GET", "POST", "HEAD"]),
+    body=st.binary(max_size=60),
+)
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_request_breaks_the_site(site, path, kind, query, method, body):
+    visitor = Visitor(site.url)
+    where = path.replace("TICKET", site.site.office.issue(0)) + quote(kind, safe="")
+    assert visitor.ask(method, f"{where}?{urlencode(query)}", body if method == "POST" else b"") < 500
+
+
+def test_many_visitors_at_once(site):
+    wrong = []
+
+    def shop(number):
+        visitor = Visitor(site.url)
+        visitor.begin(number)
+        goal = NATIVE.goals.goal(number).instruction
+        for _ in range(5):
+            visitor.post(("search_query", f"rug {number}"))
+            if goal not in unescape(visitor.page) or f"q=rug+{number}&" not in visitor.address:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=shop, args=(number,)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_what_people_do_is_kept_as_demonstrations(visitor, kept):
+    lines = len(read_jsonl(kept))
+    visitor.begin(3, person=True)
+    visitor.post(("search_query", "brivane [rug]"))
+    results = visitor.at
+    visitor.get(Reader(visitor.page).links[0])
+    visitor.at = results  # the button "back" of a browser
+    visitor.ask("GET", results)
+    visitor.get(Reader(visitor.page).links[1])
+    visitor.post(("click", "features"))
+    visitor.post(("click", "< prev"))
+    visitor.post(("click", "buy now"))
+    bought = visitor.page
+    visitor.begin(3)  # an agent is not recorded
+    visitor.post(("search_query", "rug"))
+    *_, episode = read_jsonl(kept)
+    assert len(read_jsonl(kept)) == lines + 1
+    actions = [turn.action for turn in episode.turns]
+    assert actions[0] == "search[brivane  rug ]"
+    assert [action[:9] for action in actions[1:]] == ["click[b00", "click[fea", "click[< p", "click[buy"]
+    assert episode.task_id == "synthetic/3"
+    assert all(turn.action_valid for turn in episode.turns)
+    assert f"<pre>{episode.task_score}</pre>" in bought
+
+
+def test_recorded_episodes_are_shown_side_by_side():
+    way = ("search[alderon rug]", "click[b000000000]", "click[nothing]", "click[buy now]")
+    episodes = [recorded(*way, condition=1), recorded(*way[:2]), recorded(*way, task_id="synthetic/4")]
+    with ThreadedSite(open_site({"data": SHOP}, episodes=episodes)) as running:
+        visitor = Visitor(running.url)
+        assert visitor.get("/replays") == 200
+        assert visitor.page.count('href="/replays/') == 2
+        assert visitor.get("/replays/0?step=2") == 200
+        assert "click[nothing]" in visitor.page
+        assert "not possible" in visitor.page
+        assert "&lt;b&gt;Look twice." in visitor.page
+        frames = [part.partition('"')[0].replace("&amp;", "&") for part in visitor.page.split('<iframe src="')[1:]]
+        assert [frame.split("/")[3].partition("?")[0] for frame in frames] == ["item", "item"]
+        assert all(visitor.get(frame) == 200 for frame in frames)
+        for odd in ("?step=99999999999", "?step=-1", "?step=%C2%B2", ""):
+            assert visitor.get("/replays/0" + odd) == 200
+        assert visitor.get("/replays/9") == 404
+    with pytest.raises(ConfigError, match="data and the options"):
+        open_site({"data": SHOP, "seed_prices": 5}, episodes=episodes)
+
+
+def test_a_taken_port_is_named(site):
+    with pytest.raises(ConfigError, match="another host or port"):
+        ThreadedSite(site.site, port=int(site.url.rpartition(":")[2]))

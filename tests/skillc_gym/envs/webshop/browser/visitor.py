@@ -1,0 +1,91 @@
+"""A visitor of the site without a browser: reads pages and sends their forms as a browser would."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from html.parser import HTMLParser
+from urllib.parse import urlencode, urljoin, urlsplit
+
+VOID = {"input", "img", "br", "meta", "link"}
+
+
+class Reader(HTMLParser):
+    """What a page holds: its links, and its forms with what their controls send."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.links, self.buttons, self.options, self.fields, self.open, self.wrong = [], [], [], [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "a" and "product-link" in found.get("class", "") and "href" in found:
+            self.links.append(found["href"])
+        elif tag == "button" and "name" in found:
+            self.buttons.append((found["name"], found["value"]))
+        elif tag == "input" and found.get("type") == "radio":
+            self.options.append((found["name"], found["value"]))
+        elif tag == "input":
+            self.fields.append(found.get("name"))
+        if tag == "script" and found.get("src") != "/static/shop.js":
+            self.wrong.append((tag, attrs))
+        if any(name.startswith("on") or name == "style" for name in found):
+            self.wrong.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        if self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+class Visitor:
+    """Visits a site at an address; redirections are followed."""
+
+    def __init__(self, url):
+        self.host = urlsplit(url).netloc
+        self.at, self.page, self.status, self.headers = "/", "", 0, {}
+
+    def ask(self, method, path, body=b"", **headers):
+        connection = http.client.HTTPConnection(self.host, timeout=30)
+        try:
+            connection.request(method, path, body or None, headers)
+            answer = connection.getresponse()
+            self.status, self.page = answer.status, answer.read().decode("utf-8", "replace")
+            self.headers = {name.lower(): value for name, value in answer.getheaders()}
+        finally:
+            connection.close()
+        return self.status
+
+    def get(self, path, **headers):
+        before, self.at = self.at, urljoin(self.at, path)
+        referer = {"referer": f"http://{self.host}{before}"}
+        status = self.ask("GET", self.at, **{**referer, **headers})
+        return self.get(self.headers["location"], **headers) if status == 303 else status
+
+    def post(self, *pairs, to=None, **headers):
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        body = urlencode(pairs, errors="surrogatepass").encode()
+        status = self.ask("POST", to or self.at, body, **{**kind, **headers})
+        return self.get(self.headers["location"], **headers) if status == 303 else status
+
+    def begin(self, task, *, person=False):
+        """Opens an episode."""
+        if person:
+            return self.post(("task", str(task)), to="/episodes")
+        self.ask("POST", "/episodes", json.dumps({"task": task}).encode(), **{"content-type": "application/json"})
+        return self.get(json.loads(self.page)["address"])
+
+    @property
+    def ticket(self):
+        return self.at.split("/")[2]
+
+    @property
+    def address(self):
+        return self.at.split("/", 3)[3]
+
+    @property
+    def fragment(self):
+        return self.page.partition('tabindex="-1">')[2].partition("</main>\n")[0]
