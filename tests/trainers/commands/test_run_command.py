@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +46,17 @@ def test_what_goes_wrong_is_one_line_and_a_status(error: BaseException, status: 
     said = capsys.readouterr().err
     assert says in said
     assert len(said.splitlines()) == 1
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(capsys: Any) -> None:
+    def killed(_: Nothing) -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert run_command(Command(Nothing, killed, "stopped"), [], "skillc toy") == 130
+    assert capsys.readouterr().err == "skillc toy: stopped\n"
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_bug_keeps_its_traceback() -> None:

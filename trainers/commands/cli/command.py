@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from skillc_gym.errors import MissingDataError, SkillCError, missing_extra
 from trainers.commands.cli.console import complain
 from trainers.commands.cli.grammar import parse
+from trainers.interruption import interrupts
 
 __all__ = ["Command", "run_command"]
 
@@ -33,7 +34,7 @@ class Command(Generic[Options]):
     run: Callable[[Options], int]
     """Returns the exit status."""
     interrupted: str = "interrupted"
-    """What Ctrl-C leaves behind, in words."""
+    """What Ctrl-C or SIGTERM leaves behind, in words."""
 
 
 def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
@@ -45,10 +46,12 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
         prog: The command, as it is typed.
 
     Returns:
-        The exit status: 2 for bad input and anything missing, 1 for what the system refuses, 130 after Ctrl-C.
+        The exit status: 2 for bad input and anything missing, 1 for what the system refuses, 130 after Ctrl-C or
+        SIGTERM.
     """
     try:
-        return command.run(parse(command.options, words, prog))
+        with interrupts():
+            return command.run(parse(command.options, words, prog))
     except KeyboardInterrupt:
         complain(f"{prog}: {command.interrupted}")
         return 130
