@@ -77,7 +77,7 @@ def test_every_file_belongs_to_a_layer():
         "trainers",
         "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
         "skillc_gym.envs.alfworld.env, skillc_gym.envs.alfworld.generate, skillc_gym.envs.alfworld.experts.explorer",
-        "trainers.advantages, trainers.recipes, trainers.recipes.state, trainers.report.make",
+        "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, trainers.report.make",
         "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, trainers.commands.cli.main",
         "trainers.commands.cli.train, trainers.commands.cli.evaluate, trainers.commands.cli.demo",
         "trainers.commands.cli.play, trainers.commands.cli.doctor, trainers.commands.cli.report",

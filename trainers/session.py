@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
+from skill_library import load_library
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_specs
-from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra, unknown_name
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
+from trainers.models import load_plain_tokenizer
 from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
 from trainers.rollout.collect import GroupRollouts
+from trainers.rollout.prompts import Prompts
 
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = ["chat_format", "load_model", "load_tokenizer", "make_rollouts", "open_env", "tasks_of", "without_bars"]
+__all__ = ["chat_format", "load_tokenizer", "make_prompts", "make_rollouts", "open_env", "tasks_of"]
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
@@ -68,75 +70,22 @@ def chat_format(config: TrainConfig) -> ChatFormat:
     return ChatFormat.from_dict({**named.to_dict(), **config.chat_options})
 
 
-def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
-    try:
-        return load(config.model_path, **options)
-    except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if Path(config.model_path).is_dir():
-            raise CheckpointError(
-                f"The folder model={config.model!r} holds no usable transformers checkpoint ({said}). It needs "
-                "config.json, weights and tokenizer files; copy it again, or make one with `skillc make-policy`."
-            ) from error
-        if not isinstance(error, OSError):
-            raise
-        raise MissingDataError(
-            f"No checkpoint at model={config.model!r}: neither a folder with a transformers checkpoint nor a name that "
-            f"could be fetched ({said})."
-        ) from error
-
-
 def load_tokenizer(config: TrainConfig) -> Any:
     """The model's tokenizer, with the configured chat template.
 
     Raises:
         MissingDataError: If there is no such checkpoint.
         CheckpointError: If the folder does not hold a usable one.
+        ConfigError: If there is no such template.
         MissingExtraError: If transformers is not installed.
     """
-    try:
-        from transformers import AutoTokenizer, PreTrainedTokenizerFast
-    except ImportError as error:
-        raise missing_extra("transformers", "train") from error
-    # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
-    own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
-    tokenizer = _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
-    if config.chat_template:
-        load_chat_template(tokenizer, config.chat_template)
+    tokenizer = load_plain_tokenizer(config)
+    source = config.chat_template
+    if source in BACKENDS.names() and (give := BACKENDS.get(source).chat_template):
+        give(tokenizer)
+    elif source:
+        load_chat_template(tokenizer, source)
     return tokenizer
-
-
-def _declared_class(model: str) -> str | None:
-    path = Path(model) / "tokenizer_config.json"
-    if not path.is_file():
-        return None
-    try:
-        declared: str | None = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
-    except ValueError as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); copy the checkpoint again.") from error
-    return declared
-
-
-def load_model(config: TrainConfig) -> Any:
-    """The policy to start from, in the configured precision.
-
-    Raises:
-        MissingDataError: If there is no such checkpoint.
-        CheckpointError: If the folder does not hold a usable one.
-        MissingExtraError: If torch or transformers is not installed.
-    """
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM
-    except ImportError as error:
-        raise missing_extra("torch and transformers", "train") from error
-    pure = config.precision == "pure_bfloat16"
-    return _pretrained(
-        AutoModelForCausalLM.from_pretrained,
-        config,
-        dtype=torch.bfloat16 if pure else torch.float32,
-        attn_implementation="sdpa",
-    )
 
 
 def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> GroupRollouts:
@@ -155,15 +104,7 @@ def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Grou
     )
 
 
-@contextmanager
-def without_bars() -> Iterator[None]:
-    """Hides transformers' own progress bars, which would tear the display apart."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
+def make_prompts(config: TrainConfig, chat: ChatTokens) -> Prompts:
+    """Renders training rows behind other prompts, in the configured wording."""
+    library = load_library(config.skill_library) if config.skill_library else None
+    return Prompts(chat, chat_format(config), library, config.max_context)

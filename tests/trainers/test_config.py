@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig, method_options
-from trainers.rollout.task_sampling import draw_tasks, panel_of, split_tasks
+from trainers.rollout.task_sampling import panel_of, sample_tasks, split_tasks
 
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
 
@@ -77,8 +77,8 @@ def test_a_type_with_one_task_is_refused() -> None:
 def test_draws_depend_on_seed_and_step_alone(count: int, seed: int, step: int) -> None:
     split = split_tasks(TASKS, 4, 0)
     for draw in ("uniform", "types"):
-        drawn = draw_tasks(split, count, draw, seed=seed, step=step)
-        assert drawn == draw_tasks(split, count, draw, seed=seed, step=step)
+        drawn = sample_tasks(split, count, draw, seed=seed, step=step)
+        assert drawn == sample_tasks(split, count, draw, seed=seed, step=step)
         assert len(drawn) == count
         assert set(drawn) <= set(split.training)
     counts = [sum(TASKS[task] == kind for task in drawn) for kind in "abc"]
@@ -87,7 +87,7 @@ def test_draws_depend_on_seed_and_step_alone(count: int, seed: int, step: int) -
 
 def test_different_steps_draw_different_tasks() -> None:
     split = split_tasks(TASKS, 4, 0)
-    draws = {tuple(draw_tasks(split, 8, "uniform", seed=0, step=step)) for step in range(20)}
+    draws = {tuple(sample_tasks(split, 8, "uniform", seed=0, step=step)) for step in range(20)}
     assert len(draws) == 20
 
 

@@ -13,7 +13,7 @@ from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
-from trainers.recipes import preset_names
+from trainers.recipes import recipe_names
 from trainers.tracking.progress import SilentProgress
 from trainers.train import RunResult, run
 
@@ -58,7 +58,7 @@ class Dies(SilentProgress):
                 raise self.error("killed")
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", recipe_names())
 def test_every_preset_trains_and_logs(config: TrainConfig, preset: str) -> None:
     result = run(config.with_(preset=preset, steps=2, transcripts_every=0))
     train = [record for record in result.metrics if record["event"] == "train"]

@@ -1,69 +1,45 @@
-"""Credit-assignment schemes, one small file each; a trainer knows none of them.
+"""Credit-assignment schemes, one small file each; a learner knows none of them.
 
-A scheme in the registry maps a batch and its corrections to one advantage per rollout.
+Each file holds a formula as a pure function and, as a :class:`Scheme`, the same formula with its options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
-
-from skillc_gym.errors import unknown_name
-from trainers.advantages.batch import AdvantageBatch, EpisodeLike
+from trainers.advantages.base import Advantages, Scheme, Values, per_rollout, per_token
+from trainers.advantages.batch import EpisodeLike, Returns, RolloutBatch, Signals
 from trainers.advantages.contrast import Contrast
-from trainers.advantages.csca import Streams, csca, csca_streams
+from trainers.advantages.csca import Csca, Streams, csca, csca_streams
 from trainers.advantages.gae import gae
 from trainers.advantages.gigpo import gigpo
 from trainers.advantages.grouping import FloatArray
-from trainers.advantages.grpo import grpo
+from trainers.advantages.grpo import Grpo, grpo
 from trainers.advantages.raised_baseline import raised_baseline
 from trainers.advantages.relabelling import relabelling_weights
 from trainers.advantages.rloo import rloo
 from trainers.advantages.whitening import whiten
 
 __all__ = [
-    "SCHEMES",
-    "AdvantageBatch",
+    "Advantages",
     "Contrast",
+    "Csca",
     "EpisodeLike",
     "FloatArray",
+    "Grpo",
+    "Returns",
+    "RolloutBatch",
     "Scheme",
+    "Signals",
     "Streams",
+    "Values",
     "csca",
     "csca_streams",
     "gae",
-    "get_scheme",
     "gigpo",
     "grpo",
+    "per_rollout",
+    "per_token",
     "raised_baseline",
     "relabelling_weights",
     "rloo",
     "whiten",
 ]
-
-Scheme = Callable[[AdvantageBatch, FloatArray, Mapping[str, Any]], Streams]
-"""(batch, C(x) per rollout float64[N], the preset's options) -> the advantage in its parts."""
-
-
-def _csca(batch: AdvantageBatch, correction: FloatArray, options: Mapping[str, Any]) -> Streams:
-    return csca_streams(batch.returns, batch.task, batch.condition, correction, success=batch.success, **options)
-
-
-def _grpo(batch: AdvantageBatch, correction: FloatArray, options: Mapping[str, Any]) -> Streams:
-    nothing = correction * 0.0
-    return Streams(grpo(batch.returns, batch.task, eps=options["eps"]), nothing, nothing, omega=0.0)
-
-
-SCHEMES: Mapping[str, Scheme] = MappingProxyType({"csca": _csca, "grpo": _grpo})
-
-
-def get_scheme(name: str) -> Scheme:
-    """Looks a scheme up by name.
-
-    Raises:
-        UnknownNameError: No such scheme; the message names the nearest.
-    """
-    if name not in SCHEMES:
-        raise unknown_name("advantage scheme", name, SCHEMES)
-    return SCHEMES[name]

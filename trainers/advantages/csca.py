@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.advantages.base import Advantages, Scheme
+from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector, normalise, normalise_groups
 
-__all__ = ["Branch", "CorrectionMask", "Scope", "Streams", "csca", "csca_streams"]
+__all__ = ["Branch", "CorrectionMask", "Csca", "Scope", "Streams", "csca", "csca_streams"]
 
 Scope = Literal["batch", "group"]
 CorrectionMask = Literal["all", "success"]
@@ -39,6 +41,54 @@ class Streams:
     def advantage(self) -> FloatArray:
         """``outcome + omega * (conditional + correction)``, float64[N]."""
         return self.outcome + self.omega * (self.conditional + self.correction)
+
+
+@dataclass(frozen=True)
+class Csca(Scheme):
+    """The two streams as a scheme; C(x) comes from the batch's signals.
+
+    Attributes:
+        omega: Weight of the conditional stream.
+        eps: Added to every standard deviation.
+        scope: Over what stream 1 is normalised.
+        correction_mask: Which skill-free rollouts receive +C.
+        branch: Within what stream 2 is normalised.
+    """
+
+    name: ClassVar[str] = "csca"
+    omega: float = 0.4
+    eps: float = 1e-6
+    scope: Scope = "batch"
+    correction_mask: CorrectionMask = "all"
+    branch: Branch = "condition"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.omega < 0 or self.eps <= 0:
+            raise ConfigError(f"omega must be >= 0 and eps > 0, got omega={self.omega}, eps={self.eps}")
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        """The advantage with its parts ``outcome``, ``conditional`` and ``correction``, each as weighted in the sum."""
+        streams = csca_streams(
+            batch.returns,
+            batch.task,
+            batch.condition,
+            batch.signals.correction,
+            omega=self.omega,
+            eps=self.eps,
+            scope=self.scope,
+            correction_mask=self.correction_mask,
+            success=batch.success,
+            branch=self.branch,
+        )
+        return Advantages(
+            streams.advantage,
+            parts={
+                "outcome": streams.outcome,
+                "conditional": streams.omega * streams.conditional,
+                "correction": streams.omega * streams.correction,
+            },
+        )
 
 
 def csca(
@@ -144,3 +194,6 @@ def _signed(size: FloatArray, with_skill: np.ndarray, mask: str, success: ArrayL
     else:
         raise unknown_name("correction_mask", mask, ("all", "success"))
     return np.where(with_skill, -size, np.where(gains, size, 0.0))
+
+
+SCHEME = Csca

@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from trainers.advantages.base import Advantages, Scheme
+from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import FloatArray, finite_vector, group_keys, normalise_groups
 
-__all__ = ["grpo"]
+__all__ = ["Grpo", "grpo"]
+
+
+@dataclass(frozen=True)
+class Grpo(Scheme):
+    """The group advantage as a scheme.
+
+    Attributes:
+        eps: Added to every standard deviation.
+    """
+
+    name: ClassVar[str] = "grpo"
+    eps: float = 1e-6
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""
+        values = grpo(batch.returns, batch.task, eps=self.eps)
+        nothing = np.zeros_like(values)
+        return Advantages(values, parts={"outcome": values, "conditional": nothing, "correction": nothing})
 
 
 def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:
@@ -27,3 +50,6 @@ def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> Flo
     """
     values = finite_vector("returns", returns)
     return normalise_groups(values, group_keys(task, values.size), eps)
+
+
+SCHEME = Grpo

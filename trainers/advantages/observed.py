@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Literal
 
-from trainers.advantages.batch import AdvantageBatch
+from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import mean
 
 __all__ = ["ContrastKey", "paired_contrasts", "unpaired_contrasts"]
@@ -13,7 +13,7 @@ __all__ = ["ContrastKey", "paired_contrasts", "unpaired_contrasts"]
 ContrastKey = Literal["type", "task"]
 
 
-def paired_contrasts(batch: AdvantageBatch, key: ContrastKey) -> dict[str, float]:
+def paired_contrasts(batch: RolloutBatch, key: ContrastKey) -> dict[str, float]:
     """``c(x) = mean R(z=1) - mean R(z=0)`` per task that has both branches, averaged over the tasks of a key.
 
     Args:
@@ -29,13 +29,13 @@ def paired_contrasts(batch: AdvantageBatch, key: ContrastKey) -> dict[str, float
     return {name: mean(values) for name, values in sorted(by_key.items())}
 
 
-def unpaired_contrasts(batch: AdvantageBatch) -> dict[str, float]:
+def unpaired_contrasts(batch: RolloutBatch) -> dict[str, float]:
     """The same difference per task type between *different* tasks: all that is left where groups are not paired."""
     return dict(sorted(_contrasts(batch, batch.task_type).items()))
 
 
-def _contrasts(batch: AdvantageBatch, keys: tuple[str, ...]) -> dict[str, float]:
+def _contrasts(batch: RolloutBatch, keys: tuple[str, ...]) -> dict[str, float]:
     returns: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for name, condition, value in zip(keys, batch.condition.tolist(), batch.returns.tolist(), strict=True):
+    for name, condition, value in zip(keys, batch.condition.tolist(), batch.outcome.tolist(), strict=True):
         returns[name][int(condition)].append(value)
     return {name: mean(with_) - mean(without) for name, (without, with_) in returns.items() if with_ and without}

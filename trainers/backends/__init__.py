@@ -1,1 +1,34 @@
-"""Who owns the optimiser: one folder per training library."""
+"""Who owns the weights and the optimiser: one folder per training library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trainers.registry import Registry
+
+if TYPE_CHECKING:
+    from trainers.learner import Learner, TrainingBackend
+
+__all__ = ["BACKENDS", "BackendSpec"]
+
+BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backends")
+"""Built-in backends, entry points, and ``module:BACKEND``."""
+
+
+@dataclass(frozen=True)
+class BackendSpec:
+    """One backend.
+
+    Attributes:
+        name: What ``backend=`` calls it.
+        require: Raises MissingExtraError where something is not installed.
+        make: From a learner and a tokenizer; loads the model and attaches itself to the learner.
+        chat_template: Gives a tokenizer of a known model family a template that never rewrites earlier turns.
+    """
+
+    name: str
+    require: Callable[[], None]
+    make: Callable[[Learner, Any], TrainingBackend]
+    chat_template: Callable[[Any], None] | None = None

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from trainers.advantages.batch import Returns
 from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Positive
-from trainers.rollout.collate import Aggregation
-from trainers.rollout.task_sampling import Draw
+from trainers.rollout.task_sampling import TaskSampling
+from trainers.rollout.training_rows import Aggregation
 
 __all__ = [
     "EnvironmentSettings",
@@ -85,7 +86,7 @@ class RolloutSettings:
     """Groups per update, over all processes."""
     group_size: Count = 8
     """Rollouts per group."""
-    draw: Draw = "uniform"
+    draw: TaskSampling = "uniform"
     """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
     temperature: Positive = 1.0
     """Sampling temperature in training."""
@@ -123,6 +124,9 @@ class ObjectiveSettings:
     """Half width of the trust region of the probability ratio."""
     beta: NotNegative = 0.01
     """Weight of the KL penalty (k3) to the starting policy; 0 does without a reference model."""
+    returns: Returns = "won"
+    """What is maximised: success ("won"), the environment's own score ("task_score") or the summed rewards ("reward").
+    Contrast and curriculum go by success in any case."""
     loss_aggregation: Aggregation = "trajectory"
     """"trajectory": each rollout counts 1/T_i, its own tokens over all turns; "token": every token counts alike."""
     minibatches: Count = 1
@@ -131,8 +135,10 @@ class ObjectiveSettings:
 
 @dataclass(frozen=True)
 class MemorySettings:
-    """Memory and precision."""
+    """Training backend, memory and precision."""
 
+    backend: str = "trl"
+    """Who owns the weights and the optimiser: trl, or a backend of your own as module:NAME."""
     micro_batches: Count = 4
     """Forward and backward passes per optimiser step; raise it when memory runs out."""
     precision: Literal["auto", "float32", "bfloat16", "pure_bfloat16"] = "auto"

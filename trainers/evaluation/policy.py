@@ -14,9 +14,10 @@ from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel
 from trainers.evaluation.table import table
+from trainers.models import load_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.collect import GroupRollouts, stream_seed
-from trainers.session import chat_format, load_model, load_tokenizer, make_rollouts, without_bars
+from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.session import chat_format, load_tokenizer, make_rollouts
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
@@ -97,7 +98,7 @@ def _play(
     return paired_evaluation(
         rollouts,
         panel.tasks,
-        seed=stream_seed(config.seed, 4),
+        seed=derive_seed(config.seed, 4),
         sampling=sampling,
         attempts=attempts,
         identity=panel.identity,

@@ -7,12 +7,12 @@ from typing import Any
 from skillc_gym.curricula.options import scale_capacity
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.evaluation.paired_report import PairedReport
-from trainers.recipes.state import MethodState
+from trainers.recipes.method import Method
 
 __all__ = ["retirement_rule", "validation_record"]
 
 
-def validation_record(report: PairedReport, method: MethodState, step: int) -> dict[str, Any]:
+def validation_record(report: PairedReport, method: Method, step: int) -> dict[str, Any]:
     """Tells the method what the validation found, and describes both.
 
     Args:

@@ -1,23 +1,33 @@
-"""Losses: small objects with named inputs, and the published formulas as pure functions of tensors.
+"""Losses, one small file each: named tensors in, one value per token out; an update sums them.
 
-The functions give one value per token, before any averaging and without a coefficient, each to be minimised.
+Each file holds a formula as a pure function of tensors, without averaging or a coefficient, to be minimised; a
+:class:`Loss` is the same formula with its options.
 """
 
 from __future__ import annotations
 
+from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss
 from trainers.losses.clipped_value import clipped_value_loss
 from trainers.losses.divergence import forward_kl, generalised_jsd
 from trainers.losses.opsd import grpo_opsd, opsd
+from trainers.losses.policy_gradient import ClippedPolicyGradient, clipped_policy_gradient, k3
 from trainers.losses.relabelling import relabelling
 from trainers.losses.rlsd import rlsd_mixing, rlsd_weight
 from trainers.losses.sdar import sdar
 from trainers.losses.skill_sd import skill_sd
 
 __all__ = [
+    "ClippedPolicyGradient",
+    "Loss",
+    "LossInputs",
+    "Teacher",
+    "TokenLoss",
+    "clipped_policy_gradient",
     "clipped_value_loss",
     "forward_kl",
     "generalised_jsd",
     "grpo_opsd",
+    "k3",
     "opsd",
     "relabelling",
     "rlsd_mixing",

@@ -1,53 +1,40 @@
-"""Methods by name, one small file each."""
+"""Methods by name, one small file each, composed of parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
-from skillc_gym.errors import unknown_name
-from trainers.recipes import (
-    fixed_gate,
-    fixed_rho,
-    grpo,
-    high_init,
-    mixed_norm,
-    no_pairing,
-    no_pruning,
-    skill0,
-    skill_grpo,
-    skillc,
-)
-from trainers.recipes.recipe import Allocation, Preset
+from skillc_gym.errors import ConfigError
+from trainers.recipes.recipe import Recipe
+from trainers.registry import Registry
 
-__all__ = ["PRESETS", "Allocation", "Preset", "get_preset", "preset_names"]
+__all__ = ["RECIPES", "Recipe", "get_recipe", "recipe_names"]
 
-_MODULES = (grpo, skill_grpo, skill0, skillc, no_pairing, mixed_norm, fixed_gate, no_pruning, fixed_rho, high_init)
-
-PRESETS: Mapping[str, Preset] = MappingProxyType({module.PRESET.name: module.PRESET for module in _MODULES})
+RECIPES = Registry("preset", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
+"""Built-in recipes, entry points, and ``module:RECIPE``."""
 
 
-def preset_names() -> tuple[str, ...]:
-    """The names that :func:`get_preset` knows."""
-    return tuple(PRESETS)
+def recipe_names() -> tuple[str, ...]:
+    """The names that :func:`get_recipe` knows."""
+    return RECIPES.names()
 
 
-def get_preset(name: str, **overrides: Any) -> Preset:
+def get_recipe(name: str, **overrides: Any) -> Recipe:
     """Looks a method up by name, with some of its options changed.
 
     Args:
-        name: One of :func:`preset_names`.
-        **overrides: Options of :class:`Preset`; recorded in its ``overrides``.
+        name: One of :func:`recipe_names`, or ``module:NAME`` of a :class:`Recipe`.
+        **overrides: Options of the recipe's parts; recorded in its ``overrides``.
 
     Raises:
-        UnknownNameError: No such preset, option or value; the message names the nearest.
-        ConfigError: A value out of range.
+        UnknownNameError: No such recipe, option or value; the message names the nearest.
+        ConfigError: A value out of range, or something that is no recipe.
 
     Example:
-        >>> get_preset("skillc", correction_mask="success").overrides
+        >>> get_recipe("skillc", correction_mask="success").overrides
         {'correction_mask': 'success'}
     """
-    if name not in PRESETS:
-        raise unknown_name("preset", name, PRESETS)
-    return PRESETS[name].overridden(**overrides) if overrides else PRESETS[name]
+    recipe = RECIPES.get(name)
+    if not isinstance(recipe, Recipe):
+        raise ConfigError(f"preset={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
+    return recipe.overridden(**overrides) if overrides else recipe

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from trainers.recipes.recipe import Preset
+from trainers.advantages import Grpo
+from trainers.recipes.parts.allocation import Never
+from trainers.recipes.parts.curriculum import Internalization, Pruning
+from trainers.recipes.recipe import Recipe
 
-__all__ = ["PRESET"]
+__all__ = ["RECIPE"]
 
-PRESET = Preset(
+RECIPE = Recipe(
     name="grpo",
     summary="GRPO, no skill in any prompt.",
-    allocation="never",
-    advantage="grpo",
-    retire_by=(),
+    allocation=Never(),
+    curriculum=Internalization(pruning=Pruning(retire_by=())),
+    advantage=Grpo(),
 )

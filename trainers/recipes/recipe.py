@@ -1,177 +1,129 @@
-"""A preset: every option of a method, by name."""
+"""A recipe: a method, composed of parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
-from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS
-from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.advantages import Contrast, get_scheme
-from trainers.advantages.csca import Branch, CorrectionMask, Scope
-from trainers.advantages.observed import ContrastKey
+from trainers.advantages import Csca, Scheme
+from trainers.losses import ClippedPolicyGradient, Loss
+from trainers.memory import FixedLibrary, Memory
+from trainers.options import flat_options, option_names, override
+from trainers.recipes.parts.allocation import ALLOCATIONS, Allocation, Paired
+from trainers.recipes.parts.contrast import ContrastAverage
+from trainers.recipes.parts.curriculum import Internalization
+from trainers.recipes.parts.rows import RowMaker
+from trainers.registry import Registry
 
-if TYPE_CHECKING:
-    from trainers.recipes.state import MethodState
+__all__ = ["SCHEMES", "Recipe"]
 
-__all__ = ["Allocation", "Preset"]
-
-Allocation = Literal["paired", "drawn", "whole", "always", "never"]
-
-_CURRICULUM = (
-    "temperature",
-    "rho_min",
-    "alpha_val",
-    "lam",
-    "tau_retire",
-    "capacity",
-    "beta_freq",
-    "gate",
-    "rho",
-    "initial_gap",
-    "retire_by",
-    "min_validations",
-    "margin",
-)
-_SCHEME_OPTIONS = {"csca": ("omega", "eps", "scope", "correction_mask", "branch"), "grpo": ("eps",)}
-_NUMBERS = (
-    *("omega", "eps", "contrast_decay", "contrast_clip", "temperature", "rho_min", "alpha_val", "lam", "tau_retire"),
-    *("beta_freq", "gate", "rho", "initial_gap", "min_validations", "margin"),
-)
-_LITERALS = {
-    "allocation": Allocation,
-    "scope": Scope,
-    "correction_mask": CorrectionMask,
-    "branch": Branch,
-    "key": ContrastKey,
-}
+SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
+"""By the names that ``preset.advantage=`` takes."""
 
 
 @dataclass(frozen=True)
-class Preset:
-    """A method as a set of options; the defaults are SkillC to the letter of its equations.
+class Recipe:
+    """A method; the default parts are SkillC's, to the letter of its equations.
 
     Attributes:
-        name: Name of the preset.
+        name: Name of the recipe.
         summary: One sentence on what it is.
-        allocation: Who sees the skill. "paired": ``n_plus`` of each group by the curriculum; "drawn": whole groups,
-            with the curriculum's share of the groups of a type; "whole": every group of an active type; "always":
-            every group; "never": none.
-        advantage: Credit-assignment scheme.
-        omega: Weight of the conditional stream.
-        eps: Added to every standard deviation.
-        scope: Over what stream 1 is normalised.
-        correction_mask: Which skill-free rollouts receive +C.
-        branch: Within what stream 2 is normalised.
-        key: What shares one moving average of the contrast.
-        contrast_decay: Weight of the past in that average.
-        contrast_clip: Bound of the smoothed contrast.
-        bias_correction: Whether the average is corrected for its start at 0.
-        temperature: Temperature of the gate.
-        rho_min: Smallest share of each branch.
-        alpha_val: Weight of the past in the validation gap.
-        lam: Weight of the correction.
-        tau_retire: Gap below which a type retires.
-        capacity: K(t), one number per stage of training.
-        beta_freq: How fast the correction of a repeated task fades.
-        gate: A fixed gate, or None.
-        rho: A fixed share of skill-injected rollouts, or None.
-        initial_gap: Where the smoothed gaps start.
-        retire_by: Which reasons retire a type.
-        min_validations: Validations before a type's own gap may retire it.
-        margin: Standard errors by which the gap must lie below the threshold.
-        overrides: What was changed from the preset of this name, recorded by :func:`trainers.recipes.get_preset`.
+        allocation: Who sees the skill.
+        curriculum: Gate and retirement, driven by validations.
+        contrast: The moving average of what a skill is worth.
+        advantage: Credit assignment.
+        losses: What an update minimises: the sum of these, each times its coefficient.
+        rows: What is trained on beside the rollouts.
+        memory: Which skill text an episode sees.
+        overrides: What was changed from the recipe of this name, recorded by :func:`trainers.recipes.get_recipe`.
     """
 
     name: str
     summary: str
-    allocation: Allocation = "paired"
-    advantage: str = "csca"
-    omega: float = 0.4
-    eps: float = 1e-6
-    scope: Scope = "batch"
-    correction_mask: CorrectionMask = "all"
-    branch: Branch = "condition"
-    key: ContrastKey = "type"
-    contrast_decay: float = 0.9
-    contrast_clip: float = 2.0
-    bias_correction: bool = True
-    temperature: float = 0.1
-    rho_min: float = 0.1
-    alpha_val: float = 0.7
-    lam: float = 1.0
-    tau_retire: float = 0.0
-    capacity: tuple[int, ...] = ALFWORLD_CAPACITY
-    beta_freq: float = 0.01
-    gate: float | None = None
-    rho: float | None = None
-    initial_gap: float = 0.0
-    retire_by: tuple[str, ...] = RETIREMENT_REASONS
-    min_validations: int = 0
-    margin: float = 0.0
+    allocation: Allocation = field(default_factory=Paired)
+    curriculum: Internalization = field(default_factory=Internalization)
+    contrast: ContrastAverage = field(default_factory=ContrastAverage)
+    advantage: Scheme = field(default_factory=Csca)
+    losses: tuple[Loss, ...] = (ClippedPolicyGradient(),)
+    rows: tuple[RowMaker, ...] = ()
+    memory: Memory = field(default_factory=FixedLibrary)
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        get_scheme(self.advantage)
-        for option, kind in _LITERALS.items():
-            if getattr(self, option) not in get_args(kind):
-                raise unknown_name(option, getattr(self, option), get_args(kind))
-        for option in _NUMBERS:
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int | float | None):
-                raise ConfigError(f"The preset's option {option} is a number, got {value!r}")
-        if self.omega < 0 or self.eps <= 0:
-            raise ConfigError(f"omega must be >= 0 and eps > 0, got omega={self.omega}, eps={self.eps}")
-        if self.allocation == "drawn" and self.key == "task":
-            raise ConfigError("Unpaired groups have no contrast per task; use key='type' with allocation='drawn'")
-        object.__setattr__(self, "capacity", tuple(self.capacity))
-        object.__setattr__(self, "retire_by", tuple(self.retire_by))
-        self.new_contrast()
-        self.new_curriculum(("any",), total_steps=1)
+        if not self.allocation.pairs and self.contrast.key == "task":
+            raise ConfigError(
+                f"Unpaired groups have no contrast per task; use key='type' with allocation={self.allocation.name!r}"
+            )
+        names = [loss.name for loss in self.losses] + [maker.name for maker in self.rows]
+        if not self.losses or len(set(names)) < len(names):
+            raise ConfigError(f"A recipe has at least one loss, and its losses and row makers differ in name: {names}")
 
     @property
     def uses_skills(self) -> bool:
         """Whether any training rollout sees a skill."""
-        return self.allocation != "never"
+        return self.allocation.uses_skills
 
     @property
     def options(self) -> dict[str, Any]:
-        """All options as JSON-able values, without the name, the summary and the record of overrides."""
-        values = {k: v for k, v in asdict(self).items() if k not in ("name", "summary", "overrides")}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+        """All options as JSON-able values, by the names that overrides use; the chosen parts by their own names."""
+        return {"allocation": self.allocation.name, "advantage": self.advantage.name, **flat_options(self._parts)}
 
-    @property
-    def scheme_options(self) -> dict[str, Any]:
-        """The options that this preset's credit-assignment scheme takes."""
-        return {name: getattr(self, name) for name in _SCHEME_OPTIONS[self.advantage]}
-
-    def overridden(self, **overrides: Any) -> Preset:
+    def overridden(self, **overrides: Any) -> Recipe:
         """A copy with some options changed, and the change recorded.
+
+        Args:
+            **overrides: Options of the parts by flat name (``omega``), or ``part.option`` where several parts have it;
+                ``allocation`` and ``advantage`` choose another part by name.
 
         Raises:
             UnknownNameError: No such option, or no such value of an option.
             ConfigError: A value out of range.
         """
-        known = [f.name for f in fields(self) if f.name not in ("name", "summary", "overrides")]
-        for option in overrides:
-            if option not in known:
-                raise unknown_name("option of a preset", option, known)
-        return replace(self, **overrides, overrides={**self.overrides, **overrides})
+        return replace(self._changed(overrides), overrides={**self.overrides, **overrides})
 
-    def new_curriculum(self, task_types: Sequence[str], total_steps: int) -> InternalizationCurriculum:
-        """A fresh curriculum with this preset's options."""
-        return InternalizationCurriculum(
-            task_types, total_steps=total_steps, **{name: getattr(self, name) for name in _CURRICULUM}
-        )
+    def variant(self, name: str, summary: str, **changes: Any) -> Recipe:
+        """Another recipe: this one with some options changed, under a name of its own."""
+        return replace(self._changed(changes), name=name, summary=summary, overrides={})
 
-    def new_contrast(self) -> Contrast:
-        """A fresh moving average with this preset's options."""
-        return Contrast(self.contrast_decay, self.contrast_clip, self.bias_correction)
+    @property
+    def _parts(self) -> _Parts:
+        return _Parts(**{spec.name: getattr(self, spec.name) for spec in fields(_Parts)})
 
-    def start(self, task_types: Sequence[str], total_steps: int) -> MethodState:
-        """The method's state at the beginning of a run."""
-        from trainers.recipes.state import MethodState
+    def _changed(self, changes: Mapping[str, Any]) -> Recipe:
+        options = dict(changes)
+        recipe = self
+        if "allocation" in options:
+            recipe = replace(recipe, allocation=_allocation(options.pop("allocation")))
+        if "advantage" in options:
+            recipe = replace(recipe, advantage=_scheme(options.pop("advantage"), recipe.advantage))
+        parts = override(recipe._parts, options) if options else recipe._parts
+        return replace(recipe, **{spec.name: getattr(parts, spec.name) for spec in fields(_Parts)})
 
-        return MethodState(self, task_types, total_steps)
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a recipe that have options."""
+
+    allocation: Allocation
+    curriculum: Internalization
+    contrast: ContrastAverage
+    advantage: Scheme
+    losses: tuple[Loss, ...]
+    rows: tuple[RowMaker, ...]
+    memory: Memory
+
+
+def _allocation(name: str) -> Allocation:
+    if name not in ALLOCATIONS:
+        raise unknown_name("allocation", name, ALLOCATIONS)
+    return ALLOCATIONS[name]()
+
+
+def _scheme(name: str, present: Scheme) -> Scheme:
+    """A scheme of another kind, with the options that both have."""
+    kind = SCHEMES.get(name)
+    shared = {spec.name for spec in fields(kind)} & set(option_names(present))
+    chosen: Scheme = kind(**{option: getattr(present, option) for option in shared})
+    return chosen

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from trainers.recipes.recipe import Preset
+from trainers.advantages import Grpo
+from trainers.recipes.parts.allocation import Whole
+from trainers.recipes.parts.curriculum import Internalization, Pruning
+from trainers.recipes.recipe import Recipe
 
-__all__ = ["PRESET"]
+__all__ = ["RECIPE"]
 
-PRESET = Preset(
+RECIPE = Recipe(
     name="skill0",
     summary="Skill0: whole groups with the skill while it helps and the budget lasts, GRPO advantages.",
-    allocation="whole",
-    advantage="grpo",
+    allocation=Whole(),
     # No smoothing: the gap of the last validation alone ranks and drops.
-    alpha_val=0.0,
+    curriculum=Internalization(pruning=Pruning(alpha_val=0.0)),
+    advantage=Grpo(),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from trainers.recipes.recipe import Preset
+from trainers.advantages import Grpo
+from trainers.recipes.parts.allocation import Always
+from trainers.recipes.parts.curriculum import Internalization, Pruning
+from trainers.recipes.recipe import Recipe
 
-__all__ = ["PRESET"]
+__all__ = ["RECIPE"]
 
-PRESET = Preset(
+RECIPE = Recipe(
     name="skill_grpo",
     summary="GRPO with the skills in every training prompt.",
-    allocation="always",
-    advantage="grpo",
-    retire_by=(),
+    allocation=Always(),
+    curriculum=Internalization(pruning=Pruning(retire_by=())),
+    advantage=Grpo(),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from trainers.recipes.recipe import Preset
+from trainers.recipes.recipe import Recipe
 
-__all__ = ["PRESET"]
+__all__ = ["RECIPE"]
 
-PRESET = Preset(
+RECIPE = Recipe(
     name="skillc",
     summary="SkillC: paired groups, contrastive skill credit assignment, internalisation curriculum.",
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError
 from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
 
 __all__ = ["ChatTokens", "load_chat_template"]
@@ -91,23 +91,12 @@ def load_chat_template(tokenizer: Any, source: str) -> None:
 
     Args:
         tokenizer: Changed in place.
-        source: A file with a Jinja template, or "trl" for TRL's prefix-stable template of a known model family.
+        source: A file with a Jinja template.
 
     Raises:
-        ConfigError: If there is no such file, or TRL knows no template for this tokenizer.
-        MissingExtraError: If TRL is asked for and not installed.
+        ConfigError: If there is no such file.
     """
-    if source != "trl":
-        path = Path(source)
-        if not path.is_file():
-            raise ConfigError(f"chat_template={source!r} is neither a file nor 'trl'.")
-        tokenizer.chat_template = path.read_text(encoding="utf-8")
-        return
-    try:
-        from trl.chat_template_utils import get_training_chat_template
-    except ImportError as error:
-        raise missing_extra("trl", "train") from error
-    try:
-        tokenizer.chat_template = get_training_chat_template(tokenizer) or tokenizer.chat_template
-    except ValueError as error:
-        raise ConfigError(f"TRL has no training template for this tokenizer's: {error}") from error
+    path = Path(source)
+    if not path.is_file():
+        raise ConfigError(f"chat_template={source!r} is neither a file nor 'trl'.")
+    tokenizer.chat_template = path.read_text(encoding="utf-8")

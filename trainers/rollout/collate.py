@@ -1,119 +1,118 @@
-"""From an update's rollouts to the tensors of its micro-batches."""
+"""From training rows to the tensors of a micro-batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trainers.rollout.rows import TokenRow
+from trainers.advantages import FloatArray
+from trainers.rollout.training_rows import TrainingRow
+from trainers.trajectory import TokenRow
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Aggregation", "WeightedRow", "collate", "micro_batches", "minibatches", "weigh"]
-
-Aggregation = Literal["trajectory", "token"]
+__all__ = ["MicroBatch", "Tokens", "collate", "collate_tokens"]
 
 
 @dataclass(frozen=True)
-class WeightedRow:
-    """A row with its trajectory's advantage and its share of the objective."""
+class Tokens:
+    """Rows of tokens, padded on the right.
 
-    row: TokenRow
-    advantage: float
-    weight: float
-    """Factor of every own token of the row; 0 for padding."""
-    trajectory: int
-    """Number of the rollout in the update."""
+    No attention mask is needed: under causal attention nothing looks at padding on the right.
+
+    Attributes:
+        input_ids: int64 (rows, length).
+        mask: 1 for the model's own tokens, for the last ``tokens`` columns of the ids; float32 (rows, tokens).
+    """
+
+    input_ids: torch.Tensor
+    mask: torch.Tensor
 
 
-def minibatches(rollouts: int, count: int, seed: int) -> Iterator[list[int]]:
-    """Deals an update's rollouts to its optimiser steps, at random if there are several.
+@dataclass(frozen=True)
+class MicroBatch:
+    """One forward and backward pass.
+
+    Attributes:
+        tokens: The rows' tokens.
+        advantages: Per own token, 0 elsewhere; float32 (rows, tokens).
+        row_weights: Weight of each own token of a row, 0 for padding; float32 (rows,).
+        figures: Per own token, by name: ``sampling_logprobs``, the rows' targets, and what the learner computes before
+            the update, such as ``old_logprobs``; float32 (rows, tokens).
+        factors: By how much each loss acts on each row; float32 (rows,).
+        rows: The rows themselves.
+    """
+
+    tokens: Tokens
+    advantages: torch.Tensor
+    row_weights: torch.Tensor
+    figures: Mapping[str, torch.Tensor]
+    factors: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    rows: Sequence[TrainingRow] = ()
+
+
+def collate_tokens(rows: Sequence[TokenRow], pad_id: int, device: torch.device) -> Tokens:
+    """Stacks rows of tokens."""
+    import torch
+
+    length, keep = _shape(rows)
+    ids = np.full((len(rows), length), pad_id, dtype=np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : row.length] = row.prompt_ids + row.completion_ids
+    mask = _spread(rows, [np.ones(row.model_tokens) for row in rows], keep)
+    return Tokens(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
+
+
+def collate(rows: Sequence[TrainingRow], pad_id: int, device: torch.device, losses: Sequence[str] = ()) -> MicroBatch:
+    """Stacks training rows.
 
     Args:
-        rollouts: Number of rollouts.
-        count: Number of optimiser steps.
-        seed: Seed of the order.
-
-    Yields:
-        The rollouts of each optimiser step; sizes differ by at most one.
-    """
-    order = np.arange(rollouts) if count == 1 else np.random.default_rng(seed).permutation(rollouts)
-    yield from ([int(i) for i in part] for part in np.array_split(order, count))
-
-
-def weigh(
-    rows_of: Sequence[Sequence[TokenRow]],
-    advantages: Sequence[float],
-    which: Sequence[int],
-    aggregation: Aggregation,
-    *,
-    trajectories: int,
-    tokens: int,
-) -> list[WeightedRow]:
-    """Gives each row the weight of its tokens in the objective.
-
-    Args:
-        rows_of: Rows of every rollout of the update.
-        advantages: One per rollout.
-        which: The rollouts of this optimiser step.
-        aggregation: "trajectory": each counts ``1/T_i``, T_i its own tokens over all its rows; "token": all tokens
-            of the step count alike.
-        trajectories: Rollouts of this optimiser step over all processes.
-        tokens: Own tokens of this optimiser step over all processes.
-    """
-    weighted = []
-    for i in which:
-        own = sum(row.model_tokens for row in rows_of[i])
-        share = 1.0 / (trajectories * own) if aggregation == "trajectory" and own else 1.0 / max(tokens, 1)
-        weighted += [WeightedRow(row, float(advantages[i]), share, i) for row in rows_of[i]]
-    return weighted
-
-
-def micro_batches(rows: Sequence[WeightedRow], count: int) -> list[list[WeightedRow]]:
-    """Deals rows to a fixed number of forward passes, similar lengths together and about as many tokens in each.
-
-    A pass without rows gets one of padding, so that all processes take part in every pass.
-    """
-    ordered = sorted(rows, key=lambda weighted: (weighted.row.length, weighted.trajectory))
-    ends = np.cumsum([weighted.row.length for weighted in ordered])
-    total = ends[-1] if len(ends) else 0
-    batches: list[list[WeightedRow]] = [[] for _ in range(count)]
-    for weighted, end in zip(ordered, ends, strict=True):
-        middle = end - weighted.row.length / 2
-        batches[min(count - 1, int(middle * count / total))].append(weighted)
-    padding = WeightedRow(TokenRow([0], [0], [1], [0.0]), 0.0, 0.0, -1)
-    return [batch or [padding] for batch in batches]
-
-
-def collate(rows: Sequence[WeightedRow], pad_id: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """Stacks rows, padded on the right.
-
-    Returns:
-        ``input_ids`` (rows, length); and for the last ``keep`` columns ``mask`` and ``sampling_logprobs``
-        (rows, keep); ``advantages`` and ``row_weights`` (rows,). No attention mask is needed: under causal attention
-        nothing looks at padding on the right.
+        rows: At least one.
+        pad_id: Token that fills up.
+        device: Where the tensors go.
+        losses: Names of the recipe's losses.
     """
     import torch
 
-    length = max(weighted.row.length for weighted in rows)
-    keep = length - min(len(weighted.row.prompt_ids) for weighted in rows)
-    ids = np.full((len(rows), length), pad_id, dtype=np.int64)
-    mask = np.zeros((len(rows), length), dtype=np.float32)
-    logprobs = np.zeros((len(rows), length), dtype=np.float32)
-    for i, weighted in enumerate(rows):
-        row, start = weighted.row, len(weighted.row.prompt_ids)
-        ids[i, : row.length] = row.prompt_ids + row.completion_ids
-        mask[i, start : row.length] = row.loss_mask
-        logprobs[i, start : row.length] = row.logprobs
-    tensors = {
-        "input_ids": ids,
-        "mask": mask[:, length - keep :],
-        "sampling_logprobs": logprobs[:, length - keep :],
-        "advantages": np.array([weighted.advantage for weighted in rows], dtype=np.float32),
-        "row_weights": np.array([weighted.weight for weighted in rows], dtype=np.float32),
-    }
-    return {name: torch.from_numpy(np.ascontiguousarray(array)).to(device) for name, array in tensors.items()}
+    def tensor(array: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)).to(device)
+
+    own = [training.row for training in rows]
+    _, keep = _shape(own)
+    names = sorted({name for training in rows for name in training.targets})
+    figures = {"sampling_logprobs": [_sampling_logprobs(row) for row in own]}
+    for name in names:
+        figures[name] = [training.targets.get(name, np.zeros(training.row.model_tokens)) for training in rows]
+    return MicroBatch(
+        tokens=collate_tokens(own, pad_id, device),
+        advantages=tensor(_spread(own, [training.advantages for training in rows], keep)),
+        row_weights=tensor(np.array([training.weight for training in rows])),
+        figures={name: tensor(_spread(own, values, keep)) for name, values in figures.items()},
+        factors={name: tensor(np.array([training.losses.get(name, 0.0) for training in rows])) for name in losses},
+        rows=tuple(rows),
+    )
+
+
+def _shape(rows: Sequence[TokenRow]) -> tuple[int, int]:
+    """Columns in all, and the last ones that hold completions."""
+    length = max(row.length for row in rows)
+    return length, length - min(len(row.prompt_ids) for row in rows)
+
+
+def _spread(rows: Sequence[TokenRow], values: Sequence[FloatArray], keep: int) -> NDArray[np.float32]:
+    """Puts one value per own token at the own tokens' places; float32 (rows, keep)."""
+    length = max(row.length for row in rows)
+    spread = np.zeros((len(rows), length), dtype=np.float32)
+    for i, (row, own) in enumerate(zip(rows, values, strict=True)):
+        start = len(row.prompt_ids)
+        spread[i, start : row.length][np.asarray(row.loss_mask, dtype=bool)] = own
+    return np.ascontiguousarray(spread[:, length - keep :])
+
+
+def _sampling_logprobs(row: TokenRow) -> FloatArray:
+    return np.asarray([value for value, own in zip(row.logprobs, row.loss_mask, strict=True) if own], dtype=np.float64)

@@ -9,31 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skillc_gym.episodes import Episode, EpisodeRecorder
+from skillc_gym.episodes import EpisodeRecorder
 from skillc_gym.errors import ConfigError
 from trainers.engines.types import Engine, Request, Sampling
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.rows import ConversationRows, RowBuilder, TokenRow, WindowRows
+from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
+from trainers.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat
     from skillc_gym.vector import PairedVectorEnv
 
-__all__ = ["GroupRollouts", "Rollout", "Sampling"]
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """One episode, its training rows, and the group it belongs to."""
-
-    episode: Episode
-    rows: list[TokenRow]
-    group: int
-
-    @property
-    def model_tokens(self) -> int:
-        """Tokens that the policy generated, all turns (T_i of the objective)."""
-        return sum(row.model_tokens for row in self.rows)
+__all__ = ["GroupRollouts", "Sampling", "derive_seed"]
 
 
 @dataclass
@@ -48,11 +35,11 @@ class _Member:
     prompt: list[int] = field(default_factory=list)
     out_of_context: bool = False
 
-    def finished(self) -> Rollout:
+    def finished(self) -> Trajectory:
         episode = self.recorder.episode()
         if self.out_of_context:
             episode = replace(episode, truncated=True, cut="context")
-        return Rollout(episode, self.rows.rows(), self.group)
+        return Trajectory(episode, self.rows.rows(), self.group)
 
 
 @dataclass(frozen=True)
@@ -67,12 +54,12 @@ class _Plan:
 
     def group_seed(self, group: int) -> int:
         # Environments take seeds of 31 bits.
-        return stream_seed(self.seed, self.numbers[group]) % 2**31
+        return derive_seed(self.seed, self.numbers[group]) % 2**31
 
     def member_seed(self, group: int, place: int) -> int:
         """Counts members within their condition, so that pairs of the two conditions share their draws."""
         injected = self.n_plus[group]
-        return stream_seed(self.seed, self.numbers[group], place if place < injected else place - injected)
+        return derive_seed(self.seed, self.numbers[group], place if place < injected else place - injected)
 
 
 class GroupRollouts:
@@ -137,7 +124,7 @@ class GroupRollouts:
         seed: int,
         sampling: Sampling,
         numbers: Sequence[int] | None = None,
-    ) -> list[Rollout]:
+    ) -> list[Trajectory]:
         """Plays one group per task to its end.
 
         Args:
@@ -150,17 +137,17 @@ class GroupRollouts:
             numbers: The groups' numbers, where this is a part of a larger collection; 0, 1, ... otherwise.
 
         Returns:
-            Rollouts in the order of the tasks, then by member.
+            Trajectories in the order of the tasks, then by member.
         """
         if len(n_plus) != len(task_ids):
             raise ConfigError(f"Every group needs its n_plus: {len(task_ids)} tasks, {len(n_plus)} numbers.")
         numbers = range(len(task_ids)) if numbers is None else numbers
         plan = _Plan(tuple(task_ids), tuple(int(n) for n in n_plus), tuple(numbers), group_size, seed)
         per_wave = max(1, self.max_parallel // group_size)
-        rollouts: list[Rollout] = []
+        played: list[Trajectory] = []
         for start in range(0, len(task_ids), per_wave):
-            rollouts += self._wave(plan, range(start, min(start + per_wave, len(task_ids))), sampling)
-        return rollouts
+            played += self._wave(plan, range(start, min(start + per_wave, len(task_ids))), sampling)
+        return played
 
     def close(self) -> None:
         """Closes the environments; they are made again when needed."""
@@ -168,7 +155,7 @@ class GroupRollouts:
             env.close()
         self._envs.clear()
 
-    def _wave(self, plan: _Plan, groups: range, sampling: Sampling) -> list[Rollout]:
+    def _wave(self, plan: _Plan, groups: range, sampling: Sampling) -> list[Trajectory]:
         env = self._env(len(groups), plan.group_size)
         options = {"task_ids": [plan.task_ids[g] for g in groups], "n_plus": [plan.n_plus[g] for g in groups]}
         env.reset(seed=[plan.group_seed(g) for g in groups], options=options)
@@ -251,6 +238,6 @@ class GroupRollouts:
         return self._envs[key]
 
 
-def stream_seed(*numbers: int) -> int:
+def derive_seed(*numbers: int) -> int:
     """A 64-bit seed that depends on all of the given non-negative numbers and on their order."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from trainers.engines.types import Sampling
-from trainers.rollout.collect import GroupRollouts, Rollout
+from trainers.rollout.collect import GroupRollouts
+from trainers.trajectory import Trajectory
 
-__all__ = ["SharedRollouts", "gather_objects"]
+__all__ = ["Processes", "SharedRollouts"]
 
 T = TypeVar("T")
 
 
-def gather_objects(accelerator: Any, objects: list[T]) -> list[T]:
-    """All processes' objects, process by process, on every process."""
-    if accelerator.num_processes == 1:
-        return objects
-    from accelerate.utils import gather_object
+class Processes(Protocol):
+    """The processes that train together."""
 
-    gathered: list[T] = gather_object(objects)
-    return gathered
+    @property
+    def process_index(self) -> int:
+        """Which one this is."""
+
+    @property
+    def num_processes(self) -> int:
+        """How many there are."""
+
+    def gather(self, objects: list[T]) -> list[T]:
+        """All processes' objects, process by process, on every process."""
 
 
 class SharedRollouts:
@@ -28,25 +34,25 @@ class SharedRollouts:
 
     Args:
         rollouts: This process's environments and engine.
-        accelerator: Accelerate's, of the trainer.
+        processes: All processes.
     """
 
-    def __init__(self, rollouts: GroupRollouts, accelerator: Any) -> None:
+    def __init__(self, rollouts: GroupRollouts, processes: Processes) -> None:
         self.rollouts = rollouts
-        self.accelerator = accelerator
+        self.processes = processes
 
     def collect_own(
         self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Sampling
-    ) -> list[Rollout]:
+    ) -> list[Trajectory]:
         """Plays this process's groups of a collection that all processes know."""
-        own = range(self.accelerator.process_index, len(task_ids), self.accelerator.num_processes)
+        own = range(self.processes.process_index, len(task_ids), self.processes.num_processes)
         return self.rollouts.collect(
             [task_ids[g] for g in own], [n_plus[g] for g in own], group_size, seed=seed, sampling=sampling, numbers=own
         )
 
     def collect(
         self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Sampling
-    ) -> list[Rollout]:
+    ) -> list[Trajectory]:
         """Plays a collection together; every process gets all of it, ordered by group, then by member."""
         own = self.collect_own(task_ids, n_plus, group_size, seed=seed, sampling=sampling)
-        return sorted(gather_objects(self.accelerator, own), key=lambda rollout: rollout.group)
+        return sorted(self.processes.gather(own), key=lambda trajectory: trajectory.group)

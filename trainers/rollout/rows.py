@@ -6,34 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from skillc_gym.chat import Message
 from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.trajectory import TokenRow
 
-__all__ = ["ConversationRows", "RowBuilder", "TokenRow", "WindowRows"]
-
-
-@dataclass(frozen=True)
-class TokenRow:
-    """One sequence to train on. The three lists of the completion have one entry per token."""
-
-    prompt_ids: list[int]
-    """What came before the first reply."""
-    completion_ids: list[int]
-    """Replies and, between them, what the environment said."""
-    loss_mask: list[int]
-    """1 for the model's own tokens, 0 for the environment's."""
-    logprobs: list[float]
-    """Log-probabilities under which the model's tokens were drawn; 0 for the environment's."""
-
-    @property
-    def length(self) -> int:
-        """Tokens in all."""
-        return len(self.prompt_ids) + len(self.completion_ids)
-
-    @property
-    def model_tokens(self) -> int:
-        """Tokens that carry loss."""
-        return sum(self.loss_mask)
+__all__ = ["ConversationRows", "RowBuilder", "WindowRows"]
 
 
 class RowBuilder(Protocol):
@@ -61,13 +39,14 @@ class ConversationRows:
     """One growing row per episode; past turns are never tokenised again."""
 
     chat: ChatTokens
-    opening: Sequence[dict[str, str]]
+    opening: Sequence[Message]
     _prompt: list[int] = field(init=False)
     _completion: list[int] = field(default_factory=list)
     _mask: list[int] = field(default_factory=list)
     _logprobs: list[float] = field(default_factory=list)
     _pending: list[int] = field(default_factory=list)
     _last: list[int] = field(default_factory=list)
+    _lengths: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._prompt = self.chat.prompt(self.opening)
@@ -86,6 +65,7 @@ class ConversationRows:
             self._mask += [mask] * len(ids)
             self._logprobs += logprobs
         self._pending, self._last = [], generation.token_ids
+        self._lengths.append(len(generation.token_ids))
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Holds the environment's tokens back until a reply follows, so that no row ends with them."""
@@ -95,7 +75,16 @@ class ConversationRows:
         """One row, or none if the model never spoke."""
         if not any(self._mask):
             return []
-        return [TokenRow(self._prompt, self._completion, self._mask, self._logprobs)]
+        return [
+            TokenRow(
+                self._prompt,
+                self._completion,
+                self._mask,
+                self._logprobs,
+                reply_lengths=tuple(self._lengths),
+                messages=tuple(self.opening),
+            )
+        ]
 
 
 @dataclass
@@ -103,12 +92,13 @@ class WindowRows:
     """A row per turn: each prompt is rendered afresh with the last few turns only."""
 
     chat: ChatTokens
-    opening: Sequence[dict[str, str]]
+    opening: Sequence[Message]
     _prompt: list[int] = field(init=False)
+    _messages: Sequence[Message] = field(init=False)
     _rows: list[TokenRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._prompt = self.chat.prompt(self.opening)
+        self._show(self.opening)
 
     def prompt(self) -> list[int]:
         """The current turn's prompt."""
@@ -117,12 +107,23 @@ class WindowRows:
     def reply(self, generation: Generation) -> None:
         """Closes the turn's row."""
         ids = generation.token_ids
-        self._rows.append(TokenRow(self._prompt, ids, [1] * len(ids), generation.logprobs))
+        row = TokenRow(
+            self._prompt,
+            ids,
+            [1] * len(ids),
+            generation.logprobs,
+            reply_lengths=(len(ids),),
+            messages=tuple(self._messages),
+        )
+        self._rows.append(row)
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Renders the next turn's prompt."""
-        self._prompt = self.chat.prompt(info["new_messages"])
+        self._show(info["new_messages"])
 
     def rows(self) -> list[TokenRow]:
         """One row per turn."""
         return self._rows
+
+    def _show(self, messages: Sequence[Message]) -> None:
+        self._messages, self._prompt = messages, self.chat.prompt(messages)

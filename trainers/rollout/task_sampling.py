@@ -12,9 +12,9 @@ import numpy as np
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import ranked, tasks_by_type
 
-__all__ = ["Draw", "TaskSplit", "draw_tasks", "panel_of", "split_tasks"]
+__all__ = ["TaskSampling", "TaskSplit", "panel_of", "sample_tasks", "split_tasks"]
 
-Draw = Literal["uniform", "types"]
+TaskSampling = Literal["uniform", "types"]
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ def panel_of(type_of: Mapping[str, str], per_type: int, seed: int, *, share: flo
     return tuple(sorted(chosen))
 
 
-def draw_tasks(split: TaskSplit, count: int, draw: Draw, *, seed: int, step: int) -> list[str]:
-    """Draws an update's tasks; depends on nothing but its arguments.
+def sample_tasks(split: TaskSplit, count: int, how: TaskSampling, *, seed: int, step: int) -> list[str]:
+    """Samples an update's tasks; depends on nothing but its arguments.
 
     Args:
-        split: Where to draw from.
+        split: Where to sample from.
         count: How many; different ones, unless there are too few.
-        draw: "uniform" over all training tasks, or "types": task types in turn, then uniform within the type.
+        how: "uniform" over all training tasks, or "types": task types in turn, then uniform within the type.
         seed: The run's seed.
         step: The update's number.
     """
     rng = np.random.default_rng([seed, step])
-    if draw == "uniform":
+    if how == "uniform":
         return _some(split.training, count, rng)
     pools = list(tasks_by_type({task: split.type_of[task] for task in split.training}).values())
     wanted = [(step * count + i) % len(pools) for i in range(count)]

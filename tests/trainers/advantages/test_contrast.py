@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import CheckpointError, ConfigError
-from trainers.advantages import AdvantageBatch, Contrast
+from trainers.advantages import Contrast, RolloutBatch
 from trainers.advantages.observed import paired_contrasts, unpaired_contrasts
 
 contrasts = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
@@ -75,9 +75,9 @@ def test_bad_values_and_states_are_refused() -> None:
         contrast.load_state_dict({"decay": 0.9, "clip": 2.0, "bias_correction": True})
 
 
-def batch(rows: list[tuple[str, str, int, float]]) -> AdvantageBatch:
+def batch(rows: list[tuple[str, str, int, float]]) -> RolloutBatch:
     task, kind, condition, returns = zip(*rows, strict=True)
-    return AdvantageBatch.build(returns=returns, task=task, task_type=kind, condition=condition)
+    return RolloutBatch.build(returns=returns, task=task, task_type=kind, condition=condition)
 
 
 ROWS = [
@@ -132,4 +132,4 @@ def test_the_order_within_a_batch_does_not_matter(rows: list[tuple[str, int, flo
 def test_bad_batches_are_named(change: dict, match: str) -> None:
     good = {"returns": [1.0, 0.0], "task": ["a", "a"], "task_type": ["heat", "heat"], "condition": [1, 0]}
     with pytest.raises(ConfigError, match=match):
-        AdvantageBatch.build(**{**good, **change})
+        RolloutBatch.build(**{**good, **change})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +21,12 @@ from trl import GRPOTrainer
 
 from tests.trainers.toys import toy_config
 from trainers.backends.trl.trainer import SkillTrainer
-from trainers.rollout.collate import collate, weigh
-from trainers.rollout.rows import TokenRow
-from trainers.train import _prepare
+from trainers.learner.objective import policy_value
+from trainers.losses import ClippedPolicyGradient
+from trainers.rollout.collate import MicroBatch, Tokens, collate
+from trainers.rollout.training_rows import padding_row, weigh
+from trainers.train import prepare
+from trainers.trajectory import TokenRow, Trajectory
 
 
 def parameters(function: Any) -> list[str]:
@@ -74,8 +78,18 @@ def trainer(toy_folder: Path, tmp_path: Path) -> SkillTrainer:
 
     config = toy_config(toy_folder, run=str(tmp_path), beta=0.1, micro_batches=1)
     with ExitStack() as stack:
-        made, _ = _prepare(config, SilentProgress(), stack)
+        _, backend, _ = prepare(config, SilentProgress(), stack)
+    made: SkillTrainer = backend.trainer  # type: ignore[attr-defined]
     return made
+
+
+def trajectory(*rows: TokenRow) -> Trajectory:
+    episode: Any = SimpleNamespace(task_type="echo")
+    return Trajectory(episode, list(rows), 0)
+
+
+def logprobs_of(trainer: SkillTrainer, model: Any, batch: MicroBatch) -> torch.Tensor:
+    return trainer.figures(model, batch.tokens, {"logprobs"})["logprobs"]
 
 
 def test_our_objective_is_trls_grpo_loss_where_every_row_is_a_trajectory(trainer: SkillTrainer) -> None:
@@ -85,11 +99,14 @@ def test_our_objective_is_trls_grpo_loss_where_every_row_is_a_trajectory(trainer
         ids = rng.integers(6, 20, prompt + len(mask)).tolist()
         rows.append(TokenRow(ids[:prompt], ids[prompt:], mask, [0.0] * len(mask)))
     advantages = [0.7, -1.3, 0.2]
-    weighted = weigh([[row] for row in rows], advantages, range(3), "trajectory", trajectories=3, tokens=9)
-    ours = collate(weighted, 0, torch.device("cpu"))
+    weighted = weigh([trajectory(row) for row in rows], advantages, range(3), "trajectory", total=3, tokens=9)
+    ours = collate(weighted, 0, torch.device("cpu"), ["policy"])
     with torch.no_grad():
-        ours["ref_logprobs"] = trainer._logprobs(trainer.ref_model, ours)[0] - 0.3
-        ours["old_logprobs"] = trainer._logprobs(trainer.model, ours)[0] + 0.25
+        compared = {
+            "ref_logprobs": logprobs_of(trainer, trainer.ref_model, ours) - 0.3,
+            "old_logprobs": logprobs_of(trainer, trainer.model, ours) + 0.25,
+        }
+    ours = replace(ours, figures={**ours.figures, **compared})
     theirs = _in_trls_layout(rows, advantages, ours)
     trainer.current_gradient_accumulation_steps = 1
     # TRL's default weighs the penalty by the probability ratio; ours is the plain k3 of the method.
@@ -99,12 +116,12 @@ def test_our_objective_is_trls_grpo_loss_where_every_row_is_a_trajectory(trainer
         assert float(trainer._compute_loss(trainer.model, ours)) == pytest.approx(float(expected), rel=1e-4)
 
 
-def _in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: Any) -> dict[str, torch.Tensor]:
+def _in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: MicroBatch) -> dict[str, torch.Tensor]:
     """Prompts padded on the left, completions on the right."""
     longest = max(len(row.prompt_ids) for row in rows), max(len(row.completion_ids) for row in rows)
     batch: dict[str, list[list[float]]] = {}
     names = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask")
-    first = ours["input_ids"].shape[1] - ours["mask"].shape[1]
+    first = ours.tokens.input_ids.shape[1] - ours.tokens.mask.shape[1]
     for i, row in enumerate(rows):
         left, right = longest[0] - len(row.prompt_ids), longest[1] - len(row.completion_ids)
         start = len(row.prompt_ids) - first
@@ -119,21 +136,21 @@ def _in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: Any) ->
         for name, value in zip(names, values, strict=True):
             batch.setdefault(name, []).append(value)
         for mine, trls in (("old_logprobs", "old_per_token_logps"), ("ref_logprobs", "ref_per_token_logps")):
-            batch.setdefault(trls, []).append(ours[mine][i, span].tolist() + [0.0] * right)
+            batch.setdefault(trls, []).append(ours.figures[mine][i, span].tolist() + [0.0] * right)
     tensors = {name: torch.tensor(value) for name, value in batch.items()}
     return {**tensors, "advantages": torch.tensor(advantages), "num_items_in_batch": torch.tensor(9)}
 
 
 def test_padding_rows_change_neither_loss_nor_gradient(trainer: SkillTrainer) -> None:
     row = TokenRow([7, 8], [9, 10, 11], [1, 0, 1], [0.0] * 3)
-    (weighted,) = weigh([[row]], [0.5], [0], "trajectory", trajectories=1, tokens=2)
-    padding = weighted.__class__(TokenRow([0], [0], [1], [0.0]), 0.0, 0.0, -1)
+    (weighted,) = weigh([trajectory(row)], [0.5], [0], "trajectory", total=1, tokens=2)
     found = []
-    for rows in ([weighted], [weighted, padding]):
-        tensors = collate(rows, 0, torch.device("cpu"))
-        tensors["ref_logprobs"] = torch.zeros_like(tensors["mask"])
+    for rows in ([weighted], [weighted, padding_row()]):
+        batch = collate(rows, 0, torch.device("cpu"), ["policy"])
+        reference = {"ref_logprobs": torch.zeros_like(batch.tokens.mask)}
+        batch = replace(batch, figures={**batch.figures, **reference})
         trainer.model.zero_grad()
-        loss = trainer._compute_loss(trainer.model, tensors)
+        loss = trainer._compute_loss(trainer.model, batch)
         loss.backward()
         found.append((float(loss.detach()), [p.grad.clone() for p in trainer.model.parameters() if p.grad is not None]))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
@@ -143,24 +160,20 @@ def test_padding_rows_change_neither_loss_nor_gradient(trainer: SkillTrainer) ->
 
 def test_the_log_probabilities_are_the_engines(trainer: SkillTrainer) -> None:
     """On-policy, what the trainer computes for a rollout is what the engine drew with."""
-    own, _ = trainer._play(1)
-    for rollout in own:
-        weighted = weigh([rollout.rows], [1.0], [0], "trajectory", trajectories=1, tokens=1)
-        tensors = collate(weighted, 0, torch.device("cpu"))
+    for batch in trainer.learner.prepare():
         with torch.no_grad():
-            logprobs = trainer._logprobs(trainer.model, tensors)[0] * tensors["mask"]
-        assert logprobs.numpy() == pytest.approx(tensors["sampling_logprobs"].numpy(), abs=1e-4)
+            logprobs = logprobs_of(trainer, trainer.model, batch) * batch.tokens.mask
+        assert logprobs.numpy() == pytest.approx(batch.figures["sampling_logprobs"].numpy(), abs=1e-4)
 
 
-def test_the_vllm_correction_is_capped_and_only_on_with_vllm(trainer: SkillTrainer) -> None:
+def test_the_sampling_ratio_is_capped_and_only_on_with_inexact_engines() -> None:
     logprobs = torch.zeros(1, 2, requires_grad=True)
-    inputs = {
-        "mask": torch.ones(1, 2),
-        "row_weights": torch.ones(1),
-        "sampling_logprobs": torch.tensor([[-5.0, float(np.log(2))]]),
-    }
-    plain = trainer._objective(logprobs, inputs, torch.ones(1), 0.0).loss
-    trainer.config = SimpleNamespace(engine="vllm", clip=0.2)  # type: ignore[assignment]
-    corrected = trainer._objective(logprobs, inputs, torch.ones(1), 0.0).loss
+    sampling = torch.tensor([[-5.0, float(np.log(2))]])
+    tokens = Tokens(torch.ones(1, 3, dtype=torch.int64), torch.ones(1, 2))
+    batch = MicroBatch(tokens, torch.ones(1, 2), torch.ones(1), {"sampling_logprobs": sampling})
+    plain, corrected = (
+        policy_value(ClippedPolicyGradient(), batch, {"logprobs": logprobs}, exact_sampling=exact)
+        for exact in (True, False)
+    )
     assert float(plain.detach()) == pytest.approx(-2.0)
     assert float(corrected.detach()) == pytest.approx(-(2.0 + 0.5))

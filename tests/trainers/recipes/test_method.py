@@ -1,4 +1,4 @@
-"""MethodState: what the trainer asks, and what a checkpoint keeps."""
+"""Method: what the trainer asks, and what a checkpoint keeps."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from skillc_gym.errors import CheckpointError, UnknownNameError
-from trainers.advantages import AdvantageBatch, csca, grpo
-from trainers.recipes import get_preset, preset_names
-from trainers.recipes.state import MethodState
+from trainers.advantages import RolloutBatch, csca, grpo
+from trainers.recipes import get_recipe, recipe_names
+from trainers.recipes.method import Method
 
 TYPES = ("heat", "cool", "look")
 
 
-def batch(returns: list[float], n_plus: int, task: str = "g1", kind: str = "heat") -> AdvantageBatch:
+def batch(returns: list[float], n_plus: int, task: str = "g1", kind: str = "heat") -> RolloutBatch:
     size = len(returns)
-    return AdvantageBatch.build(
+    return RolloutBatch.build(
         returns=returns,
         task=[task] * size,
         task_type=[kind] * size,
@@ -27,11 +27,11 @@ def batch(returns: list[float], n_plus: int, task: str = "g1", kind: str = "heat
     )
 
 
-def start(name: str, **overrides: object) -> MethodState:
-    return get_preset(name, **overrides).start(TYPES, 180)
+def start(name: str, **overrides: object) -> Method:
+    return Method(get_recipe(name, **overrides), TYPES, 180)
 
 
-def walk(state: MethodState, seed: int, steps: int) -> list[object]:
+def walk(state: Method, seed: int, steps: int) -> list[object]:
     """Some training with every kind of event; returns the trace."""
     rng = np.random.default_rng(seed)
     trace: list[object] = []
@@ -39,8 +39,8 @@ def walk(state: MethodState, seed: int, steps: int) -> list[object]:
         for kind in TYPES:
             n_plus = state.n_plus(kind, 8)
             task = f"{kind}-{rng.integers(3)}"
-            adv, log = state.advantages(batch(rng.integers(0, 2, 8).astype(float).tolist(), n_plus, task, kind))
-            trace.append((n_plus, adv.tolist(), log))
+            _, adv, log = state.credit(batch(rng.integers(0, 2, 8).astype(float).tolist(), n_plus, task, kind))
+            trace.append((n_plus, adv.values.tolist(), log))
         if step % 2 == 0:
             with_, without = ({k: float(rng.uniform()) for k in TYPES} for _ in range(2))
             trace.append(state.validate(with_, without, 10 * step))
@@ -50,17 +50,17 @@ def walk(state: MethodState, seed: int, steps: int) -> list[object]:
 def test_the_updates_own_contrast_corrects_its_advantages() -> None:
     state = start("skillc")
     returns = [1.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    adv, log = state.advantages(batch(returns, 3))
+    _, adv, log = state.credit(batch(returns, 3))
     contrast = 2 / 3 - 1 / 3
     assert log["contrast_observed"] == {"heat": pytest.approx(contrast)}
     expected = 0.5 * log["contrast"]["heat"]  # a closed gap: the gate is 0.5, the task is new
     assert log["correction"] == {"heat": expected}
-    assert np.array_equal(adv, csca(returns, ["g1"] * 6, [1, 1, 1, 0, 0, 0], [expected] * 6))
+    assert np.array_equal(adv.values, csca(returns, ["g1"] * 6, [1, 1, 1, 0, 0, 0], [expected] * 6))
 
 
 def test_repeated_tasks_weigh_less() -> None:
     state = start("skillc", beta_freq=1.0)
-    corrections = [state.advantages(batch([1.0, 0.0], 1))[1]["correction"]["heat"] for _ in range(3)]
+    corrections = [state.credit(batch([1.0, 0.0], 1)).log["correction"]["heat"] for _ in range(3)]
     assert corrections == pytest.approx([0.5, 0.25, 0.5 / 3])
     assert state.visits("g1") == 3
     assert state.visits("other") == 0
@@ -68,25 +68,25 @@ def test_repeated_tasks_weigh_less() -> None:
 
 def test_a_harmful_skill_is_never_credited() -> None:
     state = start("skillc")
-    _, log = state.advantages(batch([0.0, 1.0], 1))
+    _, _, log = state.credit(batch([0.0, 1.0], 1))
     assert log["contrast"]["heat"] == -1.0
     assert log["correction"] == {"heat": 0.0}
 
 
 def test_a_retired_type_gets_no_correction() -> None:
     state = start("skillc")
-    state.advantages(batch([1.0, 0.0], 1))
+    state.credit(batch([1.0, 0.0], 1))
     state.validate(dict.fromkeys(TYPES, 0.0), {"heat": 1.0, "cool": 0.0, "look": 0.0}, 10)
     assert (state.n_plus("heat", 8), state.n_plus("cool", 8)) == (0, 1)
     returns = [1.0, 0.0, 0.0]
-    adv, log = state.advantages(batch(returns, 0))
+    _, adv, log = state.credit(batch(returns, 0))
     assert log["correction"] == {"heat": 0.0}
-    assert np.array_equal(adv, csca(returns, ["g1"] * 3, [0] * 3, [0.0] * 3))
+    assert np.array_equal(adv.values, csca(returns, ["g1"] * 3, [0] * 3, [0.0] * 3))
 
 
 def test_contrast_by_task_is_an_option() -> None:
     state = start("skillc", key="task")
-    state.advantages(batch([1.0, 0.0], 1, task="g1"))
+    state.credit(batch([1.0, 0.0], 1, task="g1"))
     assert state.correction("g1", "heat") > 0.0
     assert state.correction("g2", "heat") == 0.0
 
@@ -119,33 +119,31 @@ def test_skill0_ranks_by_the_last_gap_alone() -> None:
 def test_grpo_presets_use_the_plain_advantage() -> None:
     returns = [1.0, 0.0, 0.0, 1.0]
     for name in ("grpo", "skill_grpo", "skill0"):
-        adv, _ = start(name).advantages(batch(returns, 0))
-        assert np.array_equal(adv, grpo(returns, ["g1"] * 4))
+        _, adv, _ = start(name).credit(batch(returns, 0))
+        assert np.array_equal(adv.values, grpo(returns, ["g1"] * 4))
 
 
 def test_diagnostics_say_whom_the_update_rewards() -> None:
     state = start("skillc")
-    adv, log = state.advantages(batch([1.0, 1.0, 0.0, 0.0], 2), streams=True)
+    _, adv, log = state.credit(batch([1.0, 1.0, 0.0, 0.0], 2))
     assert log["advantage_mean"] == {
-        "with_success": adv[:2].mean(),
+        "with_success": adv.values[:2].mean(),
         "with_failure": None,
         "without_success": None,
-        "without_failure": adv[2:].mean(),
+        "without_failure": adv.values[2:].mean(),
     }
     assert log["failed_with_positive_advantage"] == 0.0
-    assert (log["success"], log["success_with"], log["success_without"]) == (0.5, 1.0, 0.0)
-    assert (log["episode_length_with"], log["episode_length_without"]) == (1.5, 3.5)
     assert (log["n_plus"], log["rollout_fraction_with"]) == ({"heat": 2.0}, {"heat": 0.5})
-    assert np.allclose(np.sum(list(log["streams"].values()), axis=0), adv)
+    assert np.allclose(np.sum(list(adv.parts.values()), axis=0), adv.values)
     assert json.loads(json.dumps(log)) == log
 
 
 def test_failed_rollouts_can_be_rewarded_by_the_letter_of_the_correction() -> None:
     state = start("skillc", omega=4.0)
-    _, log = state.advantages(batch([1.0, 1.0, 0.0, 0.0], 2))
+    _, _, log = state.credit(batch([1.0, 1.0, 0.0, 0.0], 2))
     assert log["failed_with_positive_advantage"] == 1.0
     masked = start("skillc", omega=4.0, correction_mask="success")
-    assert masked.advantages(batch([1.0, 1.0, 0.0, 0.0], 2))[1]["failed_with_positive_advantage"] == 0.0
+    assert masked.credit(batch([1.0, 1.0, 0.0, 0.0], 2)).log["failed_with_positive_advantage"] == 0.0
 
 
 @dataclass
@@ -159,7 +157,7 @@ class FinishedEpisode:
 
 def test_episodes_become_a_batch() -> None:
     episodes = [FinishedEpisode("g1", "heat", 1, 1.0), FinishedEpisode("g1", "heat", 0, 0.0)]
-    got = AdvantageBatch.from_episodes(episodes)
+    got = RolloutBatch.from_episodes(episodes)
     assert got.returns.tolist() == [1.0, 0.0]
     assert (got.condition.tolist(), got.success.tolist(), got.length.tolist()) == (
         [True, False],
@@ -168,7 +166,7 @@ def test_episodes_become_a_batch() -> None:
     )
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", recipe_names())
 def test_a_restored_method_goes_on_with_the_identical_trace(name: str) -> None:
     state, restored = start(name), start(name)
     walk(state, seed=1, steps=5)
@@ -185,9 +183,9 @@ def test_checkpoints_of_another_run_are_refused() -> None:
     with pytest.raises(CheckpointError, match=r"omega=0\.1 \(now 0\.4\)"):
         state.load_state_dict(start("skillc", omega=0.1).state_dict())
     with pytest.raises(CheckpointError, match="task_types"):
-        state.load_state_dict(get_preset("skillc").start(TYPES[:2], 180).state_dict())
+        state.load_state_dict(Method(get_recipe("skillc"), TYPES[:2], 180).state_dict())
     with pytest.raises(CheckpointError, match="total_steps"):
-        state.load_state_dict(get_preset("skillc").start(TYPES, 90).state_dict())
+        state.load_state_dict(Method(get_recipe("skillc"), TYPES, 90).state_dict())
     with pytest.raises(CheckpointError, match="lacks contrast"):
         state.load_state_dict({k: v for k, v in state.state_dict().items() if k != "contrast"})
 
@@ -195,5 +193,5 @@ def test_checkpoints_of_another_run_are_refused() -> None:
 def test_an_unknown_type_is_named_before_anything_moves() -> None:
     state = start("skillc")
     with pytest.raises(UnknownNameError, match="heet"):
-        state.advantages(batch([1.0, 0.0], 1, kind="heet"))
+        state.credit(batch([1.0, 0.0], 1, kind="heet"))
     assert state.state_dict() == start("skillc").state_dict()

@@ -7,15 +7,15 @@ import json
 import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.recipes import get_preset, preset_names
+from trainers.recipes import get_recipe, recipe_names
 
 
 def test_the_ten_methods_exist_under_their_names() -> None:
     ablations = {"no_pairing", "mixed_norm", "fixed_gate", "no_pruning", "fixed_rho", "high_init"}
-    assert set(preset_names()) == {"grpo", "skill_grpo", "skill0", "skillc"} | ablations
-    for name in preset_names():
-        assert get_preset(name).name == name
-        assert json.loads(json.dumps(get_preset(name).options)) == get_preset(name).options
+    assert set(recipe_names()) == {"grpo", "skill_grpo", "skill0", "skillc"} | ablations
+    for name in recipe_names():
+        assert get_recipe(name).name == name
+        assert json.loads(json.dumps(get_recipe(name).options)) == get_recipe(name).options
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ def test_the_ten_methods_exist_under_their_names() -> None:
     ],
 )
 def test_each_ablation_changes_one_thing(name: str, difference: dict[str, object]) -> None:
-    letter, ablated = get_preset("skillc").options, get_preset(name).options
+    letter, ablated = get_recipe("skillc").options, get_recipe(name).options
     assert {k: v for k, v in ablated.items() if v != letter[k]} == difference
 
 
 def test_skillc_is_the_letter() -> None:
-    options = get_preset("skillc").options
+    options = get_recipe("skillc").options
     assert {k: options[k] for k in ("omega", "scope", "correction_mask", "key", "temperature", "rho_min")} == {
         "omega": 0.4,
         "scope": "batch",
@@ -47,25 +47,26 @@ def test_skillc_is_the_letter() -> None:
 
 
 def test_overrides_are_applied_and_recorded() -> None:
-    preset = get_preset("skillc", correction_mask="success", key="task", capacity=[2, 1])
-    assert (preset.correction_mask, preset.key, preset.capacity) == ("success", "task", (2, 1))
+    preset = get_recipe("skillc", correction_mask="success", key="task", capacity=[2, 1])
+    assert (preset.advantage.correction_mask, preset.contrast.key) == ("success", "task")
+    assert preset.curriculum.pruning.capacity == (2, 1)
     assert preset.overrides == {"correction_mask": "success", "key": "task", "capacity": [2, 1]}
     assert preset.overridden(omega=0.1).overrides == {**preset.overrides, "omega": 0.1}
-    assert get_preset("skillc").overrides == {}
+    assert get_recipe("skillc").overrides == {}
 
 
 def test_mistakes_are_named_with_the_nearest_name() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'skillc'"):
-        get_preset("skilc")
+        get_recipe("skilc")
     with pytest.raises(UnknownNameError, match="'correction_mask'"):
-        get_preset("skillc", correction_mas="all")
+        get_recipe("skillc", correction_mas="all")
     with pytest.raises(UnknownNameError, match="'success'"):
-        get_preset("skillc", correction_mask="succes")
+        get_recipe("skillc", correction_mask="succes")
     with pytest.raises(UnknownNameError, match="csca"):
-        get_preset("skillc", advantage="cska")
+        get_recipe("skillc", advantage="cska")
     with pytest.raises(ConfigError, match="temperature"):
-        get_preset("skillc", temperature=0)
+        get_recipe("skillc", temperature=0)
     with pytest.raises(ConfigError, match="omega"):
-        get_preset("skillc", omega=-1.0)
+        get_recipe("skillc", omega=-1.0)
     with pytest.raises(ConfigError, match="key='type'"):
-        get_preset("no_pairing", key="task")
+        get_recipe("no_pairing", key="task")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
-from trainers.advantages import AdvantageBatch
-from trainers.recipes import get_preset
-from trainers.recipes.state import MethodState
+from trainers.advantages import RolloutBatch
+from trainers.recipes import get_recipe
+from trainers.recipes.method import Method
 
 SPEEDS = {"pick": 0.2, "look": 0.09, "clean": 0.05, "heat": 0.022, "cool": 0.012, "pick2": 0.004}
 PANEL, GROUP, TOTAL = 46, 8, 180
@@ -19,14 +19,14 @@ def rate(kind: str, condition: int, step: int) -> float:
     return 0.8 if condition else 0.9 - 0.7 * np.exp(-SPEEDS[kind] * step)
 
 
-def validate(state: MethodState, step: int, rng: np.random.Generator | None) -> None:
+def validate(state: Method, step: int, rng: np.random.Generator | None) -> None:
     rates = [{k: rate(k, z, step) for k in SPEEDS} for z in (1, 0)]
     if rng is not None:
         rates = [{k: float(rng.binomial(PANEL, p)) / PANEL for k, p in r.items()} for r in rates]
     state.validate(*rates, step)
 
 
-def train(state: MethodState, step: int, rng: np.random.Generator) -> dict:
+def train(state: Method, step: int, rng: np.random.Generator) -> dict:
     rows = []
     for kind in SPEEDS:
         n_plus = state.n_plus(kind, GROUP)
@@ -37,14 +37,14 @@ def train(state: MethodState, step: int, rng: np.random.Generator) -> dict:
             )
     first = {kind: task for task, kind, *_ in reversed(rows)}
     _, kinds, conditions, returns = zip(*rows, strict=True)
-    batch = AdvantageBatch.build(returns=returns, task=[first[k] for k in kinds], task_type=kinds, condition=conditions)
-    advantage, log = state.advantages(batch)
-    assert np.isfinite(advantage).all()
+    batch = RolloutBatch.build(returns=returns, task=[first[k] for k in kinds], task_type=kinds, condition=conditions)
+    _, advantage, log = state.credit(batch)
+    assert np.isfinite(advantage.values).all()
     return log
 
 
 def test_retirement_is_staggered_by_the_speed_of_learning() -> None:
-    state = get_preset("skillc").start(tuple(SPEEDS), TOTAL)
+    state = Method(get_recipe("skillc"), tuple(SPEEDS), TOTAL)
     for step in range(0, TOTAL + 1, 10):
         validate(state, step, None)
     retired = {r.task_type: (r.step, r.reason) for r in state.curriculum.retirements}
@@ -58,7 +58,7 @@ def test_retirement_is_staggered_by_the_speed_of_learning() -> None:
 
 def test_a_noisy_run_keeps_every_promise() -> None:
     rng = np.random.default_rng(0)
-    state = get_preset("skillc").start(tuple(SPEEDS), TOTAL)
+    state = Method(get_recipe("skillc"), tuple(SPEEDS), TOTAL)
     validate(state, 0, rng)
     fraction = {k: [] for k in SPEEDS}  # type: ignore[var-annotated]
     for step in range(1, TOTAL + 1):

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from skillc_gym.episodes import Episode, Turn
-from trainers.advantages import AdvantageBatch
+from trainers.advantages import RolloutBatch
 from trainers.evaluation.paired_report import ArmOutcome, PairedOutcome, PairedReport
 from trainers.evaluation.validation import retirement_rule
-from trainers.recipes import get_preset
+from trainers.recipes import get_recipe
+from trainers.recipes.method import Method
 
 SPEEDS = {
     "pick_and_place_simple": 0.06,
@@ -81,10 +82,15 @@ def report(step: int, seed: int, per_type: int = 20) -> PairedReport:
     return PairedReport(tuple(outcomes), seed, {"temperature": 0.4, "greedy": False}, episodes=tuple(episodes))
 
 
+def mean_of(returns: tuple[float, ...], condition: tuple[int, ...], wanted: int) -> float | None:
+    chosen = [value for value, z in zip(returns, condition, strict=True) if z == wanted]
+    return float(np.mean(chosen)) if chosen else None
+
+
 def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int = 24) -> list[dict]:
     """Records as a training run writes them."""
     rng = np.random.default_rng(seed)
-    state = get_preset(preset).start(tuple(SPEEDS), steps)
+    state = Method(get_recipe(preset), tuple(SPEEDS), steps)
     records: list[dict] = []
 
     def validate(step: int) -> None:
@@ -118,9 +124,11 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
                 rows.append((float(rng.random() < rate(kind, z, step)), task, str(kind), z))
         returns, task, kinds, condition = zip(*rows, strict=True)
         lengths = [12.0 - 4 * r + 2 * rng.random() for r in returns]
-        batch = AdvantageBatch.build(returns=returns, task=task, task_type=kinds, condition=condition, length=lengths)
-        _, log = state.advantages(batch)
-        log |= {"loss": 0.0, "grad_norm": 1.0, "kl": 0.001 * step, "episode_length": float(np.mean(lengths))}
+        batch = RolloutBatch.build(returns=returns, task=task, task_type=kinds, condition=condition, length=lengths)
+        log = state.credit(batch).log
+        log |= {f"success_{name}": mean_of(returns, condition, z) for z, name in ((1, "with"), (0, "without"))}
+        log |= {"success": float(np.mean(returns)), "loss": 0.0, "grad_norm": 1.0, "kl": 0.001 * step}
+        log["episode_length"] = float(np.mean(lengths))
         records.append({"step": step, "event": "train", **log})
         if step % 10 == 0:
             validate(step)

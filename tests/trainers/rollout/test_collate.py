@@ -1,14 +1,35 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainers.losses.policy_gradient import objective
-from trainers.rollout.collate import WeightedRow, collate, micro_batches, minibatches, weigh
-from trainers.rollout.rows import TokenRow
+from trainers.learner.objective import policy_value
+from trainers.losses import ClippedPolicyGradient, LossInputs
+from trainers.rollout.collate import collate
+from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, weigh
+from trainers.trajectory import TokenRow, Trajectory
+
+
+def trajectory(*rows: TokenRow) -> Trajectory:
+    episode: Any = SimpleNamespace(task_type="heat")
+    return Trajectory(episode, list(rows), 0)
+
+
+def training(row: TokenRow, advantage: float, weight: float, number: int) -> TrainingRow:
+    return TrainingRow(row, np.full(row.model_tokens, advantage), weight, number, {"policy": 1.0})
+
+
+def loss_of(loss: ClippedPolicyGradient, logprobs: torch.Tensor, advantages: torch.Tensor, **optional: Any) -> Any:
+    """Values, their sum over the tokens of rows of weight 1, and the log."""
+    ones = torch.ones_like(logprobs)
+    result = loss(LossInputs(logprobs, ones, advantages, torch.ones(len(logprobs)), optional))
+    return result.values.sum(), {name: float(figure.sum()) for name, figure in result.log.items()}
 
 
 def row(prompt: int, mask: list[int], start: int = 5) -> TokenRow:
@@ -24,8 +45,8 @@ ROWS = st.lists(
 
 @given(ROWS, st.integers(1, 6))
 def test_every_row_lands_in_exactly_one_micro_batch(shapes: list[tuple[int, list[int]]], count: int) -> None:
-    rows = [WeightedRow(row(p, m), 1.0, 0.1, i) for i, (p, m) in enumerate(shapes)]
-    batches = micro_batches(rows, count)
+    rows = [training(row(p, m), 1.0, 0.1, i) for i, (p, m) in enumerate(shapes)]
+    batches = forward_passes(rows, count)
     assert len(batches) == count
     assert all(batches)
     assert sorted(w.trajectory for b in batches for w in b if w.weight) == list(range(len(rows)))
@@ -41,16 +62,14 @@ def test_padding_and_cutting_into_micro_batches_do_not_change_the_loss(
     advantages = rng.normal(size=len(rows)).tolist()
     table = torch.tensor(rng.normal(size=64), dtype=torch.float64)
     reference = table + torch.tensor(rng.normal(size=64) * 0.1)
-    weighted = weigh([[r] for r in rows], advantages, range(len(rows)), "trajectory", trajectories=len(rows), tokens=1)
+    trajectories = [trajectory(r) for r in rows]
+    weighted = weigh(trajectories, advantages, range(len(rows)), "trajectory", total=len(rows), tokens=1)
     total = 0.0
-    for batch in micro_batches(weighted, count):
-        tensors = collate(batch, 0, torch.device("cpu"))
-        completion = tensors["input_ids"][:, -tensors["mask"].shape[1] :]
-        loss = objective(
-            table[completion], tensors["advantages"], tensors["mask"], tensors["row_weights"],
-            ref_logprobs=reference[completion], beta=0.3,
-        ).loss  # fmt: skip
-        total += float(loss)
+    for batch in forward_passes(weighted, count):
+        tensors = collate(batch, 0, torch.device("cpu"), ["policy"])
+        completion = tensors.tokens.input_ids[:, -tensors.tokens.mask.shape[1] :]
+        figures = {"logprobs": table[completion], "ref_logprobs": reference[completion]}
+        total += float(policy_value(ClippedPolicyGradient(beta=0.3), tensors, figures, exact_sampling=True))
     expected = 0.0
     for r, advantage in zip(rows, advantages, strict=True):
         own = [token for token, mask in zip(r.completion_ids, r.loss_mask, strict=True) if mask]
@@ -62,48 +81,58 @@ def test_padding_and_cutting_into_micro_batches_do_not_change_the_loss(
 
 def test_a_trajectory_of_many_rows_counts_once() -> None:
     long, short = [row(2, [1, 1, 1]), row(3, [1])], [row(2, [1, 1])]
-    weighted = weigh([long, short], [1.0, 1.0], [0, 1], "trajectory", trajectories=2, tokens=6)
+    weighted = weigh([trajectory(*long), trajectory(*short)], [1.0, 1.0], [0, 1], "trajectory", total=2, tokens=6)
     shares = {i: sum(w.weight * w.row.model_tokens for w in weighted if w.trajectory == i) for i in (0, 1)}
     assert shares == pytest.approx({0: 0.5, 1: 0.5})
     assert {w.weight for w in weighted if w.trajectory == 0} == {1 / 8}
 
 
 def test_by_token_all_tokens_count_alike() -> None:
-    weighted = weigh([[row(2, [1, 0, 1])], [row(2, [1])]], [1.0, 1.0], [0, 1], "token", trajectories=2, tokens=3)
+    weighted = weigh(
+        [trajectory(row(2, [1, 0, 1])), trajectory(row(2, [1]))], [1.0, 1.0], [0, 1], "token", total=2, tokens=3
+    )
     assert [w.weight for w in weighted] == pytest.approx([1 / 3, 1 / 3])
 
 
+def test_values_per_token_are_cut_at_the_rows() -> None:
+    played = trajectory(row(2, [1, 0, 1]), row(4, [1]))
+    weighted = weigh([played], [np.array([1.0, 2.0, 3.0])], [0], "trajectory", total=1, tokens=3)
+    assert [w.advantages.tolist() for w in weighted] == [[1.0, 2.0], [3.0]]
+    tensors = collate(weighted, 0, torch.device("cpu"))
+    assert tensors.advantages.tolist() == [[1, 0, 2], [0, 0, 3]]
+
+
 def test_collate_aligns_masks_with_tokens() -> None:
-    rows = [WeightedRow(row(4, [1, 0, 1]), 0.5, 0.2, 0), WeightedRow(row(2, [1]), -1.0, 0.1, 1)]
+    rows = [training(row(4, [1, 0, 1]), 0.5, 0.2, 0), training(row(2, [1]), -1.0, 0.1, 1)]
     tensors = collate(rows, 0, torch.device("cpu"))
-    assert tensors["input_ids"].tolist() == [[2, 2, 2, 2, 5, 6, 7], [2, 2, 5, 0, 0, 0, 0]]
-    assert tensors["mask"].tolist() == [[0, 0, 1, 0, 1], [1, 0, 0, 0, 0]]
-    assert tensors["sampling_logprobs"].tolist() == [[0, 0, -0.5, 0, -0.5], [-0.5, 0, 0, 0, 0]]
+    assert tensors.tokens.input_ids.tolist() == [[2, 2, 2, 2, 5, 6, 7], [2, 2, 5, 0, 0, 0, 0]]
+    assert tensors.tokens.mask.tolist() == [[0, 0, 1, 0, 1], [1, 0, 0, 0, 0]]
+    assert tensors.figures["sampling_logprobs"].tolist() == [[0, 0, -0.5, 0, -0.5], [-0.5, 0, 0, 0, 0]]
+    assert tensors.advantages.tolist() == [[0, 0, 0.5, 0, 0.5], [-1, 0, 0, 0, 0]]
 
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 100))
 def test_minibatches_deal_every_rollout_once(rollouts: int, count: int, seed: int) -> None:
-    parts = list(minibatches(rollouts, count, seed))
+    parts = list(deal(rollouts, count, seed))
     assert sorted(i for part in parts for i in part) == list(range(rollouts))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    assert parts == list(minibatches(rollouts, count, seed))
+    assert parts == list(deal(rollouts, count, seed))
 
 
 def test_clipping_stops_gradients_only_on_the_far_side() -> None:
     logprobs = torch.tensor([[0.5, -0.5, 0.5, -0.5]], requires_grad=True)
-    mask, weight = torch.ones(1, 4), torch.ones(1)
     for advantage, frozen in ((1.0, [True, False, True, False]), (-1.0, [False, True, False, True])):
-        result = objective(logprobs, torch.tensor([advantage]), mask, weight, old_logprobs=torch.zeros(1, 4))
-        (gradient,) = torch.autograd.grad(result.loss, logprobs)
+        advantages = torch.full((1, 4), advantage)
+        loss, log = loss_of(ClippedPolicyGradient(clip=0.2), logprobs, advantages, old_logprobs=torch.zeros(1, 4))
+        (gradient,) = torch.autograd.grad(loss, logprobs)
         assert (gradient[0] == 0).tolist() == frozen
-        assert int(result.clipped) == 2
+        assert log["clip_fraction"] == 2
 
 
-def test_the_correction_scales_the_policy_term_only() -> None:
-    logprobs, mask, weight = torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1)
-    plain = objective(logprobs, torch.ones(1), mask, weight, ref_logprobs=logprobs - 1, beta=0.5)
-    halved = objective(
-        logprobs, torch.ones(1), mask, weight, ref_logprobs=logprobs - 1, beta=0.5, correction=torch.full((1, 2), 0.5)
-    )
-    assert float(halved.loss - plain.loss) == pytest.approx(1.0)
-    assert float(plain.kl_sum) == pytest.approx(2 * np.exp(-1))
+def test_the_sampling_ratio_scales_the_policy_term_only() -> None:
+    logprobs, loss = torch.zeros(1, 2), ClippedPolicyGradient(beta=0.5)
+    ones, reference = torch.ones(1, 2), logprobs - 1
+    plain, log = loss_of(loss, logprobs, ones, ref_logprobs=reference)
+    halved, _ = loss_of(loss, logprobs, ones, ref_logprobs=reference, sampling_ratio=torch.full((1, 2), 0.5))
+    assert float(halved - plain) == pytest.approx(1.0)
+    assert log["kl"] == pytest.approx(2 * np.exp(-1))

@@ -11,8 +11,10 @@ from tests.trainers.toys import SECRET, toy_config, toy_rollouts
 from trainers.engines import Generation, Sampling
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
-from trainers.rollout.collect import Rollout, stream_seed
-from trainers.session import load_model, load_tokenizer
+from trainers.models import load_model
+from trainers.rollout.collect import derive_seed
+from trainers.session import load_tokenizer
+from trainers.trajectory import Trajectory
 
 TASKS = ["train/echo/red-0", "train/other/blue-1", "train/echo/green-2"]
 
@@ -23,7 +25,7 @@ def answer(prompt: str) -> str:
     return SECRET[colour] if "skill" in prompt and "other" in prompt else colour
 
 
-def play(toy_folder: Path, engine: Any = None, **changes: Any) -> tuple[list[Rollout], Any]:
+def play(toy_folder: Path, engine: Any = None, **changes: Any) -> tuple[list[Trajectory], Any]:
     sampling = changes.pop("sampling", Sampling())
     config = toy_config(toy_folder, **{"env_options": {"turns": 3}, **changes})
     tokenizer = load_tokenizer(config)
@@ -143,5 +145,5 @@ def test_bad_limits_are_refused(toy_folder: Path) -> None:
 
 
 def test_seeds_differ_by_every_number_and_their_order() -> None:
-    seeds = {stream_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}
+    seeds = {derive_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}
     assert len(seeds) == 64

@@ -10,13 +10,15 @@ from trl import GRPOConfig
 
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
+from trainers.learner import Learner
 from trainers.tracking.run_folder import RunFolder
 
 __all__ = ["grpo_arguments"]
 
 
-def grpo_arguments(config: TrainConfig, folder: RunFolder) -> GRPOConfig:
+def grpo_arguments(learner: Learner) -> GRPOConfig:
     """TRL's own arguments for a run; TRL's batches of prompts are empty, so their sizes are the smallest allowed."""
+    config, folder = learner.config, learner.setup.folder
     cuda = torch.cuda.is_available()
     serving = engine_spec(config.engine).backend_arguments(config)
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.

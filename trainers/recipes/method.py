@@ -1,44 +1,56 @@
-"""The method's whole state in one object: curriculum, contrast and visit counts."""
+"""A recipe at work: curriculum, contrast, visit counts and whatever else its parts remember, in one object."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.errors import CheckpointError
-from trainers.advantages import AdvantageBatch, FloatArray, get_scheme
+from trainers.advantages import Advantages, RolloutBatch, Signals, per_rollout
 from trainers.advantages.diagnostics import advantage_diagnostics
-from trainers.advantages.observed import paired_contrasts, unpaired_contrasts
-from trainers.recipes.recipe import Preset
+from trainers.recipes.recipe import Recipe
 
-__all__ = ["MethodState"]
+__all__ = ["Credit", "Method"]
 
 
-class MethodState:
-    """What a trainer asks of a method, and all that a checkpoint must save of it.
+class Credit(NamedTuple):
+    """What a method makes of an update's rollouts."""
+
+    batch: RolloutBatch
+    """The rollouts, with the method's signals."""
+    advantages: Advantages
+    """What the scheme gives."""
+    log: dict[str, Any]
+    """Diagnostics, JSON-able."""
+
+
+class Method:
+    """What a learner asks of a recipe, and all that a checkpoint must save of it but the skill memory.
 
     Args:
-        preset: The method's options.
+        recipe: The method's parts.
         task_types: The task types in their fixed order.
         total_steps: Training steps of the run.
 
     Attributes:
-        preset: The method's options.
+        recipe: The method's parts.
         total_steps: Training steps of the run.
         curriculum: Gate, allocation and active set.
         contrast: The moving averages of the contrast.
+        allocator: Who sees the skill.
     """
 
-    def __init__(self, preset: Preset, task_types: Sequence[str], total_steps: int) -> None:
-        self.preset = preset
+    def __init__(self, recipe: Recipe, task_types: Sequence[str], total_steps: int) -> None:
+        self.recipe = recipe
         self.total_steps = int(total_steps)
-        self.curriculum = preset.new_curriculum(task_types, self.total_steps)
-        self.contrast = preset.new_contrast()
+        self.curriculum = recipe.curriculum.start(task_types, self.total_steps)
+        self.contrast = recipe.contrast.start()
+        self.allocator = recipe.allocation.start(self.curriculum)
         self._visits: dict[str, int] = {}
-        self._owed = dict.fromkeys(self.curriculum.task_types, 0.0)
 
     @property
     def task_types(self) -> tuple[str, ...]:
@@ -48,7 +60,7 @@ class MethodState:
     @property
     def active(self) -> tuple[str, ...]:
         """The types whose training prompts may still hold a skill."""
-        return self.curriculum.active if self.preset.uses_skills else ()
+        return self.curriculum.active if self.recipe.uses_skills else ()
 
     def visits(self, task: str) -> int:
         """Number of updates so far that contained the task."""
@@ -56,56 +68,38 @@ class MethodState:
 
     def n_plus(self, task_type: str, group_size: int) -> int:
         """How many rollouts of the next group of this type see the skill. Ask once per group, in the groups' order."""
-        active = self.curriculum.is_active(task_type)
-        match self.preset.allocation:
-            case "paired":
-                return self.curriculum.n_plus(task_type, group_size)
-            case "drawn":
-                return group_size if active and self._draw(task_type) else 0
-            case "whole":
-                return group_size if active else 0
-            case "always":
-                return group_size
-            case "never":
-                return 0
+        return self.allocator.n_plus(task_type, group_size)
 
-    def advantages(self, batch: AdvantageBatch, *, streams: bool = False) -> tuple[FloatArray, dict[str, Any]]:
-        """One update's advantages; moves the contrast and the visit counts.
+    def credit(self, batch: RolloutBatch) -> Credit:
+        """One update's advantages; moves contrast, visit counts and allocation.
 
         The update's own contrast is fed first, then the smoothed one corrects its advantages.
 
         Args:
             batch: The update's rollouts.
-            streams: Also return each stream's share of the advantages under ``"streams"`` (they sum to them), so that
-                a trainer can measure the gradient norm of each.
-
-        Returns:
-            float64[N] and JSON-able diagnostics for the log.
         """
         for kind in batch.type_of.values():
             self.curriculum.is_active(kind)
-        observed = self._observe(batch)
+        observed = self.recipe.contrast.observed(batch, pairs=self.recipe.allocation.pairs)
         self.contrast.update(observed)
         corrections = {task: self.correction(task, kind) for task, kind in batch.type_of.items()}
-        per_rollout = np.asarray([corrections[task] for task in batch.task], dtype=np.float64)
-        parts = get_scheme(self.preset.advantage)(batch, per_rollout, self.preset.scheme_options)
+        batch = replace(batch, signals=self._signals(batch, corrections))
+        advantages = self.recipe.advantage(batch)
         for task in batch.type_of:
             self._visits[task] = self.visits(task) + 1
-        diagnostics = advantage_diagnostics(batch, parts.advantage) | self.describe()
-        diagnostics["contrast_observed"] = observed
-        diagnostics["correction"] = _mean_by_type(corrections, batch.type_of)
-        if streams:
-            diagnostics["streams"] = {
-                "outcome": parts.outcome.tolist(),
-                "conditional": (parts.omega * parts.conditional).tolist(),
-                "correction": (parts.omega * parts.correction).tolist(),
-            }
-        return parts.advantage, diagnostics
+        self.allocator.observe(batch)
+        diagnostics = {
+            **advantage_diagnostics(batch, per_rollout(advantages.values)),
+            **self.describe(),
+            "contrast_observed": observed,
+            "correction": _mean_by_type(corrections, batch.type_of),
+            **advantages.log,
+        }
+        return Credit(batch, advantages, diagnostics)
 
     def correction(self, task: str, task_type: str) -> float:
         """``C(x) = lam(x) * max(0, delta(x))``; 0 for retired types."""
-        delta = self.contrast.value(task if self.preset.key == "task" else task_type)
-        return self.curriculum.lam(task_type, self.visits(task)) * max(0.0, delta)
+        return self.curriculum.lam(task_type, self.visits(task)) * max(0.0, self._delta(task, task_type))
 
     def validate(
         self,
@@ -120,35 +114,31 @@ class MethodState:
 
     def describe(self) -> dict[str, Any]:
         """The state in the terms of the log: gap and gate per type, the active set, the contrast (0 once retired)."""
+        by_task = self.recipe.contrast.key == "task"
         return {
             "gap": {k: self.curriculum.gap(k) for k in self.task_types},
             "gate": {k: self.curriculum.gate(k) for k in self.task_types},
             "active": list(self.active),
-            "contrast": {}
-            if self.preset.key == "task"
-            else {k: self._effective_contrast(k) for k in self.contrast.keys},
+            "contrast": {} if by_task else {k: self._effective_contrast(k, k) for k in self.contrast.keys},
         }
-
-    def _effective_contrast(self, task_type: str) -> float:
-        return self.contrast.value(task_type) if task_type in self.active else 0.0
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a run needs to go on exactly, as JSON-able values."""
         return {
-            "preset": self.preset.name,
-            "options": self.preset.options,
+            "preset": self.recipe.name,
+            "options": self.recipe.options,
             "total_steps": self.total_steps,
             "curriculum": self.curriculum.state_dict(),
             "contrast": self.contrast.state_dict(),
             "visits": dict(sorted(self._visits.items())),
-            "owed": dict(self._owed),
+            "allocation": self.allocator.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state bit for bit.
 
         Raises:
-            CheckpointError: The state is incomplete, or of another preset, other options, types or length of training.
+            CheckpointError: The state is incomplete, or of another recipe, other options, types or length of training.
         """
         missing = sorted(set(self.state_dict()) - set(state))
         if missing:
@@ -157,32 +147,32 @@ class MethodState:
         self.curriculum.load_state_dict(state["curriculum"])
         self.contrast.load_state_dict(state["contrast"])
         self._visits = {task: int(count) for task, count in state["visits"].items()}
-        self._owed = {kind: float(state["owed"][kind]) for kind in self.task_types}
+        self.allocator.load_state_dict(state["allocation"])
 
     def _check_origin(self, state: Mapping[str, Any]) -> None:
-        if state["preset"] != self.preset.name:
+        if state["preset"] != self.recipe.name:
             raise CheckpointError(
-                f"The checkpoint is of preset {state['preset']!r}, this run is {self.preset.name!r}; "
+                f"The checkpoint is of preset {state['preset']!r}, this run is {self.recipe.name!r}; "
                 f"resume with preset={state['preset']} or start a new run folder"
             )
-        mine, theirs = self.preset.options, state["options"]
+        mine, theirs = self.recipe.options, state["options"]
         changed = [k for k in sorted(set(mine) | set(theirs)) if mine.get(k) != theirs.get(k)]
         if changed:
             described = ", ".join(f"{k}={theirs.get(k)!r} (now {mine.get(k)!r})" for k in changed)
             raise CheckpointError(f"The checkpoint was written with other options: {described}; resume with the same")
 
-    def _observe(self, batch: AdvantageBatch) -> dict[str, float]:
-        if self.preset.allocation == "drawn":
-            return unpaired_contrasts(batch)
-        return paired_contrasts(batch, self.preset.key)
+    def _signals(self, batch: RolloutBatch, corrections: Mapping[str, float]) -> Signals:
+        per_task = {
+            task: (self.curriculum.gate(kind), self._effective_contrast(task, kind), corrections[task])
+            for task, kind in batch.type_of.items()
+        }
+        return Signals(*np.asarray([per_task[task] for task in batch.task], dtype=np.float64).T)
 
-    def _draw(self, task_type: str) -> bool:
-        # Carrying the remainder over keeps the share exact without a random stream of its own.
-        self._owed[task_type] += self.curriculum.rho_with(task_type)
-        chosen = self._owed[task_type] >= 0.5
-        if chosen:
-            self._owed[task_type] -= 1.0
-        return chosen
+    def _delta(self, task: str, task_type: str) -> float:
+        return self.contrast.value(task if self.recipe.contrast.key == "task" else task_type)
+
+    def _effective_contrast(self, task: str, task_type: str) -> float:
+        return self._delta(task, task_type) if task_type in self.active else 0.0
 
 
 def _mean_by_type(values: Mapping[str, float], type_of: Mapping[str, str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Log-probabilities of own tokens, beside TRL's of all tokens."""
+"""Figures of own tokens, beside TRL's of all tokens."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ pytest.importorskip("trl", reason="needs the train extra")
 import torch
 from trl.trainer.utils import add_fused_lm_head
 
-from trainers.backends.trl import logprobs
-from trainers.backends.trl.logprobs import own_logprobs
+from trainers.backends.trl import figures
+from trainers.backends.trl.figures import own_figures
+from trainers.rollout.collate import Tokens
 from trainers.warmstart.model import PolicySize, build_model
 from trainers.warmstart.tokenizer import build_tokenizer
 
 TEMPERATURE = 0.7
+WANTS = {"logprobs", "entropies"}
+
+
+def own_logprobs(model, ids, mask):
+    found = own_figures(model, model.get_output_embeddings(), Tokens(ids, mask), WANTS, temperature=TEMPERATURE)
+    return found["logprobs"], found["entropies"]
 
 
 @pytest.fixture
@@ -42,7 +49,7 @@ def of_all_tokens(model, ids, columns):
 
 def test_own_tokens_have_the_log_probabilities_of_a_whole_forward_pass(model, rows):
     ids, mask = rows
-    found, entropies = own_logprobs(model, model.get_output_embeddings(), ids, mask, temperature=TEMPERATURE)
+    found, entropies = own_logprobs(model, ids, mask)
     expected, entropy = of_all_tokens(model, ids, mask.shape[1])
     assert torch.allclose(found, expected * mask, atol=1e-5)
     assert torch.allclose(entropies, entropy * mask, atol=1e-5)
@@ -51,7 +58,7 @@ def test_own_tokens_have_the_log_probabilities_of_a_whole_forward_pass(model, ro
 
 def test_gradients_are_those_of_a_whole_forward_pass(model, rows):
     ids, mask = rows
-    found, _ = own_logprobs(model, model.get_output_embeddings(), ids, mask, temperature=TEMPERATURE)
+    found, _ = own_logprobs(model, ids, mask)
     expected, _ = of_all_tokens(model, ids, mask.shape[1])
     parameters = list(model.parameters())
     for mine, plain in zip(
@@ -65,15 +72,31 @@ def test_gradients_are_those_of_a_whole_forward_pass(model, rows):
 def test_the_fused_layer_of_accelerators_says_the_same(model, rows):
     ids, mask = rows
     own = torch.nn.functional.pad(mask, (ids.shape[1] - mask.shape[1], 0)) > 0
-    picked, entropies = logprobs._picked(model, model.get_output_embeddings(), ids, own, TEMPERATURE)
-    fused, fused_entropies = logprobs._fused(model, ids, own)
-    assert torch.allclose(picked[:, 1:], fused, atol=1e-5)
-    assert torch.allclose(entropies[:, 1:], fused_entropies, atol=1e-5)
+    output_layer = model.get_output_embeddings()
+    picked = figures._picked(model, output_layer, ids, own, temperature=TEMPERATURE, wants=WANTS, heads=None)
+    fused = figures._fused(model, ids, own)
+    assert torch.allclose(picked["logprobs"][:, 1:], fused["logprobs"], atol=1e-5)
+    assert torch.allclose(picked["entropies"][:, 1:], fused["entropies"], atol=1e-5)
+
+
+def test_whole_distributions_and_heads_are_of_the_own_tokens_row_by_row(model, rows):
+    ids, mask = rows
+    head = torch.nn.Linear(16, 1)
+    wants = {"logprobs", "logits", "values"}
+    found = own_figures(
+        model, model.get_output_embeddings(), Tokens(ids, mask), wants, temperature=TEMPERATURE, heads={"values": head}
+    )
+    own = mask > 0
+    chosen = found["logits"].log_softmax(-1).gather(-1, ids[:, -mask.shape[1] :][own][:, None]).squeeze(-1)
+    assert torch.allclose(chosen, found["logprobs"][own], atol=1e-6)
+    hidden = model(input_ids=ids, output_hidden_states=True).hidden_states[-1]
+    expected = head(hidden)[:, :-1, 0][:, -mask.shape[1] :]
+    assert torch.allclose(found["values"], expected * mask, atol=1e-5)
 
 
 def test_rows_without_own_tokens_give_zeros_that_can_be_differentiated(model, rows):
     ids, mask = rows
-    found, _ = own_logprobs(model, model.get_output_embeddings(), ids, 0 * mask, temperature=TEMPERATURE)
+    found, _ = own_logprobs(model, ids, 0 * mask)
     found.sum().backward()
     assert not found.any()
     assert not any(parameter.grad.any() for parameter in model.parameters() if parameter.grad is not None)
@@ -82,5 +105,5 @@ def test_rows_without_own_tokens_give_zeros_that_can_be_differentiated(model, ro
 def test_the_model_forgets_the_hook(model, rows):
     ids, mask = rows
     before = model(input_ids=ids).logits
-    own_logprobs(model, model.get_output_embeddings(), ids, mask, temperature=TEMPERATURE)
+    own_logprobs(model, ids, mask)
     assert torch.equal(model(input_ids=ids).logits, before)

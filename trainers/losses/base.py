@@ -1,0 +1,133 @@
+"""What a loss is: options, named tensors in, one value per token out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from skillc_gym.errors import ConfigError
+from trainers.advantages import FloatArray, RolloutBatch
+from trainers.options import Options
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Loss", "LossInputs", "Teacher", "TokenLoss", "View"]
+
+View = Literal["with_skill", "without_skill"]
+Head = Callable[[int], "torch.nn.Module"]
+"""Makes a module that maps hidden states of a given width to one number."""
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Who scores a row's own tokens a second time, and behind which prompt.
+
+    Attributes:
+        prompt: The row's prompt rendered with the skill of its task's type or without any; a row that brings a teacher
+            text of its own is rendered with that.
+        weights: The live policy, the policy that training began with, or a moving average of the policy's weights.
+    """
+
+    prompt: View = "with_skill"
+    weights: Literal["policy", "reference", "average"] = "policy"
+
+
+@dataclass(frozen=True)
+class LossInputs:
+    """What a loss may look at. Shapes are (rows, tokens) unless said otherwise; 0 outside the own tokens.
+
+    Attributes:
+        logprobs: Of the tokens under the trained weights, with gradient.
+        mask: 1 for the model's own tokens.
+        advantages: One per token.
+        row_weights: Weight of each own token of a row in this loss, (rows,).
+        optional: What was asked for by :attr:`Loss.inputs`: ``old_logprobs``, ``ref_logprobs``, ``teacher_logprobs``,
+            ``logits`` and ``teacher_logits`` (own tokens row by row, vocabulary), a head's figures under its name, a
+            row's own targets under theirs. ``sampling_ratio`` is there where the engine that generated is not exact.
+        update: Number of the update, from 1.
+    """
+
+    logprobs: torch.Tensor
+    mask: torch.Tensor
+    advantages: torch.Tensor
+    row_weights: torch.Tensor
+    optional: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    update: int = 1
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        """An input that the loss has asked for."""
+        if name not in self.optional:
+            raise ConfigError(f"The loss reads {name!r} and was given {sorted(self.optional)}; name it in its inputs")
+        return self.optional[name]
+
+    @property
+    def old_logprobs(self) -> torch.Tensor:
+        """Under the weights that generated: the trained ones, without gradient, while these have not moved."""
+        return self.optional.get("old_logprobs", self.logprobs.detach())
+
+    def per_token(self, own: torch.Tensor) -> torch.Tensor:
+        """Puts one value per own token, in the rows' order, into (rows, tokens)."""
+        return own.new_zeros(self.mask.shape).masked_scatter(self.mask > 0, own)
+
+    def with_(self, **changes: Any) -> LossInputs:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class TokenLoss:
+    """What a loss makes of a micro-batch: values to be minimised and figures to be averaged for the log.
+
+    Attributes:
+        values: With gradient, (rows, tokens).
+        log: By name, (rows, tokens) without gradient; means over the tokens on which the loss acts are written.
+    """
+
+    values: torch.Tensor
+    log: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+class Loss(Options):
+    """Base of a loss: a frozen dataclass of its own options, a name among them or above them.
+
+    Rows say by ``name`` which losses act on them; those of the update's own rollouts ask :meth:`on_rollouts`.
+    """
+
+    name: ClassVar[str]
+    coefficient: float
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The tensors it needs beside log-probabilities, see :class:`LossInputs`."""
+        return frozenset()
+
+    @property
+    def teacher(self) -> Teacher | None:
+        """Who scores the tokens for ``teacher_logprobs`` and ``teacher_logits``."""
+        return None
+
+    @property
+    def heads(self) -> Mapping[str, Head]:
+        """Modules of its own over the last hidden states, by the name of the figure they give."""
+        return {}
+
+    @property
+    def needs_advantages(self) -> bool:
+        """Whether a row without advantages has no gradient in it, so that it may be left out."""
+        return False
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        """By how much it acts on each of the update's own rollouts, 0 for not at all; float64[N]."""
+        return np.ones(len(batch.task))
+
+    def configured(self, *, clip: float, beta: float) -> Loss:
+        """The loss with a run's own settings where it leaves them open."""
+        return self
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """Computes the loss of a micro-batch token by token, before any averaging and without the coefficient."""
+        raise NotImplementedError

@@ -1,0 +1,96 @@
+"""Checkpoints of transformers: loaded with errors that say what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
+from trainers.config import TrainConfig
+
+__all__ = ["load_model", "load_plain_tokenizer", "without_bars"]
+
+
+def load_model(config: TrainConfig) -> Any:
+    """The policy to start from, in the configured precision.
+
+    Raises:
+        MissingDataError: If there is no such checkpoint.
+        CheckpointError: If the folder does not hold a usable one.
+        MissingExtraError: If torch or transformers is not installed.
+    """
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        raise missing_extra("torch and transformers", "train") from error
+    pure = config.precision == "pure_bfloat16"
+    return _pretrained(
+        AutoModelForCausalLM.from_pretrained,
+        config,
+        dtype=torch.bfloat16 if pure else torch.float32,
+        attn_implementation="sdpa",
+    )
+
+
+def load_plain_tokenizer(config: TrainConfig) -> Any:
+    """The model's tokenizer, with its own chat template.
+
+    Raises:
+        MissingDataError: If there is no such checkpoint.
+        CheckpointError: If the folder does not hold a usable one.
+        MissingExtraError: If transformers is not installed.
+    """
+    try:
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    except ImportError as error:
+        raise missing_extra("transformers", "train") from error
+    # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
+    own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
+    return _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
+
+
+def _declared_class(model: str) -> str | None:
+    path = Path(model) / "tokenizer_config.json"
+    if not path.is_file():
+        return None
+    try:
+        declared: str | None = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
+    except ValueError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); copy the checkpoint again.") from error
+    return declared
+
+
+def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
+    try:
+        return load(config.model_path, **options)
+    except Exception as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if Path(config.model_path).is_dir():
+            raise CheckpointError(
+                f"The folder model={config.model!r} holds no usable transformers checkpoint ({said}). It needs "
+                "config.json, weights and tokenizer files; copy it again, or make one with `skillc make-policy`."
+            ) from error
+        if not isinstance(error, OSError):
+            raise
+        raise MissingDataError(
+            f"No checkpoint at model={config.model!r}: neither a folder with a transformers checkpoint nor a name that "
+            f"could be fetched ({said})."
+        ) from error
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Hides transformers' own progress bars, which would tear the display apart."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

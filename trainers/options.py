@@ -1,0 +1,118 @@
+"""Options in small frozen dataclasses: checked against their types, and reached from outside by flat names."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = ["Options", "flat_options", "option_names", "override"]
+
+T = TypeVar("T")
+
+
+class Options:
+    """Base of a frozen dataclass of options: lists become tuples, and every value is held against its type.
+
+    Raises:
+        UnknownNameError: A literal that does not exist.
+        ConfigError: A value of another type.
+    """
+
+    def __post_init__(self) -> None:
+        for name, hint in _hints(type(self)):
+            value = getattr(self, name)
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+            _check(name, getattr(self, name), hint)
+
+
+def _hints(kind: Any) -> list[tuple[str, Any]]:
+    hints = typing.get_type_hints(kind)
+    return [(spec.name, hints[spec.name]) for spec in fields(kind)]
+
+
+def _check(name: str, value: Any, hint: Any) -> None:
+    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    if value is None and type(None) in kinds:
+        return
+    literals = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+    if literals and value not in literals:
+        raise unknown_name(name, value, literals)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (float in kinds or int in kinds) and not number:
+        raise ConfigError(f"The option {name} is a number, got {value!r}")
+    if kinds == (bool,) and not isinstance(value, bool):
+        raise ConfigError(f"The option {name} is true or false, got {value!r}")
+
+
+def _leaves(part: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
+    """(part's name, option, value) for every option of a tree of parts."""
+    for spec in fields(part):
+        value = getattr(part, spec.name)
+        if isinstance(part, Options):
+            yield prefix, spec.name, value
+        elif isinstance(value, tuple):
+            for entry in value:
+                yield from _leaves(entry, entry.name)
+        else:
+            yield from _leaves(value, spec.name)
+
+
+def flat_options(parts: Any) -> dict[str, Any]:
+    """All options of a tree of parts as JSON-able values.
+
+    Args:
+        parts: :class:`Options`, or a dataclass whose fields are such trees or tuples of options with a ``name``.
+
+    Returns:
+        By field name where one part has it, by ``<part>.<field>`` where several do.
+    """
+    found = list(_leaves(parts, ""))
+    names = [name for _, name, _ in found]
+    return {
+        name if names.count(name) == 1 else f"{prefix}.{name}": list(value) if isinstance(value, tuple) else value
+        for prefix, name, value in found
+    }
+
+
+def option_names(parts: Any) -> list[str]:
+    """Every name that :func:`override` takes: flat where it is unique, and always ``<part>.<field>``."""
+    return [*flat_options(parts), *(f"{prefix}.{name}" for prefix, name, _ in _leaves(parts, "") if prefix)]
+
+
+def override(parts: T, changes: Mapping[str, Any]) -> T:
+    """A copy of a tree of parts with some options changed; each goes to the part that owns it.
+
+    Raises:
+        UnknownNameError: No part has such an option; the message names the nearest.
+        ConfigError: Several parts have it, or a value does not fit.
+    """
+    known = option_names(parts)
+    for name in changes:
+        if name not in known:
+            several = [option for option in known if option.endswith(f".{name}")]
+            if several:
+                raise ConfigError(f"Several parts have an option {name}; say which: {', '.join(several)}")
+            raise unknown_name("option of this recipe", name, known)
+    result: T = _rebuilt(parts, "", changes)
+    return result
+
+
+def _rebuilt(part: Any, prefix: str, changes: Mapping[str, Any]) -> Any:
+    new: dict[str, Any] = {}
+    for spec in fields(part):
+        value = getattr(part, spec.name)
+        if isinstance(part, Options):
+            asked = [name for name in (spec.name, f"{prefix}.{spec.name}") if name in changes]
+            if asked:
+                new[spec.name] = changes[asked[-1]]
+        elif isinstance(value, tuple):
+            new[spec.name] = tuple(_rebuilt(entry, entry.name, changes) for entry in value)
+        else:
+            new[spec.name] = _rebuilt(value, spec.name, changes)
+    return replace(part, **new) if new else part

@@ -1,0 +1,24 @@
+"""SkillC's six ablations; each changes one thing."""
+
+from __future__ import annotations
+
+from trainers.recipes.skillc import RECIPE as SKILLC
+
+__all__ = ["RECIPES"]
+
+RECIPES = (
+    SKILLC.variant(
+        "no_pairing",
+        "SkillC without pairs: whole groups draw one condition, in the share the gate asks for.",
+        allocation="drawn",
+    ),
+    SKILLC.variant(
+        "mixed_norm",
+        "SkillC with stream 2 normalised over the task's whole group instead of per condition.",
+        branch="mixed",
+    ),
+    SKILLC.variant("fixed_gate", "SkillC with the gate fixed at 0.5.", gate=0.5),
+    SKILLC.variant("no_pruning", "SkillC without retirement.", retire_by=()),
+    SKILLC.variant("fixed_rho", "SkillC with half of each active group skill-injected.", rho=0.5),
+    SKILLC.variant("high_init", "SkillC with every smoothed gap starting at 0.3.", initial_gap=0.3),
+)

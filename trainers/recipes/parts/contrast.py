@@ -1,0 +1,44 @@
+"""The options of the contrast, as a part of a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainers.advantages import Contrast, RolloutBatch
+from trainers.advantages.observed import ContrastKey, paired_contrasts, unpaired_contrasts
+from trainers.options import Options
+
+__all__ = ["ContrastAverage"]
+
+
+@dataclass(frozen=True)
+class ContrastAverage(Options):
+    """What an update shows of the skills' worth, and how it is averaged over updates.
+
+    Attributes:
+        key: What shares one moving average: a task type, or a task.
+        contrast_decay: Weight of the past in that average.
+        contrast_clip: Bound of the smoothed contrast.
+        bias_correction: Whether the average is corrected for its start at 0.
+    """
+
+    key: ContrastKey = "type"
+    contrast_decay: float = 0.9
+    contrast_clip: float = 2.0
+    bias_correction: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.start()
+
+    def start(self) -> Contrast:
+        """A fresh moving average.
+
+        Raises:
+            ConfigError: An option lies outside its range.
+        """
+        return Contrast(self.contrast_decay, self.contrast_clip, self.bias_correction)
+
+    def observed(self, batch: RolloutBatch, *, pairs: bool) -> dict[str, float]:
+        """One update's contrasts by key: within tasks where groups are paired, between tasks of a type otherwise."""
+        return paired_contrasts(batch, self.key) if pairs else unpaired_contrasts(batch)

@@ -1,0 +1,76 @@
+"""The options of the internalisation curriculum, as parts of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS
+from skillc_gym.curricula.skills import InternalizationCurriculum
+from trainers.options import Options
+
+__all__ = ["Gating", "Internalization", "Pruning"]
+
+
+@dataclass(frozen=True)
+class Gating(Options):
+    """From the smoothed gap to the share of skill-injected rollouts and the weight of the correction.
+
+    Attributes:
+        temperature: Temperature of the gate.
+        gate: A fixed gate, or None.
+        rho_min: Smallest share of each branch.
+        rho: A fixed share of skill-injected rollouts, or None.
+        lam: Weight of the correction.
+        beta_freq: How fast the correction of a repeated task fades.
+    """
+
+    temperature: float = 0.1
+    gate: float | None = None
+    rho_min: float = 0.1
+    rho: float | None = None
+    lam: float = 1.0
+    beta_freq: float = 0.01
+
+
+@dataclass(frozen=True)
+class Pruning(Options):
+    """How gaps are smoothed, and when a type loses its skill for good.
+
+    Attributes:
+        alpha_val: Weight of the past in the validation gap.
+        initial_gap: Where the smoothed gaps start.
+        tau_retire: Gap below which a type retires.
+        capacity: K(t), one number per stage of training.
+        retire_by: Which reasons retire a type.
+        min_validations: Validations before a type's own gap may retire it.
+        margin: Standard errors by which the gap must lie below the threshold.
+    """
+
+    alpha_val: float = 0.7
+    initial_gap: float = 0.0
+    tau_retire: float = 0.0
+    capacity: tuple[int, ...] = ALFWORLD_CAPACITY
+    retire_by: tuple[str, ...] = RETIREMENT_REASONS
+    min_validations: int = 0
+    margin: float = 0.0
+
+
+@dataclass(frozen=True)
+class Internalization:
+    """The curriculum of :class:`skillc_gym.curricula.skills.InternalizationCurriculum`."""
+
+    gating: Gating = field(default_factory=Gating)
+    pruning: Pruning = field(default_factory=Pruning)
+
+    def __post_init__(self) -> None:
+        self.start(("any",), total_steps=1)
+
+    def start(self, task_types: Sequence[str], total_steps: int) -> InternalizationCurriculum:
+        """A fresh curriculum with these options.
+
+        Raises:
+            ConfigError: An option lies outside its range.
+        """
+        options = {**asdict(self.gating), **asdict(self.pruning)}
+        return InternalizationCurriculum(task_types, total_steps=total_steps, **options)

@@ -1,0 +1,87 @@
+"""Names to objects: built-in ones by file, others by ``module:NAME`` or by an entry point."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = ["Registry", "load_object"]
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The objects of one kind.
+
+    A module of the package offers an object as ``<attribute>``, or several as ``<attribute>S``; each has a ``name``.
+    Third parties write ``module:NAME``, or declare an entry point of the group.
+
+    Attributes:
+        kind: What they are, for errors.
+        package: The package that holds the built-in ones, one module each.
+        attribute: What a module calls its object.
+        group: Entry points of others.
+    """
+
+    kind: str
+    package: str
+    attribute: str
+    group: str
+
+    def names(self) -> tuple[str, ...]:
+        """All names, built-in ones first, each sorted."""
+        built_in = _built_in(self.package, self.attribute)
+        return (*built_in, *sorted(entry.name for entry in entry_points(group=self.group)))
+
+    def get(self, name: str) -> Any:
+        """Looks an object up.
+
+        Raises:
+            UnknownNameError: No such name; the message names the nearest.
+            ConfigError: ``module:NAME`` cannot be imported.
+        """
+        built_in = _built_in(self.package, self.attribute)
+        if name in built_in:
+            return built_in[name]
+        if ":" in name:
+            return load_object(name, self.kind)
+        for entry in entry_points(group=self.group):
+            if entry.name == name:
+                return entry.load()
+        raise unknown_name(self.kind, name, self.names(), "One of your own is written module:NAME.")
+
+
+@cache
+def _built_in(package: str, attribute: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        module = importlib.import_module(f"{package}.{info.name}")
+        single = getattr(module, attribute, None)
+        for entry in (*getattr(module, f"{attribute}S", ()), *([single] if single is not None else [])):
+            found[entry.name] = entry
+    return dict(sorted(found.items()))
+
+
+def load_object(path: str, kind: str) -> Any:
+    """Imports ``module:NAME``.
+
+    Args:
+        path: The module's full name, a colon, and the object's name in it.
+        kind: What it should be, for the error.
+
+    Raises:
+        ConfigError: There is no such module or no such name in it.
+    """
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"The {kind} {path!r} cannot be imported ({error}); it is written module:NAME, and the module must be "
+            "installed or on PYTHONPATH."
+        ) from error

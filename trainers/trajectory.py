@@ -1,0 +1,70 @@
+"""A trajectory: one episode together with the tokens that were trained on, as it travels through the learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from skillc_gym.chat import Message
+from skillc_gym.episodes import Episode
+
+__all__ = ["TokenRow", "Trajectory"]
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """One sequence to train on. The three lists of the completion have one entry per token."""
+
+    prompt_ids: list[int]
+    """What came before the first reply."""
+    completion_ids: list[int]
+    """Replies and, between them, what the environment said."""
+    loss_mask: list[int]
+    """1 for the model's own tokens, 0 for the environment's."""
+    logprobs: list[float]
+    """Log-probabilities under which the model's tokens were drawn; 0 for the environment's."""
+    reply_lengths: tuple[int, ...] = ()
+    """Own tokens of each reply of the row, in order; they sum to :attr:`model_tokens`."""
+    messages: Sequence[Message] = ()
+    """The prompt in words, from which it can be rendered again with another skill text."""
+
+    @property
+    def length(self) -> int:
+        """Tokens in all."""
+        return len(self.prompt_ids) + len(self.completion_ids)
+
+    @cached_property
+    def model_tokens(self) -> int:
+        """Tokens that carry loss."""
+        return sum(self.loss_mask)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One episode, its training rows, and the group it belongs to.
+
+    Attributes:
+        episode: Turns with observations, actions and rewards, outcome, condition, the skill text that was shown.
+        rows: One row in the conversation form, one per turn in the window form.
+        group: Number of its group in the update.
+    """
+
+    episode: Episode
+    rows: list[TokenRow]
+    group: int
+
+    @cached_property
+    def model_tokens(self) -> int:
+        """Tokens that the policy generated, all turns (T_i of the objective)."""
+        return sum(row.model_tokens for row in self.rows)
+
+    @property
+    def reply_lengths(self) -> tuple[int, ...]:
+        """Own tokens of each turn, in order."""
+        return tuple(length for row in self.rows for length in row.reply_lengths)
+
+    @property
+    def sampling_logprobs(self) -> list[float]:
+        """Log-probabilities of the own tokens as they were drawn, in order."""
+        return [value for row in self.rows for value, own in zip(row.logprobs, row.loss_mask, strict=True) if own]
