@@ -109,7 +109,11 @@ class TextEnvContract:
         for seed in self.seeds:
             for observation, *_ in self._walk(env, seed):
                 _require(isinstance(observation, str), f"observations are str, got {type(observation).__name__}")
-                _require(observation in env.observation_space, f"outside the observation space: {observation!r:.200}")
+                _require(
+                    observation in env.observation_space,
+                    f"outside the observation space {env.observation_space}: {observation!r:.200}. Gymnasium's Text "
+                    "holds letters and digits only, unless told otherwise; skillc_gym.spaces.Unicode holds any text",
+                )
         env.action_space.seed(0)
         env.reset(seed=0)
         for _ in range(5):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "scripts", "benchmarks")
 
 GYM = (
-    ("errors", "files", "spaces", "version", "chat", "panels", "episodes"),
+    ("errors", "files", "picture", "spaces", "version", "chat", "panels", "episodes"),
     ("envs", "envs.base", "envs.registry", "envs.warm_start", "envs.context_need"),
     ("curricula", "curriculum", "wrappers"),
     ("vector",),

@@ -99,6 +99,8 @@ def register(spec: EnvSpec) -> None:
             entry_point=spec.entry_point,
             vector_entry_point=spec.vector_entry_point,
             max_episode_steps=spec.max_episode_steps,
+            # It takes most of a step; gymnasium.make(..., disable_env_checker=False) adds it.
+            disable_env_checker=True,
         )
 
 

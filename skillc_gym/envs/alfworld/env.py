@@ -18,6 +18,7 @@ from skillc_gym.envs.alfworld.engine.start import STOPPED, Engine, NativeStarter
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ALFWorldEnv(TextTaskEnv):
         domain_randomization: Number the things of the house in another order in each episode, as upstream does in
             training if asked; the order follows from the environment's seed.
         render_mode: "ansi" or "html" to draw the house as the agent knows it, with the last exchange or the whole
-            transcript; None otherwise.
+            transcript; "rgb_array" for the text as a picture; None otherwise.
 
     Raises:
         UnknownNameError: If the split, a task type or the engine does not exist.
@@ -72,7 +73,7 @@ class ALFWorldEnv(TextTaskEnv):
         >>> observation, reward, won, cut, info = env.step(info["admissible_commands"][0])   # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html"], "render_fps": 4}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -129,14 +130,23 @@ class ALFWorldEnv(TextTaskEnv):
 
         return difficulty_of(task_id)
 
-    def render(self) -> str | None:
-        """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer."""
+    def render(self) -> Any:
+        """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer.
+
+        Returns:
+            Text, or with "rgb_array" the same as a picture: uint8 of shape (720, 960, 3).
+        """
         if self.render_mode is None:
             return None
-        if self._view is not None:
-            return _page(self._view) if self.render_mode == "html" else self._view.to_ansi()
-        text = self._observation if self._action is None else f"> {self._action}\n{self._observation}"
-        return f"<pre>{html.escape(text)}</pre>" if self.render_mode == "html" else text
+        if self.render_mode == "html" and self._view is not None:
+            return _page(self._view)
+        text = self._exchange() if self._view is None else self._view.to_ansi()
+        if self.render_mode == "html":
+            return f"<pre>{html.escape(text)}</pre>"
+        return text_picture(text) if self.render_mode == "rgb_array" else text
+
+    def _exchange(self) -> str:
+        return self._observation if self._action is None else f"> {self._action}\n{self._observation}"
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
         """Goes back to a snapshot; the drawing starts there, since what was seen before is not part of it.

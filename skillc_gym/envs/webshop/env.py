@@ -25,6 +25,7 @@ from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.shop.sharing import find_catalog, open_nouns, open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
 __all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
@@ -67,7 +68,7 @@ class WebShopEnv(TextTaskEnv):
         seed_prices: Seeds the prices hidden behind ranges and the goals' highest prices.
         show_attributes: Whether products have a tab "Attributes".
         generator: Options of the generator, with data="generated" only.
-        render_mode: "ansi" or "html" to draw the page; None otherwise.
+        render_mode: "ansi" or "html" to draw the page, "rgb_array" for its text as a picture; None otherwise.
 
     Raises:
         UnknownNameError: If a split, mode or other name does not exist.
@@ -79,7 +80,7 @@ class WebShopEnv(TextTaskEnv):
         >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html"], "render_fps": 4}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -129,12 +130,18 @@ class WebShopEnv(TextTaskEnv):
         self.goals.index(task_id)
         return TASK_TYPE
 
-    def render(self) -> str | None:
-        """Returns the page in the mode of `render_mode`: text with marks, or HTML."""
+    def render(self) -> Any:
+        """Returns the page in the mode of `render_mode`.
+
+        Returns:
+            Text with marks, HTML, or with "rgb_array" the text as a picture: uint8 of shape (720, 960, 3).
+        """
         if self.render_mode is None:
             return None
-        goal = self._playing()
-        return page_document(self.fragment()) if self.render_mode == "html" else self._rich(goal)
+        if self.render_mode == "html":
+            return page_document(self.fragment())
+        text = self._rich(self._playing())
+        return text_picture(text) if self.render_mode == "rgb_array" else text
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
         """Goes back to a snapshot, and shows the page as this environment's ``observation_mode`` has it.
