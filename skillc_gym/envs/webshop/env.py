@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from skillc_gym.envs.webshop.goals.reward import Reward, score
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import Fixes, fixes
 from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
+from skillc_gym.envs.webshop.shop.markup import escape
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.shop.sharing import find_catalog, open_nouns, open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
@@ -67,6 +68,8 @@ class WebShopEnv(TextTaskEnv):
         compat: "fixed", or "upstream" for its defects as well; `skillc_gym.envs.webshop.shop.compat.FIXES` lists them.
         seed_prices: Seeds the prices hidden behind ranges and the goals' highest prices.
         show_attributes: Whether products have a tab "Attributes".
+        escape_markup: Whether marks of a page in the products' own text (``[SEP]``, ``[button]``) are written in round
+            brackets, so that no title can draw a button. Upstream shows them as they are.
         generator: Options of the generator, with data="generated" only.
         render_mode: "ansi" or "html" to draw the page, "rgb_array" for its text as a picture; None otherwise.
 
@@ -93,6 +96,7 @@ class WebShopEnv(TextTaskEnv):
         compat: str | Fixes = "fixed",
         seed_prices: int = 0,
         show_attributes: bool = False,
+        escape_markup: bool = False,
         generator: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -110,8 +114,8 @@ class WebShopEnv(TextTaskEnv):
         self.observation_space = Unicode(MAX_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
-        self.show_attributes = show_attributes
-        self._store = open_store(self.catalog, self.fixes, show_attributes)
+        self.show_attributes, self.escape_markup = show_attributes, escape_markup
+        self._store = open_store(self.catalog, self.fixes, show_attributes, escape_markup)
         self._goal: Goal | None = None
         self._head, self._page, self._body = "", HOME, self._store.body(HOME)
         self._reward: Reward | None = None
@@ -236,9 +240,12 @@ class WebShopEnv(TextTaskEnv):
 
     def _begin(self, task: int) -> None:
         if self._goal is None or self._goal.index != task:
-            self._goal = self.goals.goal(task)
+            self._goal = self._shown(self.goals.goal(task))
             self.goal = self._goal.instruction
             self._head = nodes.text(nodes.instruction_nodes("Instruction:", self._goal.instruction)) + nodes.SEPARATOR
+
+    def _shown(self, goal: Goal) -> Goal:
+        return replace(goal, instruction=escape(goal.instruction)) if self.escape_markup else goal
 
     def _go(self, page: Page) -> None:
         self._page, self._body = page, self._store.body(page)

@@ -11,6 +11,7 @@ from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_catalog
 from skillc_gym.envs.webshop.goals.noun_table import NounsOf, nouns_of
 from skillc_gym.envs.webshop.goals.nouns import NounTagger
 from skillc_gym.envs.webshop.shop.compat import Fixes
+from skillc_gym.envs.webshop.shop.markup import EscapedCatalog
 from skillc_gym.envs.webshop.shop.store import Store
 
 __all__ = ["find_catalog", "open_nouns", "open_store"]
@@ -32,6 +33,6 @@ def open_nouns(catalog: Catalog, tagger: NounTagger) -> NounsOf:
 
 
 @lru_cache(16)
-def open_store(catalog: Catalog, fixed: Fixes, attributes: bool) -> Store:
-    """Returns the pages of a catalogue."""
-    return Store(catalog, fixed, attributes=attributes)
+def open_store(catalog: Catalog, fixed: Fixes, attributes: bool, escaped: bool = False) -> Store:
+    """Returns the pages of a catalogue; ``escaped``: products' text cannot pass for marks of a page."""
+    return Store(EscapedCatalog(catalog) if escaped else catalog, fixed, attributes=attributes)

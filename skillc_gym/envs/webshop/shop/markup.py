@@ -1,0 +1,71 @@
+"""Text of products that could pass for the page's own marks, made harmless.
+
+Pages in the modes "text" and "text_rich" mark their parts by ``[SEP]``, ``[button] ... [button_]`` and the like, and
+upstream puts the products' text between these as it is: a title can draw a button, or a whole page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any
+
+from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.shop.store import ShopCatalog
+
+__all__ = ["EscapedCatalog", "escape"]
+
+_MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
+_SHOWN = tuple(field.name for field in fields(Product) if field.name not in ("index", "pricing", "main_image"))
+_REMEMBERED = 1 << 10
+
+
+def escape(text: str) -> str:
+    """Writes the marks of pages in round brackets: ``[SEP]`` becomes ``(SEP)``."""
+    return _MARK.sub(r"(\1)", text) if "[" in text else text
+
+
+class EscapedCatalog:
+    """A catalogue for the pages of the shop, whose products' text holds no mark of a page.
+
+    Args:
+        catalog: The products as they are; searches are theirs.
+    """
+
+    def __init__(self, catalog: ShopCatalog) -> None:
+        self._catalog = catalog
+        self.product = lru_cache(_REMEMBERED)(self._product)
+
+    def __len__(self) -> int:
+        return len(self._catalog)
+
+    def listing(self, index: int) -> Listing | Product:
+        """Returns what a list of results shows of a product."""
+        listing = self._catalog.listing(index)
+        return replace(listing, asin=escape(listing.asin), title=escape(listing.title))
+
+    def index_of(self, asin: str) -> int | None:
+        """Returns the index of the product of that id, None if there is none."""
+        return self._catalog.index_of(asin)
+
+    def search(self, query: str) -> Sequence[int]:
+        """Returns the indices of the products found, best first, 50 at most."""
+        return self._catalog.search(query)
+
+    def _product(self, index: int) -> Product:
+        product = self._catalog.product(index)
+        values = {name: getattr(product, name) for name in _SHOWN}
+        changed = {name: escaped for name, value in values.items() if (escaped := _escaped(value)) != value}
+        return replace(product, **changed) if changed else product
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, tuple):
+        return tuple(map(_escaped, value))
+    if isinstance(value, Mapping):
+        return {escape(name): _escaped(part) for name, part in value.items()}
+    return value
