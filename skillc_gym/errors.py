@@ -18,6 +18,7 @@ __all__ = [
     "MemberError",
     "MissingDataError",
     "MissingExtraError",
+    "ServerError",
     "SkillCError",
     "SkillFileError",
     "StorageError",
@@ -63,6 +64,10 @@ class MemberError(SkillCError, RuntimeError):
 
 class InvalidActionError(SkillCError, TypeError):
     """An action of the wrong type: a mistake of the program, where an inadmissible text is the agent's."""
+
+
+class ServerError(SkillCError, RuntimeError):
+    """The server of a language model refuses, or gives no answer."""
 
 
 class UnknownNameError(SkillCError, ValueError):

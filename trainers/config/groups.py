@@ -156,7 +156,7 @@ class GenerationSettings:
     """Generation."""
 
     engine: str = "transformers"
-    """Who generates: transformers, vllm, or an engine of your own as module:NAME."""
+    """Who generates: transformers, vllm, openai (a server, to evaluate), or an engine of your own as module:NAME."""
     engine_options: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the engine; on the command line ``engine.max_num_seqs=64``."""
     vllm_mode: Literal["colocate", "server"] = "colocate"

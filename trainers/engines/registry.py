@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 
 __all__ = [
@@ -26,12 +27,18 @@ __all__ = [
 ENGINES: Mapping[str, str] = {
     "transformers": "trainers.engines.transformers:ENGINE",
     "vllm": "trainers.engines.vllm:ENGINE",
+    "openai": "trainers.engines.openai:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
 
 
 class EngineSettings(Protocol):
     """What an engine may ask of a run's settings; :class:`trainers.config.TrainConfig` has all of it."""
+
+    @property
+    def model(self) -> str:
+        """The model as it was named."""
+        ...
 
     @property
     def model_path(self) -> str:
@@ -120,6 +127,8 @@ class EngineSpec:
     """What the training backend must be started with so that it serves the engine (fields of TRL's GRPOConfig)."""
     exact_logprobs: bool = True
     """Whether its log-probabilities are the trainer's own; if not, the objective corrects the ratio."""
+    for_text: Callable[[EngineSettings], TextEngine] | None = None
+    """Makes an engine that plays in words, without tokenizer and checkpoint; None for engines of tokens."""
 
 
 def check_engine_name(name: str) -> None:

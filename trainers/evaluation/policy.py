@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skillc_gym.episodes import write_jsonl
 from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, engine_spec
+from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine, Sampling
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel
 from trainers.evaluation.table import table
+from trainers.evaluation.text_player import TextRollouts, text_rollouts
 from trainers.models import load_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts, derive_seed
@@ -32,14 +36,16 @@ class PolicyReport:
         paired: The evaluation.
         config: Its settings.
         greedy: The same panel played greedily, if that was asked for.
+        usage: Tokens and cost of an engine that answers in words; both evaluations together.
     """
 
     paired: PairedReport
     config: TrainConfig
     greedy: PairedReport | None = None
+    usage: Mapping[str, Any] | None = None
 
     def save_all(self, folder: Path) -> None:
-        """Writes ``report.json``, ``transcripts.jsonl``, ``config.json`` and ``versions.json``.
+        """Writes ``report.json``, ``transcripts.jsonl``, ``config.json``, ``versions.json``; ``usage.json`` if known.
 
         The greedy evaluation goes into the folder ``greedy`` beneath, in the same form.
         """
@@ -48,6 +54,8 @@ class PolicyReport:
         write_jsonl(folder / "transcripts.jsonl", self.paired.episodes)
         write_json(folder / "config.json", self.config.to_json())
         write_json(folder / "versions.json", provenance())
+        if self.usage is not None:
+            write_json(folder / "usage.json", self.usage)
         if self.greedy is not None:
             PolicyReport(self.greedy, self.config.with_(eval_greedy=True)).save_all(folder / "greedy")
 
@@ -58,8 +66,9 @@ def evaluate_policy(
     per_type: int | None = None,
     attempts: int = 1,
     greedy_too: bool = False,
-    engine: Engine | None = None,
+    engine: Engine | TextEngine | None = None,
     progress: Progress | None = None,
+    folder: Path | None = None,
 ) -> PolicyReport:
     """Plays a split's tasks with and without the skill.
 
@@ -70,30 +79,44 @@ def evaluate_policy(
         greedy_too: Play the panel once more greedily.
         engine: Plays instead of the configured one.
         progress: Told how many episodes are done.
+        folder: Where an engine that answers in words keeps finished episodes (``journal.jsonl``), to go on after an
+            interruption; None for nowhere.
 
     Raises:
         SkillCError: For missing models, data, extras and unknown names, as in training.
     """
     progress = progress or SilentProgress()
     panel = open_panel(config, per_type)
-    chat = ChatTokens(load_tokenizer(config), growing=chat_format(config).form == "conversation")
-    with without_bars():
-        rollouts = make_rollouts(config, chat, engine or _engine(config, chat))
+    rollouts = _rollouts(config, engine, folder)
     rollouts.on_progress = lambda done, total: progress.phase("episodes", done, total)
     progress.start(f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills", 0, 1)
     try:
         paired = _play(rollouts, panel, config, Sampling(config.eval_temperature, config.eval_greedy), attempts)
         greedy = _play(rollouts, panel, config, Sampling(greedy=True), 1) if greedy_too else None
-        if warning := cut_warning(paired, config.max_context):
+        max_context = None if isinstance(rollouts, TextRollouts) else config.max_context
+        if warning := cut_warning(paired, max_context):
             progress.note(warning)
     finally:
         rollouts.close()
         progress.close()
-    return PolicyReport(paired, config, greedy)
+    return PolicyReport(paired, config, greedy, rollouts.usage() if isinstance(rollouts, TextRollouts) else None)
+
+
+def _rollouts(
+    config: TrainConfig, engine: Engine | TextEngine | None, folder: Path | None
+) -> GroupRollouts | TextRollouts:
+    for_text = engine_spec(config.engine).for_text
+    if isinstance(engine, TextEngine):
+        return text_rollouts(config, engine, folder)
+    if engine is None and for_text is not None:
+        return text_rollouts(config, for_text(config), folder)
+    chat = ChatTokens(load_tokenizer(config), growing=chat_format(config).form == "conversation")
+    with without_bars():
+        return make_rollouts(config, chat, engine or _engine(config, chat))
 
 
 def _play(
-    rollouts: GroupRollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int
+    rollouts: GroupRollouts | TextRollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int
 ) -> PairedReport:
     return paired_evaluation(
         rollouts,

@@ -32,12 +32,17 @@ class EvaluateOptions:
     """How often each task is played in each condition; more than one gives pass@k."""
     greedy_too: bool = False
     """Play the panel once more greedily; its report goes into the folder greedy beneath."""
+    base_url: str | None = None
+    """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
 
 
 def evaluate(options: EvaluateOptions) -> int:
     """Runs the command."""
     config = options.settings.config()
+    if options.base_url is not None:
+        config = config.with_(engine_options={**config.engine_options, "base_url": options.base_url})
     from trainers.evaluation.policy import evaluate_policy, table
+    from trainers.evaluation.usage import usage_table
 
     out = options.out or Path("evaluations") / config.split
     make_folder(out)
@@ -47,11 +52,15 @@ def evaluate(options: EvaluateOptions) -> int:
         attempts=options.attempts,
         greedy_too=options.greedy_too,
         progress=make_progress(),
+        folder=out,
     )
     report.save_all(out)
     greedy = f"\n\nGreedily:\n{table(report.greedy)}" if report.greedy else ""
-    say(f"{table(report.paired)}{greedy}\n\nReport and transcripts: {out}")
+    used = f"\n\n{usage_table(report.usage)}" if report.usage else ""
+    say(f"{table(report.paired)}{greedy}{used}\n\nReport and transcripts: {out}")
     return 0
 
 
-COMMAND = Command(EvaluateOptions, evaluate, "interrupted; no report was written.")
+COMMAND = Command(
+    EvaluateOptions, evaluate, "interrupted; no report was written. With --engine openai, the same command goes on."
+)

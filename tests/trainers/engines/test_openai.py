@@ -1,0 +1,319 @@
+"""The engine openai: what it asks, what it tries again, what it refuses, and what it never tells."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
+from tests.openai_server import Handler, openai_server
+from trainers.config import TrainConfig
+from trainers.engines import openai
+from trainers.engines.openai import OpenAIEngine, Pace
+from trainers.engines.openai_options import ServerOptions
+from trainers.engines.openai_wire import BrokenReplyError, parse_reply, retry_after
+from trainers.engines.registry import engine_spec
+from trainers.engines.text import ContextFullError, FunctionEngine, TextEngine, TextReply, TextRequest
+
+pytest.importorskip("httpx", reason="needs the openai extra")
+REQUEST = TextRequest([{"role": "user", "content": "one two"}], seed=5, max_tokens=7, temperature=0.3)
+
+
+def engine(base_url: str, **options: Any) -> OpenAIEngine:
+    quick = {"timeout": 5.0, "first_wait": 0.0, "retries": 3}
+    return OpenAIEngine("m", ServerOptions(**{"base_url": base_url, **quick, **options}))
+
+
+def ask(asked: OpenAIEngine, request: TextRequest = REQUEST) -> TextReply:
+    async def run() -> TextReply:
+        try:
+            return await asked.reply(request)
+        finally:
+            await asked.aclose()
+
+    return asyncio.run(run())
+
+
+def status(code: int, error: Any = "busy", headers: dict[str, str] | None = None, **more: Any) -> Any:
+    def fault(handler: Handler, body: Any) -> bool:
+        handler.json(code, {"error": error if isinstance(error, str) else {**error, **more}}, headers)
+        return True
+
+    return fault
+
+
+def hang_up(handler: Handler, body: Any) -> bool:
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    return True
+
+
+def half_an_answer(handler: Handler, body: Any) -> bool:
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", "500")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices": [{"message"')
+    handler.close_connection = True
+    return True
+
+
+def half_a_stream(handler: Handler, body: Any) -> bool:
+    handler.stream("a reply that is longer than three pieces of eight letters", {}, up_to=3)
+    return True
+
+
+def nonsense(handler: Handler, body: Any) -> bool:
+    handler.json(200, {"choices": []})
+    return True
+
+
+def test_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with openai_server(lambda chat: "three words here") as server:
+        reply = ask(engine(server.base_url, body={"top_p": 0.9}))
+    assert reply == TextReply("three words here", 2, 3, "stop")
+    assert server.requests == [
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "one two"}],
+            "temperature": 0.3,
+            "seed": 5,
+            "max_tokens": 7,
+            "top_p": 0.9,
+        }
+    ]
+    assert server.headers[0]["Authorization"] == "Bearer sk-secret"
+
+
+def test_without_a_key_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with openai_server(lambda chat: "x") as server:
+        ask(engine(server.base_url))
+    assert "Authorization" not in server.headers[0]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_streamed_reply_is_the_same(stream: bool) -> None:
+    with openai_server(lambda chat: "une réponse, plus longue\nque huit lettres \u2028 €") as server:
+        reply = ask(engine(server.base_url, stream=stream))
+    assert reply == TextReply("une réponse, plus longue\nque huit lettres \u2028 €", 2, 8, "stop")
+    assert bool(server.requests[0].get("stream")) is stream
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        status(429, headers={"Retry-After": "0"}),
+        *(status(code) for code in (408, 409, 425, 429, 500, 502, 503, 529)),
+        hang_up,
+        half_an_answer,
+        half_a_stream,
+        nonsense,
+    ],
+)
+def test_what_may_pass_is_tried_again(fault: Any) -> None:
+    with openai_server(lambda chat: "x", lambda number, body: fault if number < 3 else None) as server:
+        asked = engine(server.base_url)
+        assert ask(asked).text == "x"
+    assert len(server.requests) == 3
+    assert asked.repeated == 2
+    assert server.requests[0] == server.requests[2]
+
+
+def test_a_server_that_stalls_is_asked_again() -> None:
+    import threading
+
+    woken = threading.Event()
+
+    def stall(handler: Handler, body: Any) -> bool:
+        woken.wait(10)
+        return hang_up(handler, body)
+
+    with openai_server(lambda chat: "x", lambda number, body: stall if number == 1 else None) as server:
+        asked = engine(server.base_url, timeout=0.2)
+        assert ask(asked).text == "x"
+        woken.set()
+    assert asked.repeated == 1
+
+
+def test_it_gives_up_in_words() -> None:
+    with (
+        openai_server(lambda chat: "x", lambda number, body: status(500, "on fire")) as server,
+        pytest.raises(ServerError, match=r"4 tries.*status 500: on fire.*same command again"),
+    ):
+        ask(engine(server.base_url))
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (status(401, "bad key"), "status 401: bad key"),
+        (status(404, "no such model"), "no such model"),
+        (status(429, {"message": "pay first", "code": "insufficient_quota"}), "pay first"),
+    ],
+)
+def test_a_refusal_is_not_tried_again(fault: Any, words: str) -> None:
+    with openai_server(lambda chat: "x", lambda number, body: fault) as server, pytest.raises(ServerError, match=words):
+        ask(engine(server.base_url))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "too long", "code": "context_length_exceeded"},
+        {"message": "This model's maximum context length is 4096 tokens"},
+        {"message": "the request exceeds the available context size"},
+    ],
+)
+def test_a_full_context_is_no_failure_of_the_server(error: dict[str, str]) -> None:
+    with (
+        openai_server(lambda chat: "x", lambda number, body: status(400, error)) as server,
+        pytest.raises(ContextFullError),
+    ):
+        ask(engine(server.base_url))
+
+
+def test_a_key_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    for fault in (status(401, "Incorrect key: sk-secret"), status(500, "sk-secret")):
+        with (
+            openai_server(lambda chat: "x", lambda number, body, fault=fault: fault) as server,
+            pytest.raises(ServerError) as caught,
+        ):  # type: ignore[misc]
+            ask(engine(server.base_url, key_variable="MY_KEY", retries=0))
+        assert "sk-secret" not in str(caught.value)
+        assert "[key]" in str(caught.value)
+
+
+def test_the_budget_stops() -> None:
+    with openai_server(lambda chat: "x") as server:
+        asked = engine(server.base_url, token_budget=5)  # a request takes 2 + 1 tokens
+        assert ask(asked).completion_tokens == 1
+        ask(asked)
+        with pytest.raises(ServerError, match="budget of 5 tokens"):
+            ask(asked)
+    assert asked.spent_tokens == 6
+    assert len(server.requests) == 2
+
+
+def test_a_budget_needs_a_server_that_counts() -> None:
+    def uncounted(handler: Handler, body: Any) -> bool:
+        handler.json(200, {"choices": [{"message": {"content": "x"}}]})
+        return True
+
+    with openai_server(lambda chat: "x", lambda number, body: uncounted) as server:
+        assert ask(engine(server.base_url)).prompt_tokens == 0
+        with pytest.raises(ServerError, match="counts no tokens"):
+            ask(engine(server.base_url, token_budget=5))
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"api_key": "sk-secret"}, ConfigError),
+        ({"base_ulr": "http://x/v1"}, UnknownNameError),
+        ({"base_url": "x/v1"}, ConfigError),
+        ({"base_url": "http://user:word@x/v1"}, ConfigError),
+        ({"base_url": "http://x/v1?key=1"}, ConfigError),
+        ({"timeout": 0}, ConfigError),
+        ({"retries": -1}, ConfigError),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error) as caught:
+        ServerOptions.of(options)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_named_variable_must_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    with pytest.raises(ConfigError, match="MY_KEY"):
+        ServerOptions(key_variable="MY_KEY").key()
+
+
+def test_it_cannot_train() -> None:
+    spec = engine_spec("openai")
+    for make in (spec.for_trainer, spec.for_checkpoint):
+        with pytest.raises(ConfigError, match="words"):
+            make(None)  # type: ignore[arg-type]
+    assert spec.for_text is not None
+    made = spec.for_text(TrainConfig(model="m", engine="openai", engine_options={"retries": 1}))
+    assert isinstance(made, OpenAIEngine)
+    assert (made.model, made.options.retries) == ("m", 1)
+    assert isinstance(made, TextEngine)
+    assert isinstance(FunctionEngine(None), TextEngine)  # type: ignore[arg-type]
+
+
+def test_prices_give_a_cost() -> None:
+    assert ServerOptions(input_price=2.0, output_price=10.0).cost(1_000_000, 500_000) == 7.0
+    assert ServerOptions(input_price=2.0).cost(1, 1) is None
+
+
+class Clock:
+    """Stands in for asyncio: sleeping moves its time."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def get_running_loop(self) -> Any:
+        return SimpleNamespace(time=lambda: self.now)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += max(0.0, seconds)
+
+
+def test_requests_are_spaced_and_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(openai, "asyncio", clock)
+    pace, sent = Pace(per_minute=120.0), []
+
+    async def send() -> None:
+        for number in range(4):
+            await pace.wait()
+            sent.append(clock.now)
+            if number == 1:
+                pace.hold(10.0)
+
+    asyncio.run(send())
+    assert sent == [100.0, 100.5, 110.5, 111.0]
+
+
+@given(st.text(), st.lists(st.integers(0, 40)), st.integers(0, 100_000))
+def test_a_stream_is_read_whole_or_refused(text: str, cuts: list[int], end: int) -> None:
+    places = sorted({min(cut, len(text)) for cut in cuts})
+    pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
+    events = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    events += [{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}, {"choices": [], "usage": {}}]
+    sent = "".join(f": comment\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events)
+    assert parse_reply(sent + "data: [DONE]\n\n", "text/event-stream").text == text
+    try:
+        assert parse_reply(sent[:end], "text/event-stream; charset=utf-8").text == text
+    except BrokenReplyError:
+        assert end < len(sent)
+
+
+@given(
+    st.text() | st.binary().map(repr) | st.recursive(st.none() | st.integers(), st.lists, max_leaves=5).map(json.dumps)
+)
+def test_anything_else_is_refused_in_one_way(text: str) -> None:
+    for kind in ("application/json", "text/event-stream", ""):
+        with pytest.raises(BrokenReplyError):
+            parse_reply(text, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2.5", 2.5), ("-1", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None), ("", None)],
+)
+def test_retry_after_is_read(text: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": text}) == seconds

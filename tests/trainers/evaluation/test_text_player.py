@@ -1,0 +1,295 @@
+"""Evaluation in words: a disturbed one equals an undisturbed one, and none waits for another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from skillc_gym.errors import ConfigError, ServerError
+from tests.openai_server import Fault, Handler, Server, openai_server
+from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
+from trainers.commands.cli.main import main
+from trainers.config import TrainConfig
+from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
+from trainers.evaluation.journal import Journal
+from trainers.evaluation.policy import PolicyReport, evaluate_policy
+
+CONFIG = TrainConfig(
+    model="scripted",
+    engine="openai",
+    data="generated",
+    task_types=("pick",),
+    env_options={"generator": ENV_KWARGS["generator"]},
+    max_episode_steps=8,
+    max_parallel=3,
+)
+QUICK = {"timeout": 0.5, "first_wait": 0.0, "retries": 6}
+
+
+def evaluate(server: Server, folder: Path, **options: Any) -> PolicyReport:
+    folder.mkdir(exist_ok=True)
+    config = CONFIG.with_(engine_options={**QUICK, "base_url": server.base_url, **options})
+    report = evaluate_policy(config, per_type=3, folder=folder)
+    report.save_all(folder)
+    return report
+
+
+def written(folder: Path) -> tuple[bytes, bytes, bytes]:
+    return tuple((folder / name).read_bytes() for name in ("report.json", "transcripts.jsonl", "usage.json"))  # type: ignore[return-value]
+
+
+def busy(handler: Handler, body: Any) -> bool:
+    handler.json(429, {"error": "busy"}, {"Retry-After": "0.01"})
+    return True
+
+
+def broken(handler: Handler, body: Any) -> bool:
+    handler.json(500, {"error": "broken"})
+    return True
+
+
+def breaks_off(handler: Handler, body: Any) -> bool:
+    handler.stream("a reply that never ends", {}, up_to=2)
+    return True
+
+
+def stalls(handler: Handler, body: Any) -> bool:
+    import time
+
+    time.sleep(0.8)
+    return broken(handler, body)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with openai_server(expert_reply) as server:
+        evaluate(server, folder)
+    return folder
+
+
+def test_pairs_are_played_and_counted(undisturbed: Path) -> None:
+    report = json.loads((undisturbed / "report.json").read_text())
+    assert (report["overall"]["n"], report["overall"]["sr_with"], report["overall"]["sr_without"]) == (3, 1.0, 0.0)
+    used = json.loads((undisturbed / "usage.json").read_text())
+    assert used["without"]["requests"] == 3 * 8
+    assert used["all"]["episodes"] == 6
+    assert used["with"]["prompt_tokens"] > 0
+    assert used["all"]["cost"] is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_disturbed_evaluation_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path, stream: bool) -> None:
+    kinds: Mapping[int, Fault] = {2: busy, 5: broken, 7: breaks_off, 11: stalls}
+    with openai_server(expert_reply, lambda number, body: kinds.get(number % 13)) as server:
+        evaluate(server, tmp_path / "out", stream=stream)
+    assert len(server.requests) > 40
+    assert written(tmp_path / "out") == written(undisturbed)
+
+
+def test_a_server_that_dies_in_the_middle_costs_nothing_but_time(undisturbed: Path, tmp_path: Path) -> None:
+    with (
+        openai_server(expert_reply, lambda number, body: broken if number > 20 else None) as server,
+        pytest.raises(ServerError, match="same command again"),
+    ):
+        evaluate(server, tmp_path, retries=1)
+    assert not (tmp_path / "report.json").exists()
+    kept = len((tmp_path / "journal.jsonl").read_text().splitlines()) - 1
+    assert 0 < kept < 6
+    with openai_server(expert_reply) as server:
+        evaluate(server, tmp_path)
+        asked = len(server.requests)
+        evaluate(server, tmp_path)
+    assert len(server.requests) == asked  # nothing is asked twice
+    assert asked < json.loads((undisturbed / "usage.json").read_text())["all"]["requests"]
+    assert written(tmp_path) == written(undisturbed)
+
+
+def test_no_more_than_the_allowed_are_under_way(tmp_path: Path) -> None:
+    with openai_server(expert_reply, delay=0.005) as server:
+        evaluate(server, tmp_path)
+    assert 1 < server.most_at_once <= 3
+
+
+def play(ask: Callable[[TextRequest], Any], **changes: Any) -> PolicyReport:
+    return evaluate_policy(CONFIG.with_(**changes), per_type=2, engine=FunctionEngine(ask))
+
+
+def test_no_episode_waits_for_a_slow_one() -> None:
+    """The first reply is held back until all other episodes have ended: in step with each other, none would."""
+    state: dict[str, Any] = {"asked": 0, "released": None}
+
+    async def ask(request: TextRequest) -> str:
+        state["asked"] += 1
+        if state["asked"] == 1:
+            state["released"] = asyncio.Event()
+            await asyncio.wait_for(state["released"].wait(), 30)
+        elif state["asked"] == 1 + 3 * 8:  # the last reply of the three others
+            state["released"].set()
+        return "<think>Nothing.</think><action>look</action>"
+
+    report = play(ask, max_parallel=2)
+    assert state["asked"] == 4 * 8
+    assert all(outcome.without_skill.steps == 8 for outcome in report.paired.outcomes)
+
+
+def test_pairs_share_their_seeds_turn_by_turn() -> None:
+    asked: list[tuple[bool, int, int]] = []
+
+    async def ask(request: TextRequest) -> str:
+        asked.append(("Skill:" in request.messages[0]["content"], len(request.messages), request.seed))
+        assert request.temperature == CONFIG.eval_temperature
+        assert request.max_tokens == CONFIG.max_reply_tokens
+        return "<action>look</action>"
+
+    play(ask)
+    first = list(asked)
+    asked.clear()
+    play(ask)
+    assert sorted(first) == sorted(asked)
+    with_, without = ({entry[1:] for entry in first if entry[0] is skill} for skill in (True, False))
+    assert with_ == without
+    assert len({seed for _, seed in with_}) == 2 * 8
+    assert all(0 <= seed < 2**31 for _, seed in with_)
+
+
+def test_greedy_play_asks_for_temperature_0() -> None:
+    temperatures = set()
+
+    async def ask(request: TextRequest) -> str:
+        temperatures.add(request.temperature)
+        return "<action>look</action>"
+
+    play(ask, eval_greedy=True)
+    assert temperatures == {0.0}
+
+
+def test_a_full_context_is_told_apart_from_failure() -> None:
+    async def ask(request: TextRequest) -> TextReply:
+        if "Skill:" in request.messages[0]["content"] and len(request.messages) > 6:
+            raise ContextFullError("full")
+        return TextReply("<action>look</action>", 3, 1)
+
+    report = play(ask)
+    assert report.paired.cuts("context") == {"with": 2, "without": 0}
+    assert report.paired.cuts("steps") == {"with": 0, "without": 2}
+    assert [outcome.with_skill.steps for outcome in report.paired.outcomes] == [3, 3]
+    assert report.usage is not None
+    assert report.usage["with"] == {
+        "episodes": 2,
+        "requests": 6,
+        "prompt_tokens": 18,
+        "completion_tokens": 6,
+        "cost": None,
+    }
+
+
+def test_the_pages_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    class Client:
+        """An asynchronous client of the usual shape."""
+
+        @property
+        def chat(self) -> Any:
+            return SimpleNamespace(completions=self)
+
+        async def create(self, *, model: str, messages: Any, seed: int) -> Any:
+            return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=expert_reply(messages)))])
+
+    page = Path(__file__).resolve().parents[3] / "docs" / "any-model.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    assert len([line for line in code.splitlines() if line.strip() and "import" not in line]) <= 10
+    exec(compile(code, page.name, "exec"), {"client": Client()})
+    assert "gap" in capsys.readouterr().out
+
+
+def test_an_error_of_the_users_client_is_the_users() -> None:
+    async def ask(request: TextRequest) -> str:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        play(ask)
+
+
+def test_it_works_within_a_running_loop() -> None:
+    async def ask(request: TextRequest) -> str:
+        return "<action>look</action>"
+
+    async def notebook() -> PolicyReport:
+        return play(ask)
+
+    assert len(asyncio.run(notebook()).paired.outcomes) == 2
+
+
+def test_other_settings_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    Journal(path, {"model": "a", "chat": "default"}).add("k", {"x": 1})
+    with pytest.raises(ConfigError, match="model was 'a', is 'b'"):
+        Journal(path, {"model": "b", "chat": "default"})
+    assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
+
+
+@pytest.mark.parametrize("damage", [b'{"key": "l", "x"', b"\xff\xfe", b"[" * 100_000, b"null\n", b"{}\n"])
+def test_a_damaged_line_costs_its_own_episode(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path, {})
+    journal.add("k", {"x": 1})
+    path.write_bytes(path.read_bytes() + damage)
+    again = Journal(path, {})
+    assert set(again.entries) == {"k"}
+    again.add("l", {"x": 2})
+    assert set(Journal(path, {}).entries) == {"k", "l"}
+
+
+def test_the_command_evaluates_through_a_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with openai_server(expert_reply) as server:
+        words = f"evaluate --engine openai --base-url {server.base_url} --model scripted --per-type 1 --out {tmp_path} "
+        words += (
+            "--data generated --task-types pick --max-episode-steps 8 --engine.input_price 2 --engine.output_price 8"
+        )
+        assert main(words.split()) == 0
+    said = capsys.readouterr().out
+    assert "pick" in said
+    assert "tokens read" in said
+    assert json.loads((tmp_path / "usage.json").read_text())["all"]["cost"] > 0
+    assert server.headers[0]["Authorization"] == "Bearer sk-secret"
+    for file in tmp_path.rglob("*"):
+        assert b"sk-secret" not in file.read_bytes(), file
+
+
+def test_the_command_says_in_a_line_that_there_is_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"evaluate --engine openai --base-url http://127.0.0.1:9/v1 --model m --per-type 1 --out {tmp_path} "
+    words += "--data generated --task-types pick --engine.retries 1 --engine.first_wait 0"
+    assert main(words.split()) == 2
+    assert "http://127.0.0.1:9/v1 gave no answer in 2 tries" in capsys.readouterr().err
+
+
+def test_it_plays_what_the_engines_of_tokens_play(toy_folder: Path) -> None:
+    """The same policy, asked in words and in tokens, plays the same episodes."""
+    pytest.importorskip("transformers", reason="needs the train extra")
+    from tests.trainers.toys import SECRET, toy_config
+    from trainers.session import load_tokenizer
+
+    config = toy_config(toy_folder, max_reply_tokens=8)
+
+    def reply(text: str) -> str:
+        colour = next(word for word in text.split() if word in SECRET)
+        return SECRET[colour] if "skill text of other" in text else colour
+
+    async def ask(request: TextRequest) -> str:
+        return reply(" ".join(message["content"] for message in request.messages))
+
+    in_tokens = evaluate_policy(config, per_type=2, engine=ScriptedEngine(reply, load_tokenizer(config)))
+    in_words = evaluate_policy(config, per_type=2, engine=FunctionEngine(ask))
+    assert in_words.paired == in_tokens.paired
+    assert in_words.paired.episodes == in_tokens.paired.episodes
+    assert in_words.paired.overall.sr_with > 0

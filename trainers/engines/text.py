@@ -1,0 +1,86 @@
+"""What the trainers ask of whoever answers in words instead of tokens, such as a model behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from skillc_gym.chat import Message
+from skillc_gym.errors import SkillCError
+
+__all__ = ["ContextFullError", "FunctionEngine", "TextEngine", "TextReply", "TextRequest"]
+
+
+class ContextFullError(SkillCError, RuntimeError):
+    """The chat does not fit into the model's context: the episode ends here."""
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """One reply to be given."""
+
+    messages: Sequence[Message]
+    """The chat so far."""
+    seed: int
+    """Seed of the reply's sampling, 31 bits; differs from turn to turn."""
+    max_tokens: int
+    """Longest reply in tokens."""
+    temperature: float
+    """Sampling temperature; 0 for the most probable reply."""
+
+
+@dataclass(frozen=True)
+class TextReply:
+    """A reply and what it cost."""
+
+    text: str
+    """The reply."""
+    prompt_tokens: int = 0
+    """Tokens read, as far as the engine counts them."""
+    completion_tokens: int = 0
+    """Tokens written."""
+    finish_reason: str = "stop"
+    """Why it ended: "stop", "length", or the engine's own word."""
+
+
+@runtime_checkable
+class TextEngine(Protocol):
+    """Answers chats, many at once."""
+
+    async def reply(self, request: TextRequest) -> TextReply:
+        """Answers one chat.
+
+        Raises:
+            ContextFullError: The chat is too long for the model.
+            ServerError: There will be no answer; the evaluation stops.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Lets go of connections; the next call of :meth:`reply` opens them again."""
+        ...
+
+
+class FunctionEngine:
+    """Lets an asynchronous function answer: a client of the user's own.
+
+    Args:
+        ask: Called with each request; returns the text, or a :class:`TextReply` if tokens are to be counted.
+
+    Example:
+        >>> async def ask(request: TextRequest) -> str:
+        ...     return "<think>Anything new?</think><action>look</action>"
+        >>> engine = FunctionEngine(ask)
+    """
+
+    def __init__(self, ask: Callable[[TextRequest], Awaitable[TextReply | str]]) -> None:
+        self._ask = ask
+
+    async def reply(self, request: TextRequest) -> TextReply:
+        """Calls the function."""
+        answer = await self._ask(request)
+        return TextReply(answer) if isinstance(answer, str) else answer
+
+    async def aclose(self) -> None:
+        """Nothing is kept."""

@@ -1,0 +1,64 @@
+"""What an evaluation through a server has used: requests, tokens and cost, with the skill and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Usage", "usage_report", "usage_table"]
+
+
+@dataclass
+class Usage:
+    """Sums over the replies of an episode."""
+
+    requests: int = 0
+    """Replies."""
+    prompt_tokens: int = 0
+    """Tokens read."""
+    completion_tokens: int = 0
+    """Tokens written."""
+
+    def count(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Adds one reply."""
+        self.requests += 1
+        self.prompt_tokens += prompt_tokens
+        self.completion_tokens += completion_tokens
+
+
+def usage_report(
+    used: Iterable[tuple[int, Usage]], cost: Callable[[int, int], float | None] = lambda read, written: None
+) -> dict[str, Any]:
+    """Sums by condition.
+
+    Args:
+        used: Condition and usage of every episode.
+        cost: Price of tokens read and written; None if there are no prices.
+
+    Returns:
+        For ``with``, ``without`` and ``all``: ``episodes``, ``requests``, ``prompt_tokens``, ``completion_tokens``,
+        and ``cost``, which is None without prices.
+    """
+    entries = list(used)
+    arms = {"with": (1,), "without": (0,), "all": (0, 1)}
+    return {name: _sum([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}
+
+
+def usage_table(report: Mapping[str, Any]) -> str:
+    """A usage report as lines of text, per condition."""
+    lines = [f"{'skill':<10}{'episodes':>9}{'replies':>9}{'tokens read':>14}{'written':>12}{'cost':>12}"]
+    for name, row in report.items():
+        cost = "-" if row["cost"] is None else f"{row['cost']:.4f}"
+        counts = f"{row['episodes']:>9,}{row['requests']:>9,}{row['prompt_tokens']:>14,}{row['completion_tokens']:>12,}"
+        lines.append(f"{name:<10}{counts}{cost:>12}")
+    return "\n".join(lines)
+
+
+def _sum(entries: list[Usage], cost: Callable[[int, int], float | None]) -> dict[str, Any]:
+    total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
+    return {
+        "episodes": len(entries),
+        **asdict(total),
+        "cost": cost(total.prompt_tokens, total.completion_tokens),
+    }
