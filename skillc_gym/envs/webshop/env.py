@@ -10,9 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
 from skillc_gym.envs.webshop.catalog.catalog import Catalog
+from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
 from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger
@@ -25,6 +27,7 @@ from skillc_gym.envs.webshop.shop.markup import escape
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.shop.sharing import find_catalog, open_nouns, open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
+from skillc_gym.envs.webshop.upstream_names import goal_of_session, read_upstream
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
@@ -71,7 +74,12 @@ class WebShopEnv(TextTaskEnv):
         escape_markup: Whether marks of a page in the products' own text (``[SEP]``, ``[button]``) are written in round
             brackets, so that no title can draw a button. Upstream shows them as they are.
         generator: Options of the generator, with data="generated" only.
+        goal_order: "upstream" for its shuffle of the goals (seed 233), or "verl-agent" for that one's (seed 42), in
+            which an index names another task.
+        image_features: An ``.npz`` file of the features of products' pictures, for `get_image`.
         render_mode: "ansi" or "html" to draw the page, "rgb_array" for its text as a picture; None otherwise.
+        **upstream: Arguments under upstream's names (human_goals, num_products, show_attrs, ...), which are taken for
+            ours or answered with what replaces them.
 
     Raises:
         UnknownNameError: If a split, mode or other name does not exist.
@@ -98,17 +106,22 @@ class WebShopEnv(TextTaskEnv):
         show_attributes: bool = False,
         escape_markup: bool = False,
         generator: Mapping[str, Any] | None = None,
+        goal_order: str = "upstream",
+        image_features: str | os.PathLike[str] | None = None,
         render_mode: str | None = None,
+        **upstream: Any,
     ) -> None:
+        theirs = read_upstream(upstream)
+        goals, show_attributes = theirs.get("goals", goals), theirs.get("show_attributes", show_attributes)
         if observation_mode not in OBSERVATION_MODES:
             raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
-        self.catalog = find_catalog(data, generator or {})
+        self.catalog = find_catalog(data, generator or {}, theirs.get("num_products"))
         self.fixes = fixes(compat)
-        self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices)
+        self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices, order=goal_order)
         self.tagger = find_tagger(noun_tagger)
         self._nouns = open_nouns(self.catalog, self.tagger)
         self.observation_space = Unicode(MAX_OBSERVATION)
@@ -116,6 +129,7 @@ class WebShopEnv(TextTaskEnv):
         self.observation_mode, self.render_mode = observation_mode, render_mode
         self.show_attributes, self.escape_markup = show_attributes, escape_markup
         self._store = open_store(self.catalog, self.fixes, show_attributes, escape_markup)
+        self._images = None if image_features is None else ImageFeatures(image_features)
         self._goal: Goal | None = None
         self._head, self._page, self._body = "", HOME, self._store.body(HOME)
         self._reward: Reward | None = None
@@ -133,6 +147,35 @@ class WebShopEnv(TextTaskEnv):
         """
         self.goals.index(task_id)
         return TASK_TYPE
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        """Starts a task.
+
+        Args:
+            seed: Seeds the choice of tasks.
+            options: ``{"task_id": ...}`` names the task, or ``{"session": 3}``, as upstream has it, goal 3; without it,
+                one is drawn by the goals' weights.
+
+        Raises:
+            UnknownNameError: If there is no such task in the split.
+            ConfigError: If there is an option that is not known here.
+        """
+        return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
+
+    def get_instruction_text(self) -> str:
+        """Returns the instruction as upstream's method of this name does."""
+        return f"Instruction: {self._playing().instruction}"
+
+    def get_available_actions(self) -> dict[str, Any]:
+        """Returns what upstream's method of this name does: has_search_bar and clickables."""
+        return {"has_search_bar": self._page.kind == "index", "clickables": list(self._body.clickables)}
+
+    def get_image(self) -> NDArray[np.float32]:
+        """Returns the features of the picture of the product looked at: float32 of shape (512,), zeros without one."""
+        product = self._store.product(self._page)
+        if self._images is None or product is None or self._page.kind not in ("item", "sub"):
+            return np.zeros(FEATURES, np.float32)
+        return self._images.of(product.main_image)
 
     def render(self) -> Any:
         """Returns the page in the mode of `render_mode`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 from weakref import finalize
 
@@ -115,6 +115,10 @@ class WebShopBrowserEnv(TextTaskEnv):
     def best_score(self, task_id: str) -> float:
         """Returns the score of buying a task's own product with exactly the options asked for."""
         return self.core.best_score(task_id)
+
+    def identify(self, task_ids: Iterable[str]) -> Info:
+        """Returns what identifies these tasks beside their names: catalogue, prices, goals, noun tagger, rules."""
+        return self.core.identify(task_ids)
 
     @property
     def address(self) -> str:

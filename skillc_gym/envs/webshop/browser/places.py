@@ -69,7 +69,7 @@ _sites_lock = threading.Lock()
 
 def own_site(core: WebShopEnv) -> OwnSite:
     """Returns the site that the environments of this process share which show the same shop."""
-    key = (core.catalog, core.goals, core.tagger, core.fixes, core.show_attributes)
+    key = (core.catalog, core.goals, core.tagger, core.fixes, core.show_attributes, core.escape_markup)
     with _sites_lock:
         site = _sites.get(key)
         if site is None:

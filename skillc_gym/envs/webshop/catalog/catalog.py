@@ -166,13 +166,16 @@ class _Buildable(Protocol):
     def build(self, builder: CatalogBuilder) -> None: ...
 
 
-def open_catalog(source: str | Path | Mapping[str, Any] | None = None, **generator: Any) -> Catalog:
+def open_catalog(
+    source: str | Path | Mapping[str, Any] | None = None, *, num_products: int | None = None, **generator: Any
+) -> Catalog:
     """Opens a catalogue; the same source gives the same object within a process.
 
     Args:
         source: A folder made by ``skillc make-catalog``; a folder with upstream's JSON files; a mapping
             ``{"products": path, "attributes": path, "human_goals": path}``; or "generated". None: the folder that
             ``$WEBSHOP_DATA`` names.
+        num_products: Of upstream's files, the first so many rows; of generated products, their number.
         generator: With "generated": ``size`` and ``seed``.
 
     Raises:
@@ -187,13 +190,16 @@ def open_catalog(source: str | Path | Mapping[str, Any] | None = None, **generat
     if source == "generated":
         from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 
-        return _built(GeneratedSource(**generator))
+        return _built(GeneratedSource(**generator, **({} if num_products is None else {"size": num_products})))
+    limit = {} if num_products is None else {"num_products": num_products}
     if isinstance(source, Mapping):
-        return _built(JsonSource.of_mapping(source))
+        return _built(JsonSource.of_mapping({**source, **limit}))
     folder = Path(source).expanduser().resolve()
     if not folder.is_dir():
         raise MissingDataError(f"There is no folder {folder}. {FETCH}")
-    return _opened(str(folder)) if (folder / "manifest.json").is_file() else _built(JsonSource.of_folder(folder))
+    if (folder / "manifest.json").is_file():
+        return _opened(str(folder))
+    return _built(JsonSource.of_folder(folder, **limit))
 
 
 def build_catalog(source: _Buildable, folder: Path, progress: Callable[[int], None] | None = None) -> None:

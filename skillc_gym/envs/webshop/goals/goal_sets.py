@@ -11,14 +11,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from skillc_gym.envs.webshop.goals.goal_table import Facts, human_table, synthetic_table
+from skillc_gym.envs.webshop.goals.goal_table import SHUFFLE_SEED, Facts, human_table, synthetic_table
 from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction, Products
 from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
 
-__all__ = ["GoalSource", "keep_goals", "open_goals"]
+__all__ = ["ORDERS", "GoalSource", "keep_goals", "open_goals"]
 
 _LARGE = 20_000
 _FORMAT = 2
+ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42}
+"""Orders of the goals, by the seed of their shuffle."""
 
 
 class GoalSource(Products, Protocol):
@@ -36,7 +38,9 @@ class _Goals(NamedTuple):
 
 
 @lru_cache(64)
-def open_goals(catalog: GoalSource, *, kind: str = "synthetic", split: str = "all", seed: int = 0) -> GoalSet:
+def open_goals(
+    catalog: GoalSource, *, kind: str = "synthetic", split: str = "all", seed: int = 0, order: str = "upstream"
+) -> GoalSet:
     """Returns the goals of a split; the same arguments give the same object.
 
     Args:
@@ -44,15 +48,18 @@ def open_goals(catalog: GoalSource, *, kind: str = "synthetic", split: str = "al
         kind: "synthetic" (combinations of options, texts made by a template) or "human".
         split: "all", "train", "valid" or "test".
         seed: Seeds the prices hidden behind ranges and the highest prices; never the order.
+        order: "upstream" or "verl-agent", each with its own shuffle of the same goals.
 
     Raises:
-        UnknownNameError: If the kind or the split does not exist.
+        UnknownNameError: If the kind, the split or the order does not exist.
         MissingDataError: If the catalogue has no instruction of that kind.
         ConfigError: If the split holds no goal.
     """
     if kind not in KINDS:
         raise unknown_name("kind of goals", kind, KINDS)
-    goals = _goals(catalog, kind, seed)
+    if order not in ORDERS:
+        raise unknown_name("order of goals", order, ORDERS)
+    goals = _goals(catalog, kind, seed, order)
     if not len(goals.table.product):
         raise MissingDataError(
             f"The catalogue has no {kind} instruction for any of its {len(catalog)} products; "
@@ -76,11 +83,12 @@ def keep_goals(catalog: GoalSource, *, seed: int = 0) -> None:
 
 
 @lru_cache(16)
-def _goals(catalog: GoalSource, kind: str, seed: int) -> _Goals:
+def _goals(catalog: GoalSource, kind: str, seed: int, order: str) -> _Goals:
+    place, seeds = _place(catalog, kind, seed, order), {"seed": seed, "shuffle_seed": ORDERS[order]}
     if kind == "synthetic":
-        return _Goals(_kept(catalog, kind, seed, lambda: synthetic_table(Facts(catalog), seed=seed)), {})
+        return _Goals(_kept(catalog, place, lambda: synthetic_table(Facts(catalog), **seeds)), {})
     human = _human(catalog)
-    return _Goals(_kept(catalog, kind, seed, lambda: human_table(Facts(catalog, human), seed=seed)), human)
+    return _Goals(_kept(catalog, place, lambda: human_table(Facts(catalog, human), **seeds)), human)
 
 
 def _human(catalog: GoalSource) -> dict[str, tuple[HumanInstruction, ...]]:
@@ -89,15 +97,15 @@ def _human(catalog: GoalSource) -> dict[str, tuple[HumanInstruction, ...]]:
     }
 
 
-def _place(catalog: GoalSource, kind: str, seed: int) -> Path:
-    return Path(getattr(catalog, "folder", "")) / f"goals-{kind}-{seed}-{_FORMAT}"
+def _place(catalog: GoalSource, kind: str, seed: int, order: str = "upstream") -> Path:
+    named = "" if order == "upstream" else f"-{order}"
+    return Path(getattr(catalog, "folder", "")) / f"goals-{kind}-{seed}{named}-{_FORMAT}"
 
 
-def _kept(catalog: GoalSource, kind: str, seed: int, make: Callable[[], GoalTable]) -> GoalTable:
+def _kept(catalog: GoalSource, folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
     """Maps a large catalogue's table from its folder, where it is written the first time; makes a small one's."""
     if getattr(catalog, "folder", None) is None or len(catalog) < _LARGE:
         return make()
-    folder = _place(catalog, kind, seed)
     if not folder.is_dir():
         table = make()
         try:

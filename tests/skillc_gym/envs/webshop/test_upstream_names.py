@@ -1,0 +1,116 @@
+"""What users know from upstream works under its name, or is answered with the name that replaces it."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.upstream_names import REPLACED
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
+
+
+def test_names_that_are_taken(shop):
+    env = WebShopEnv(data=shop, human_goals=True, show_attrs=True, limit_goals=-1, filter_goals=None, num_prev_obs=0)
+    ours = WebShopEnv(data=shop, goals="human", show_attributes=True)
+    assert env.task_ids == ours.task_ids
+    assert env.reset(seed=3) == ours.reset(seed=3)
+    assert WebShopEnv(data=shop, human_goals=None).goals.kind == "synthetic"
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_names_that_are_answered(shop, name):
+    with pytest.raises(ConfigError, match=f"{name}= is upstream's name; instead, "):
+        WebShopEnv(data=shop, **{name: 7})
+
+
+def test_names_that_nobody_knows(shop):
+    with pytest.raises(UnknownNameError, match="human_goals"):
+        WebShopEnv(data=shop, human_goal=True)
+
+
+def test_the_number_of_products(tmp_path, shop):
+    assert len(WebShopEnv(data="generated", num_products=30).catalog) == 30
+    rows = [
+        {
+            "asin": f"B{number:09d}", "name": "Red Rug", "full_description": "A rug.", "small_description": ["Soft."],
+            "pricing": "$5.0", "images": ["http://x/1.jpg"], "category": "garden", "query": "rugs",
+            "product_category": "Home › Rugs", "customization_options": {},
+        }
+        for number in range(5)
+    ]  # fmt: skip
+    facts = {
+        row["asin"]: {"attributes": ["soft"], "instruction": "Find soft rugs", "instruction_attributes": ["soft"]}
+        for row in rows
+    }
+    (tmp_path / "items_shuffle.json").write_text(json.dumps(rows))
+    (tmp_path / "items_ins_v2.json").write_text(json.dumps(facts))
+    assert len(WebShopEnv(data=tmp_path, num_products=3).catalog) == 3
+    assert len(WebShopEnv(data=str(tmp_path), num_products=None).catalog) == 5
+    with pytest.raises(ConfigError, match="make-catalog --num-products"):
+        WebShopEnv(data=shop, num_products=3)
+
+
+@pytest.mark.parametrize("options", [{"session": 3}, {"task_id": 3}, {"session": np.int64(3)}])
+def test_numbers_name_goals(env, options):
+    told = env.reset(options=options)
+    assert told == env.reset(options={"task_id": "synthetic/3"})
+
+
+@pytest.mark.parametrize("options", [{"session": "3"}, {"session": True}, {"session": 1, "task_id": 1}])
+def test_other_sessions_are_answered(env, options):
+    with pytest.raises(ConfigError, match="number of a goal"):
+        env.reset(options=options)
+
+
+def test_methods_of_upstream(env):
+    _, info = env.reset(options={"session": 0})
+    assert env.get_instruction_text() == f"Instruction: {info['goal']}"
+    assert env.get_available_actions() == {"has_search_bar": True, "clickables": ["search"]}
+    assert env.get_image().shape == (512,)
+    assert not env.get_image().any()
+
+
+def test_orders_of_goals(shop):
+    """verl-agent's order is the unshuffled goals in Python's shuffle of seed 42."""
+    ours, theirs = (WebShopEnv(data=shop, goal_order=order).goals.table for order in ("upstream", "verl-agent"))
+    places = list(range(len(ours.product)))
+    random.Random(233).shuffle(places)
+    unshuffled = np.empty_like(ours.product)
+    unshuffled[places] = ours.product
+    places = list(range(len(ours.product)))
+    random.Random(42).shuffle(places)
+    assert (theirs.product == unshuffled[places]).all()
+    assert (ours.product != theirs.product).any()
+    assert (ours.prices == theirs.prices).all()
+    with pytest.raises(UnknownNameError, match="verl-agent"):
+        WebShopEnv(data=shop, goal_order="verl")
+
+
+def test_a_split_that_a_small_catalogue_lacks_says_how_to_get_more(shop):
+    with pytest.raises(ConfigError, match="full catalogue"):
+        WebShopEnv(data=shop, goals="human", split="train")
+
+
+def test_features_of_pictures(shop, tmp_path):
+    path = tmp_path / "features.npz"
+    env = WebShopEnv(data=shop)
+    url = "http://x/1.jpg"
+    np.savez(path, urls=np.array([url]), features=np.ones((1, 512), np.float32))
+    from skillc_gym.envs.webshop.catalog.image_features import ImageFeatures
+
+    assert ImageFeatures(path).of(url).sum() == 512
+    assert ImageFeatures(path).of("other").sum() == 0
+    env = WebShopEnv(data=shop, image_features=path)
+    env.reset(seed=0)
+    env.step("search[rug]")
+    env.step(next(action for action in env._commands() if action.startswith("click[b0")))
+    assert env.get_image().shape == (512,)
+    with pytest.raises(MissingDataError, match="image_features="):
+        WebShopEnv(data=shop, image_features=tmp_path / "none.npz")
+    path.write_bytes(b"PK")
+    with pytest.raises(CatalogError, match="urls and features"):
+        WebShopEnv(data=shop, image_features=path)
