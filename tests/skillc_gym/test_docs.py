@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import re
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -11,15 +13,19 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.mark.parametrize(
-    "page", ["skills.md", "wrappers.md", "paired-rollouts.md", "adapters.md", "alfworld.md", "webshop.md"]
+    "page",
+    ["skills.md", "wrappers.md", "paired-rollouts.md", "adapters.md", "alfworld.md", "webshop.md", "environments.md"],
 )
-def test_the_blocks_run(page):
+def test_the_blocks_run(page, monkeypatch):
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     assert blocks
-    namespace = {"__name__": page}
+    reader = types.ModuleType(
+        f"reader_of_{page.removesuffix('.md').replace('-', '_')}"
+    )  # pickles find classes by module
+    monkeypatch.setitem(sys.modules, reader.__name__, reader)
     for block in blocks:
-        exec(compile(block, page, "exec"), namespace)
+        exec(compile(block, page, "exec"), reader.__dict__)
 
 
 def test_the_quoted_skill_is_the_skill():
