@@ -18,6 +18,7 @@ from trainers.commands.cli.grammar import field_docs, options_of, parse
 from trainers.commands.cli.main import COMMANDS, find_command, main
 from trainers.commands.cli.settings import Settings
 from trainers.config import TrainConfig
+from trainers.recipes import get_recipe, recipe_names
 
 
 def config(words: list[str]) -> TrainConfig:
@@ -128,6 +129,21 @@ def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.
         assert len(option.doc) > 3, option
         assert (option.name.upper() if option.positional else f"--{option.name.replace('_', '-')}") in said
         assert option.doc.split(".")[0][:40] in said, option.doc
+
+
+@pytest.mark.parametrize("preset", recipe_names())
+def test_the_options_of_a_preset_follow_the_help(preset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--preset", preset, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert f"Options of the preset {preset} " in said
+    for name in get_recipe(preset).options:
+        meaning = said.split(f"\n  preset.{name}=")[1].split("\n")[1]
+        assert meaning.startswith("      "), name
+
+
+def test_the_help_of_an_unknown_preset_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "preset=skilc", "--help"]) == 2
+    assert "Did you mean 'skillc'" in capsys.readouterr().err
 
 
 def test_the_overview_names_every_command_and_unknown_ones_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

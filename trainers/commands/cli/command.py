@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from skillc_gym.errors import MissingDataError, SkillCError, missing_extra
-from trainers.commands.cli.console import complain
+from trainers.commands.cli.console import complain, say
 from trainers.commands.cli.grammar import parse
 from trainers.interruption import interrupts
 
@@ -35,6 +35,8 @@ class Command(Generic[Options]):
     """Returns the exit status."""
     interrupted: str = "interrupted"
     """What Ctrl-C or SIGTERM leaves behind, in words."""
+    more_help: Callable[[Sequence[str]], str] | None = None
+    """Writes what follows the help, by the words that were typed."""
 
 
 def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
@@ -55,8 +57,8 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
     except KeyboardInterrupt:
         complain(f"{prog}: {command.interrupted}")
         return 130
-    except SystemExit as leaving:  # after the help
-        return int(leaving.code or 0)
+    except SystemExit as leaving:
+        return _helped(command, words, prog, int(leaving.code or 0))
     except BrokenPipeError:
         # Whoever read the output has gone; Python would complain once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -65,6 +67,17 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
         complain(f"{prog}: error: {_named(error)}")
         refused = isinstance(error, OSError) and not isinstance(error, MissingDataError)
         return 1 if refused else 2
+
+
+def _helped(command: Command[Any], words: Sequence[str], prog: str, status: int) -> int:
+    """Completes the help that was printed."""
+    if status == 0 and command.more_help:
+        try:
+            say(command.more_help(words))
+        except SkillCError as error:
+            complain(f"{prog}: error: {error}")
+            return 2
+    return status
 
 
 def _named(error: Exception) -> Exception:

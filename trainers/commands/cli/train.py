@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainers.commands.cli.command import Command
+from trainers.commands.cli.recipe_help import recipe_help
 from trainers.commands.cli.settings import Settings
 from trainers.tracking.progress import make_progress
 
@@ -16,6 +17,8 @@ class TrainOptions(Settings):
     """Train a policy, or go on with a run that was interrupted.
 
     Ctrl-C finishes the update, writes a checkpoint and stops; the same command goes on from there.
+
+    The options of a preset follow at the end; name it for those of another: skillc train --preset grpo --help
 
     Example: skillc train --preset skillc --model shipped --chat compact --data generated --steps 40
     """
@@ -29,4 +32,4 @@ def train(options: TrainOptions) -> int:
     return 0 if run(config, progress=make_progress()).finished else 130
 
 
-COMMAND = Command(TrainOptions, train, "interrupted while starting; the same command starts again.")
+COMMAND = Command(TrainOptions, train, "interrupted while starting; the same command starts again.", recipe_help)
