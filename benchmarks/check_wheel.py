@@ -78,6 +78,8 @@ def check(python: str, work: Path, *, plain: bool, demo: bool) -> None:
     step([python, "-m", "venv", "--clear", "env"], work)
     install(work, [str(wheel)])
     step([str(work / "env/bin/python"), "-c", LIGHT], work)
+    shutil.rmtree(work / "outside", ignore_errors=True)
+    (work / "outside").mkdir()
     commands(PLAIN, work)
     if plain:
         return
@@ -107,10 +109,10 @@ def install(work: Path, what: Sequence[str]) -> None:
 
 
 def commands(steps: Sequence[tuple[str, int]], work: Path) -> None:
-    """Runs commands of the environment, each in the working folder."""
+    """Runs commands of the environment, in a folder of their own."""
     for line, status in steps:
         program, *words = line.split()
-        step([str(work / "env/bin" / program), *words], work, status)
+        step([str(work / "env/bin" / program), *words], work / "outside", status)
 
 
 def step(words: Sequence[str], work: Path, status: int = 0) -> None:
