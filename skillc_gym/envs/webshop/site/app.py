@@ -51,7 +51,7 @@ class Site:
         front: The shop.
         office: Issues tickets.
         hosts: Names by which visitors may call the site; None for any.
-        seed: Seeds the choice of errands for people; None for other ones at every start.
+        seed: Seeds the choice of tasks for people; None for other ones at every start.
         recording: Keeps what people do.
         replays: Recorded episodes to show.
     """

@@ -27,7 +27,7 @@ class _Step(NamedTuple):
 
 
 class Recording:
-    """Follows people through the shop and writes down every errand that ends with a purchase.
+    """Follows people through the shop and writes down every episode that ends with a purchase.
 
     Whoever goes back and on from there has taken back what came in between, so that a recorded episode is the way that
     led to the purchase. It is played once more in the text environment, whose observations are what is kept.
