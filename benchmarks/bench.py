@@ -7,7 +7,6 @@ python -m benchmarks.bench alfworld --quick  # one part, with fewer repetitions
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import bench_alfworld, bench_webshop
 from benchmarks.bench_table import Bench, markdown
+from benchmarks.revision import write_record
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
@@ -54,7 +54,7 @@ def _write(options: argparse.Namespace, name: str, bench: Bench) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         record = {"command": command, "versions": versions, "cores": os.cpu_count(), **bench.record()}
         path = folder / f"bench_{name}"
-        path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_record(path.with_suffix(".json"), record)
         path.with_suffix(".md").write_text(text, encoding="utf-8")
 
 

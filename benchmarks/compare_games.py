@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.revision import write_record
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
@@ -26,7 +27,6 @@ from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate.proofs import chosen
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import SkillCError, missing_extra
-from trainers.tracking.run_folder import write_json
 
 MEASURES = (
     *("receptacles", "receptacles that open", "places to stand", "objects that lie about", "objects behind doors"),
@@ -165,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     types = {"real": _shares(real.task_ids, real), "generated": _shares(made.task_ids, made)}
     figures = summary(samples)
-    write_json(args.out.with_suffix(".json"), {"games": args.games, "measures": figures, "types": types})
+    write_record(args.out.with_suffix(".json"), {"games": args.games, "measures": figures, "types": types})
     text = _markdown(figures, types, args.games)
     args.out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)

@@ -6,13 +6,13 @@ python -m benchmarks.compare_taggers --data FOLDER --tagger spacy --out docs/res
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.revision import write_record
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.experts.reading import words
 from skillc_gym.envs.webshop.experts.shopper import Shopper
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(markdown(record))
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_record(options.out.with_suffix(".json"), record)
         options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
     return 0
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.revision import write_record
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer
@@ -21,7 +22,7 @@ from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 from skillc_gym.errors import SkillCError
-from trainers.tracking.run_folder import make_folder, write_json
+from trainers.tracking.run_folder import make_folder
 
 MEASURES = ("plan", "explorer", "read", "commands")
 LIMIT = 200
@@ -107,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SkillCError as error:
         print(f"measure_difficulty: {error}", file=sys.stderr)
         return 2
-    write_json(args.out.with_suffix(".json"), {"games_per_type": args.games_per_type, "knobs": found})
+    write_record(args.out.with_suffix(".json"), {"games_per_type": args.games_per_type, "knobs": found})
     command = f"python -m benchmarks.measure_difficulty --games-per-type {args.games_per_type}"
     command += f" --seed {args.seed}" if args.seed else ""
     text = _markdown(found, args.games_per_type * len(TASK_TYPES), command)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.revision import write_record
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.manifest import manifest_of
@@ -24,7 +25,7 @@ from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import SkillCError
 from trainers.evaluation.stats import wilson
-from trainers.tracking.run_folder import make_folder, write_json
+from trainers.tracking.run_folder import make_folder
 
 Line = dict[str, Any]
 
@@ -144,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     types = _by(lines, sorted({line["task_type"] for line in lines}), "task_type")
     manifests = {split: manifest_of(games).sha256 for split, games in sets.items()}
     lost = [line for line in lines if not line["won"]]
-    write_json(args.out.with_suffix(".json"), {"manifests": manifests, "splits": parts, "types": types, "lost": lost})
+    write_record(args.out.with_suffix(".json"), {"manifests": manifests, "splits": parts, "types": types, "lost": lost})
     words = f"--seeds {' '.join(map(str, args.seeds))} --max-steps {args.max_steps}"
     words += "" if args.splits == parser.get_default("splits") else f" --splits {' '.join(args.splits)}"
     words += " --data generated" if args.data == "generated" else ""

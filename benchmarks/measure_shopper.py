@@ -6,13 +6,13 @@ python -m benchmarks.measure_shopper --data FOLDER --goals synthetic human --out
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.revision import write_record
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.experts.shopper import Shopper
 from skillc_gym.envs.webshop.goals.goals import split_range
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in row.items() if key != "unreachable"))
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(report, indent=1), encoding="utf-8")
+        write_record(options.out, report)
     return 0
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parity.alfworld import Comparison, as_record, compare, older_wording, sum_up
+from benchmarks.revision import write_record
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess
 from skillc_gym.envs.alfworld.tasks import SPLITS
@@ -108,7 +109,7 @@ def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None
         "differences": sum(len(comparison.differences) for comparison in found),
         "groups": groups,
     }
-    options.out.with_suffix(".json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    write_record(options.out.with_suffix(".json"), summary)
     options.out.with_suffix(".md").write_text(_markdown(summary), encoding="utf-8")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_episodes import Comparison, Trio, draw
+from benchmarks.revision import write_record
 from skillc_gym.envs.webshop.browser.transports import TRANSPORTS
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(markdown(record))
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_record(options.out.with_suffix(".json"), record)
         options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
     return 1 if record["differences"] else 0
 

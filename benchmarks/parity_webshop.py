@@ -6,7 +6,6 @@ python -m benchmarks.parity_webshop --reference FOLDER --data FOLDER --out docs/
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 from benchmarks.parity import webshop as parity
 from benchmarks.parity import webshop_catalog as parity_catalog
 from benchmarks.parity.webshop import Comparison, compare_episodes
+from benchmarks.revision import write_record
 from skillc_gym.envs.webshop.shop.compat import FIXED, FIXES, UPSTREAM, Fixes
 from skillc_gym.errors import MissingDataError, SkillCError
 from skillc_gym.version import __version__
@@ -69,8 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.with_suffix(".md").write_text(page, encoding="utf-8")
-        record = json.dumps(_record(exact, nouns, effects), indent=1)
-        options.out.with_suffix(".json").write_text(record + "\n", encoding="utf-8")
+        write_record(options.out.with_suffix(".json"), _record(exact, nouns, effects))
     return 1 if effects.unexplained or any(found.differences for found in exact) else 0
 
 

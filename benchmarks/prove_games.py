@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.revision import write_record
 from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames
 from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 from skillc_gym.errors import SkillCError
-from trainers.tracking.run_folder import make_folder, write_json
+from trainers.tracking.run_folder import make_folder
 
 
 def proof(size: str, games: int, upstream: int, seed: int) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SkillCError as error:
         print(f"prove_games: {error}", file=sys.stderr)
         return 2
-    write_json(args.out.with_suffix(".json"), {"seed": args.seed, "proofs": found})
+    write_record(args.out.with_suffix(".json"), {"seed": args.seed, "proofs": found})
     words = f"--games {args.games} --sizes {' '.join(args.sizes)} --upstream {args.upstream}"
     words += "" if args.seed == parser.get_default("seed") else f" --seed {args.seed}"
     text = _markdown(found, f"python -m benchmarks.prove_games {words}")

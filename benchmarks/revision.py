@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
-from trainers.tracking.run_folder import provenance
+from trainers.tracking.run_folder import provenance, write_json
 
-__all__ = ["one_revision", "require_clean"]
+__all__ = ["one_revision", "require_clean", "write_record"]
 
 
 def require_clean(*, allow_changes: bool = False) -> None:
@@ -52,3 +53,8 @@ def one_revision(revisions: Iterable[Mapping[str, Any] | None], *, allow_changes
             "the record with --allow-changes"
         )
     return {"revisions": names, "clean": clean}
+
+
+def write_record(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes a record as JSON, marked with the revision that it was made on and whether the tree had changes."""
+    write_json(path, {**values, "git": provenance()["git"]})

@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.fuzz.target import load
 from skillc_gym.version import __version__
+from trainers.tracking.run_folder import provenance
 
 __all__ = ["markdown", "read_report", "recorded"]
 
@@ -51,7 +52,7 @@ def recorded(target: str, *, seconds: int, memory: int, seed: int, out: Path) ->
     entry = {"seconds": seconds, "memory_limit_megabytes": memory, "seed": seed, **read_report(done.stdout)}
     path = out / f"{NAME}.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    known[target] = {**entry, "versions": _versions()}
+    known[target] = {**entry, "versions": _versions(), "git": provenance()["git"]}
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(markdown(known), encoding="utf-8")

@@ -12,7 +12,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 from benchmarks import revision
 from benchmarks.demo_record import one_panel
 from benchmarks.record_demos import main
-from benchmarks.revision import one_revision, require_clean
+from benchmarks.revision import one_revision, require_clean, write_record
 from skillc_gym.errors import ConfigError
 
 
@@ -79,6 +79,12 @@ def test_a_record_is_of_one_clean_revision():
         with pytest.raises(ConfigError, match="one clean revision"):
             one_revision(bad)
         assert not one_revision(bad, allow_changes=True)["clean"]
+
+
+def test_every_record_names_its_revision(tmp_path, monkeypatch):
+    monkeypatch.setattr(revision, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
+    write_record(tmp_path / "found.json", {"figure": 1})
+    assert read(tmp_path / "found.json") == {"figure": 1, "git": {"revision": "a" * 40, "changed": True}}
 
 
 def test_a_record_is_of_one_panel():

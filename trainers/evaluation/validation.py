@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 from skillc_gym.curricula.options import scale_capacity
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation.scores import graded
 from trainers.recipes.method import Method
 
 __all__ = ["retirement_rule", "validation_record"]
@@ -31,11 +33,22 @@ def validation_record(report: PairedReport, method: Method, step: int) -> dict[s
         "overall_without": report.overall.sr_without,
         "n": {kind: counts.n for kind, counts in report.per_type.items()},
         "cut_by_context": {arm: cut / len(report.outcomes) for arm, cut in report.cuts("context").items()},
+        **_mean_scores(report),
         "gap_smoothed": state["gap"],
         "gate": state["gate"],
         "active": state["active"],
         "retired": [{"type": entry.task_type, "reason": entry.reason} for entry in retired],
         "retirement": retirement_rule(method.curriculum),
+    }
+
+
+def _mean_scores(report: PairedReport) -> dict[str, float]:
+    """Mean score in both conditions, where it says more than success."""
+    if not graded(report.outcomes):
+        return {}
+    return {
+        f"score_{arm}": fmean(outcome.arm(arm == "with").score for outcome in report.outcomes)
+        for arm in ("with", "without")
     }
 
 

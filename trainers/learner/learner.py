@@ -15,6 +15,7 @@ from trainers.advantages import Advantages, FloatArray, RolloutBatch
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.engines.types import Sampling
+from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.validation import validation_record
 from trainers.learner.backend import Backend
@@ -184,6 +185,8 @@ class Learner:
         record["seconds_validation"] = time.perf_counter() - began
         if self._is_main:
             setup.folder.write_transcripts(f"validation-{self.update:06d}", report.episodes)
+            if warning := cut_warning(report, self.config.max_context):
+                setup.progress.note(warning)
         self._write(record)
 
     def due_to_save(self, update: int) -> bool:
