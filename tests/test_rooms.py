@@ -19,11 +19,11 @@ GYM = (
     ("curricula", "curriculum", "wrappers"),
     ("vector",),
     ("testing", "adapters"),
-    ("envs.alfworld", "envs.webshop"),
+    ("envs.alfworld", "envs.webshop", "envs.coins"),
 )
 """Rooms of the gym from the bottom to the top: a room imports those in earlier rows, its own row, and itself."""
 
-APART = ("envs.alfworld", "envs.webshop")
+APART = ("envs.alfworld", "envs.webshop", "envs.coins")
 """Rooms of one row that do not know each other."""
 
 TRAINERS = (

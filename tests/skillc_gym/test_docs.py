@@ -14,7 +14,16 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 @pytest.mark.parametrize(
     "page",
-    ["skills.md", "wrappers.md", "paired-rollouts.md", "adapters.md", "alfworld.md", "webshop.md", "environments.md"],
+    [
+        "skills.md",
+        "wrappers.md",
+        "paired-rollouts.md",
+        "adapters.md",
+        "alfworld.md",
+        "webshop.md",
+        "coins.md",
+        "environments.md",
+    ],
 )
 def test_the_blocks_run(page, monkeypatch):
     text = (DOCS / page).read_text(encoding="utf-8")

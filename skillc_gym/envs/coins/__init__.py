@@ -1,0 +1,1 @@
+"""The coin collector: find the coin in a maze of rooms, and take it."""

@@ -1,0 +1,166 @@
+"""The coin collector: mazes as its family has them, the contract, and an expert that finds every coin."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skill_library import load_library
+from skillc_gym.envs.coins.env import CoinCollectorEnv
+from skillc_gym.envs.coins.expert import CoinSeeker, demonstrator
+from skillc_gym.envs.coins.maze import DEAD_ENDS, DIRECTIONS, MOST_MOVES, OPPOSITE, build_maze
+from skillc_gym.envs.coins.spec import COINS
+from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.testing import TextEnvContract
+from skillc_gym.vector import PairedVectorEnv, collect
+
+SMALL = {"tasks_per_type": 10}
+NAMES = ("cold pantry", "narrow gallery", "grand pantry", "grand closet", "quiet bedroom")
+"""Of one maze, so that another machine or version cannot draw others unnoticed."""
+
+
+class TestContract(TextEnvContract):
+    def make_env(self):
+        return gymnasium.make("skillc/CoinCollector-v0", generator=SMALL)
+
+
+def distances(maze) -> dict[int, int]:
+    far, edge = {0: 0}, [0]
+    while edge:
+        room = edge.pop(0)
+        for other in maze.doors[room].values():
+            if other not in far:
+                far[other] = far[room] + 1
+                edge.append(other)
+    return far
+
+
+@given(st.integers(1, MOST_MOVES), st.sampled_from([0, 1, 2]), st.integers(0, 2**32))
+def test_mazes_are_trees_with_the_coin_at_the_end_of_the_chain(moves, dead_ends, seed):
+    maze = build_maze(moves, dead_ends, np.random.default_rng(seed))
+    far = distances(maze)
+    assert far[maze.coin] == moves == maze.moves
+    assert len(far) == len(maze.names) == len(set(maze.names))
+    assert sum(map(len, maze.doors)) == 2 * (len(maze.names) - 1)  # connected without a circle
+    for room, doors in enumerate(maze.doors):
+        assert list(doors) == sorted(doors)
+        assert all(maze.doors[other][OPPOSITE[way]] == room for way, other in doors.items())
+    rooms = range(moves + 1)  # the chain has the first numbers
+    beside = [sum(other not in rooms for other in maze.doors[room].values()) for room in rooms]
+    assert max(beside) <= dead_ends
+    assert beside[-1] == 0
+    assert (len(maze.names) == moves + 1) == (dead_ends == 0)
+
+
+def play(env, task_id, errs=False):
+    observation, info = env.reset(options={"task_id": task_id})
+    expert, steps = demonstrator(info, errs), 0
+    while True:
+        command = expert.act(observation, info["admissible_commands"])
+        observation, reward, terminated, truncated, info = env.step(command)
+        steps += 1
+        assert info["action_valid"]
+        if terminated or truncated:
+            return reward, terminated, steps
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_the_expert_finds_every_coin_within_the_limit(split):
+    env = gymnasium.make("skillc/CoinCollector-v0", split=split, generator=SMALL)
+    for task_id in env.unwrapped.task_ids:
+        reward, terminated, steps = play(env, task_id)
+        assert (reward, terminated) == (1.0, True)
+        assert steps > env.unwrapped.tasks.maze(task_id).moves
+
+
+def test_an_erring_expert_wins_no_easy_task():
+    env = gymnasium.make("skillc/CoinCollector-v0", task_types="easy", generator=SMALL)
+    assert all(play(env, task_id, errs=True)[:2] == (0.0, False) for task_id in env.unwrapped.task_ids)
+
+
+def test_in_an_easy_maze_nothing_but_the_chain_is_walked():
+    env = gymnasium.make("skillc/CoinCollector-v0", task_types=["easy"], generator=SMALL)
+    for task_id in env.unwrapped.task_ids:
+        assert play(env, task_id)[2] == env.unwrapped.tasks.maze(task_id).moves + 1
+
+
+def test_what_is_read():
+    env = CoinCollectorEnv(task_types="easy", generator={"shortest": 1, "longest": 1, "tasks_per_type": 1})
+    observation, info = env.reset(seed=0)
+    assert env.task_ids == ("train/easy/01-0000",)
+    way = info["admissible_commands"][0].removeprefix("go ")
+    name = env.tasks.maze(env.task_ids[0]).names
+    assert observation == (
+        f"You are in the {name[0]}. There is an exit to the {way}.\n\nYour task is to: find the coin and take it."
+    )
+    assert env.step("take coin")[0] == "That is not possible."
+    back = OPPOSITE[way]
+    seen = env.step(f"go {way}")
+    assert seen[0] == f"You are in the {name[1]}. There is an exit to the {back}. A coin lies on the floor."
+    assert env.step("inventory")[0] == "You carry nothing."
+    assert env.action_mask().tolist() == [int(c in env.step("look")[4]["admissible_commands"]) for c in env.commands]
+    answer = env.step("take coin")
+    assert answer[:4] == ("You take the coin. The task is done.", 1.0, True, False)
+    assert answer[4]["won"] == 1.0
+
+
+def test_mazes_depend_on_nothing_but_seed_and_name():
+    one, other = (CoinCollectorEnv(generator={**SMALL, "seed": seed}) for seed in (0, 1))
+    task_id = one.task_ids[7]
+    assert one.tasks.maze(task_id) == CoinCollectorEnv(task_types="easy", generator=SMALL).tasks.maze(task_id)
+    assert one.tasks.maze(task_id) != other.tasks.maze(task_id)
+    assert one.identify(one.task_ids) != other.identify(one.task_ids)
+    assert one.tasks.maze("train/easy/04-0002").names == NAMES
+
+
+def test_splits_and_types_do_not_overlap():
+    train, valid = (set(CoinCollectorEnv(split=split).task_ids) for split in ("train", "valid"))
+    assert not train & valid
+    assert len(train) == 3 * 200
+    assert {task_id.split("/")[1] for task_id in train} == set(DEAD_ENDS) == set(COINS.task_types)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error"),
+    [
+        ({"split": "dev"}, UnknownNameError),
+        ({"task_types": "harder"}, UnknownNameError),
+        ({"task_types": []}, UnknownNameError),
+        ({"generator": {"sede": 1}}, UnknownNameError),
+        ({"generator": {"longest": MOST_MOVES + 1}}, ConfigError),
+        ({"generator": {"shortest": 7}}, ConfigError),
+        ({"generator": {"seed": True}}, ConfigError),
+        ({"generator": {"tasks_per_type": 0}}, ConfigError),
+        ({"data": "/somewhere"}, ConfigError),
+    ],
+)
+def test_bad_arguments_are_refused(kwargs, error):
+    with pytest.raises(error):
+        CoinCollectorEnv(**kwargs)
+
+
+def test_its_own_skills_serve_every_type():
+    library = load_library(COINS.library)
+    assert set(library.task_types) == set(DEAD_ENDS)
+    groups = PairedVectorEnv("skillc/CoinCollector-v0", 2, 2, library=COINS.library, generator=SMALL)
+    groups.reset(seed=0)
+    experts = {}
+
+    def policy(observations, infos):
+        """Errs without the skill."""
+        for info in infos:
+            experts.setdefault(info["member"], CoinSeeker(errs=not info["condition"]))
+        pairs = zip(observations, infos, strict=True)
+        return [experts[info["member"]].act(seen, info["admissible_commands"]) for seen, info in pairs]
+
+    for group in collect(groups, policy):
+        assert [episode.won for episode in group.with_skill] == [1.0]
+        assert group.with_skill[0].skill.startswith("general+")
+
+
+def test_directions_have_their_opposites():
+    for way, (x, y) in DIRECTIONS.items():
+        assert DIRECTIONS[OPPOSITE[way]] == (-x, -y)
