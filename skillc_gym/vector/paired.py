@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import info_columns
-from skillc_gym.vector.members import AnyEnv, member_maker, wrapped
+from skillc_gym.vector.members import AnyEnv, member_maker, step_members, wrapped
 from skillc_gym.vector.requests import (
     check_options,
     group_mask,
@@ -227,11 +227,9 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         rewards = np.zeros(self.num_envs)
         terminations, truncations = np.zeros((2, self.num_envs), dtype=np.bool_)
         raised: dict[int, Exception] = {}
-        for member, action in due:
-            try:
-                outcome = self.envs[member].step(action)
-            except Exception as error:  # noqa: BLE001 - it is raised again once everybody has been stepped
-                raised[member] = error
+        for (member, _), outcome in zip(due, step_members(self.envs, due), strict=True):
+            if isinstance(outcome, Exception):
+                raised[member] = outcome
                 continue
             self._observations[member], rewards[member], terminated, truncated, self._infos[member] = outcome
             if terminated or truncated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 from weakref import finalize
@@ -119,6 +120,11 @@ class WebShopBrowserEnv(TextTaskEnv):
     def identify(self, task_ids: Iterable[str]) -> Info:
         """Returns what identifies these tasks beside their names: catalogue, prices, goals, noun tagger, rules."""
         return self.core.identify(task_ids)
+
+    @property
+    def concurrent_steps(self) -> int:
+        """How many such environments a vector may step at once: one per browser."""
+        return self._pool.size if self._shared else os.cpu_count() or 1
 
     @property
     def address(self) -> str:

@@ -147,6 +147,7 @@ class BrowserPool:
         if not isinstance(size, int) or size < 1:
             raise ConfigError(f"browsers= is a number of at least 1, got {size!r}.")
         self.settings = settings
+        self.size = size
         self._browsers: list[Browser | None] = [None] * size
         self._users: Counter[int] = Counter()
         self._lock = threading.Lock()

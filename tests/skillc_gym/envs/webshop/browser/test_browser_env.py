@@ -21,6 +21,7 @@ import skillc_gym
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
+from skillc_gym.vector import PairedVectorEnv
 
 ROOT = Path(__file__).resolve().parents[5]
 RUG = ("search[alderon rug]", "click[b000000000]")
@@ -136,6 +137,27 @@ def test_a_closed_environment_starts_again(make_env):
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step("click[features]")
     assert play(env, *RUG) == before
+
+
+def test_groups_share_browsers(chromium):
+    """Six members in two browsers, on one site, play what six text environments play."""
+    played = []
+    for name, options in (
+        ("skillc/WebShopBrowser-v0", {"browsers": 2, "transport": "swap"}),
+        ("skillc/WebShop-v0", {}),
+    ):
+        groups = PairedVectorEnv(name, 2, 3, library="webshop", data=SHOP, disable_env_checker=True, **options)
+        observations, infos = groups.reset(seed=1, options={"n_plus": [2, 1]})
+        told = [observations, list(infos["task_id"])]
+        for action in (*RUG, "click[buy now]"):
+            observations, rewards, ended, *_ = groups.step([action] * 6)
+            told += [observations, rewards.tolist(), ended.tolist()]
+        if options:
+            assert len({env.unwrapped.process_group for env in groups.envs}) == 2
+            assert len({env.unwrapped.reading.ticket for env in groups.envs}) == 6
+        groups.close()
+        played.append(told)
+    assert played[0] == played[1]
 
 
 PARENT = """
