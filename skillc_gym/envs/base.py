@@ -46,19 +46,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     task_score and action_valid (True at reset).
 
     Two environments made with the same arguments must behave alike: a pickled environment is made again from them and
-    goes back to its moment.
-
-    Example:
-        >>> class Echo(TextTaskEnv):
-        ...     observation_space = action_space = Unicode(100)
-        ...     task_ids = ("echo/blue", "echo/red")
-        ...     def task_type_of(self, task_id): return "echo"
-        ...     def _start(self, task_id): self.goal, self.said = task_id[5:], ""; return f"Say {self.goal}."
-        ...     def _act(self, action): self.said = action; return "", self._score(), True, True
-        ...     def _commands(self): return ["blue", "red"]
-        ...     def _score(self): return float(self.said == self.goal)
-        ...     def _state(self): return self.said
-        ...     def _restore_state(self, state): self.said = state
+    goes back to its moment. The page "Bringing an environment" of the documentation shows one whole.
     """
 
     goal: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -29,7 +30,7 @@ class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         gymnasium.Wrapper.__init__(self, env)
         if window < 1:
             raise ConfigError(f"TypeStatistics(window=...) counts at least 1 episode, got {window}")
-        self._episodes: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(lambda: deque(maxlen=window))
+        self._episodes: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(partial(deque, maxlen=window))
         self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -48,11 +48,15 @@ class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Acts and adds the change of potential to the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if self._planner is None:
-            raise ConfigError("PlanShaping knows the task after reset(); call it first")
+        if self._planner is None:  # after unpickling
+            self._planner = planner_of(self)
         before, self._potential = self._potential, self._phi(self._planner)
         shaping = self.gamma * self._potential - before
         return observation, float(reward) + shaping, terminated, truncated, {**info, "shaping": shaping}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Planners hold what was indexed of a game, which is found again faster than it is written down.
+        return {**self.__dict__, "_planner": None}
 
     def _phi(self, planner: Planner) -> float:
         core: Any = self.env.unwrapped

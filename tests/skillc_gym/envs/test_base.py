@@ -11,13 +11,23 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import TimeLimit
 
+from skillc_gym.envs.alfworld.shaping import PlanShaping
 from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
 from skillc_gym.spaces import Unicode
 from skillc_gym.testing import check_text_env
 from skillc_gym.vector import PairedVectorEnv
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, TextHistory, format_reply
+from skillc_gym.wrappers import (
+    ActionFormat,
+    ChatPrompt,
+    DiscreteCommands,
+    ProceduralCurriculum,
+    SkillInjection,
+    TextHistory,
+    TypeStatistics,
+    format_reply,
+)
 
 GENERATED = [spec for spec in env_specs() if spec.warm_start]
 SMALL = {"alfworld": {"games_per_type": 3, "size": "small"}, "webshop": {"size": 60}}
@@ -170,6 +180,19 @@ def test_wrapped_environments_pickle_and_copy(spec):
     expected = env.step(format_reply(info["admissible_commands"][0]))
     for other in others:
         assert other.step(format_reply(info["admissible_commands"][0])) == expected
+
+
+@pytest.mark.parametrize("wrapper", [PlanShaping, TypeStatistics, DiscreteCommands, ProceduralCurriculum])
+def test_views_for_agents_pickle_and_copy(wrapper):
+    generator = {"games_per_type": 2, "size": "small", "difficulty": [0.0, 1.0]}
+    env = wrapper(gymnasium.make("skillc/ALFWorld-v0", data="generated", generator=generator))
+    before = copy.deepcopy(env)
+    expected = env.reset(seed=2)
+    assert repr(before.reset(seed=2)) == repr(expected)
+    action = int(expected[1]["action_mask"].argmax()) if wrapper is DiscreteCommands else "look"
+    others = pickle.loads(pickle.dumps(env)), copy.deepcopy(env)
+    outcome = repr(env.step(action))
+    assert [repr(other.step(action)) for other in others] == [outcome, outcome]
 
 
 @pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
