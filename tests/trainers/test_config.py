@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig, method_options
 from trainers.rollout.task_sampling import panel_of, sample_tasks, split_tasks
+from trainers.session import tasks_of
 
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
 
@@ -96,3 +97,9 @@ def test_webshops_one_skill_is_never_pruned_unless_asked():
     assert kept == {"capacity": (1,), "retire_by": ()}
     assert TrainConfig(model="m").method_options == {}
     assert method_options("skillc/WebShop-v0", {"retire_by": ("gap",)})["retire_by"] == ("gap",)
+
+
+def test_an_environment_is_found_in_the_module_before_its_id():
+    config = TrainConfig(model="m", env="tests.trainers.toys:skillc-tests/Toy-v0")
+    assert config.env_id == "skillc-tests/Toy-v0"
+    assert len(tasks_of(config)) == 32
