@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +18,11 @@ from skillc_gym.envs.webshop.catalog.catalog import cache_folder
 from skillc_gym.errors import SkillCError, missing_extra
 from skillc_gym.version import __version__
 from trainers.commands.context import context_findings
+from trainers.commands.extras import PURPOSES, checkout, declared_extras, version_of
 from trainers.commands.findings import Finding
 from trainers.engines.registry import engine_spec
 
-__all__ = ["EXTRAS", "Questions", "examine"]
-
-EXTRAS: Mapping[str, tuple[str, ...]] = {
-    "train": ("torch", "transformers", "trl", "accelerate", "peft", "datasets", "matplotlib", "rich"),
-    "vllm": ("vllm",),
-    "textworld": ("textworld", "alfworld"),
-    "spacy": ("spacy",),
-    "browser": ("selenium",),
-    "ray": ("ray",),
-}
-"""The optional dependencies, and the packages by which each is known to be there."""
-_PURPOSE = {
-    "train": "train, evaluate, demo, make-policy, report",
-    "vllm": "engine=vllm",
-    "textworld": "upstream's ALFWorld engine, engine=textworld of the environment",
-    "spacy": "upstream's noun tagger in WebShop",
-    "browser": "WebShop in a browser",
-    "ray": "work on several machines",
-}
+__all__ = ["Questions", "examine"]
 
 
 @dataclass(frozen=True)
@@ -83,26 +64,25 @@ def examine(questions: Questions | None = None) -> list[Finding]:
 
 
 def _software() -> Iterator[Finding]:
-    where = Path(skillc_gym.__file__).parent.parent
-    kind = "checkout" if (where / "pyproject.toml").is_file() else "installed package"
-    yield Finding("software", "skillc-gym", "ok", f"{__version__}, {kind} at {where}")
+    root = checkout()
+    where = f"checkout at {root}" if root else f"installed at {Path(skillc_gym.__file__).parent.parent}"
+    yield Finding("software", "skillc-gym", "ok", f"{__version__}, {where}")
     yield Finding("software", "Python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
-    for extra, packages in EXTRAS.items():
-        absent = [package for package in packages if importlib.util.find_spec(package) is None]
-        versions = ", ".join(f"{package} {_version(package)}" for package in packages if package not in absent)
-        if absent:
-            remedy = str(missing_extra(", ".join(absent), extra)).split(": ", 1)[1]
-            yield Finding("software", f"extra {extra}", "missing", f"for {_PURPOSE[extra]}; not installed: "
-                          f"{', '.join(absent)}", remedy)  # fmt: skip
-        else:
-            yield Finding("software", f"extra {extra}", "ok", versions)
+    others = [extra for extra in declared_extras() if extra not in PURPOSES]
+    yield from (_extra(extra, packages) for extra, packages in declared_extras().items() if extra in PURPOSES)
+    whole = [extra for extra in others if all(map(version_of, declared_extras()[extra]))]
+    yield Finding(
+        "software", "other extras", "ok", f"{', '.join(whole) or 'none'} installed, of {', '.join(others) or 'none'}"
+    )
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "(version unknown)"
+def _extra(extra: str, packages: Sequence[str]) -> Finding:
+    absent = [package for package in packages if version_of(package) is None]
+    if absent:
+        found = f"for {PURPOSES[extra]}; not installed: {', '.join(absent)}"
+        remedy = str(missing_extra(absent[0], extra)).split(": ", 1)[1]
+        return Finding("software", f"extra {extra}", "missing", found, remedy)
+    return Finding("software", f"extra {extra}", "ok", ", ".join(f"{name} {version_of(name)}" for name in packages))
 
 
 # Machine -------------------------------------------------------------------------------------------------------------
@@ -114,7 +94,7 @@ def _machine() -> Iterator[Finding]:
     free = shutil.disk_usage(Path.cwd()).free
     remedy = "free some space, or write runs elsewhere with run=" if free < 2**30 else ""
     yield Finding("machine", "disk", "note" if remedy else "ok", f"{_size(free)} free here", remedy)
-    if importlib.util.find_spec("torch") is None:
+    if version_of("torch") is None:
         return
     import torch
 
@@ -141,9 +121,10 @@ def _size(amount: int) -> str:
 
 def _engine(name: str) -> str:
     spec = engine_spec(name)
-    for package in EXTRAS.get(name, ("torch", "transformers")):
-        if importlib.util.find_spec(package) is None:
-            raise missing_extra(package, name if name in EXTRAS else "train")
+    extra = name if name in declared_extras() else "train"
+    for package in declared_extras().get(extra, ()):
+        if version_of(package) is None:
+            raise missing_extra(package, extra)
     return "there" + ("" if spec.exact_logprobs else "; its log-probabilities are corrected in the objective")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trainers.commands import doctor, extras
 from trainers.commands.cli.main import main as skillc
 from trainers.commands.doctor import Questions, examine
 from trainers.commands.findings import as_text
@@ -27,8 +27,9 @@ def statuses(questions: Questions | None = None) -> dict[str, str]:
 
 def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
     """Makes packages seem not to be installed."""
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in absent else find(name, *rest))
+    find = extras.version_of
+    for module in (extras, doctor):
+        monkeypatch.setattr(module, "version_of", lambda name: None if name in absent else find(name))
 
 
 def test_generated_tasks_always_play_and_missing_data_names_what_fetches_it(capsys: Any) -> None:
@@ -87,3 +88,29 @@ def test_a_model_that_is_not_there_fails(capsys: Any) -> None:
     pytest.importorskip("transformers", reason="needs the train extra")
     assert skillc(["doctor", "--env", "alfworld", "--data", "generated", "--model", "./nomodel"]) == 2
     assert "nomodel" in capsys.readouterr().out
+
+
+def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = extras.declared_extras()
+    assert set(extras.PURPOSES) <= set(declared)
+    assert declared["vllm"] == ("vllm",)
+    requirements = [
+        "numpy>=1",
+        "torch<3,>=2; extra == 'train'",
+        'skillc-gym[train]; extra == "vllm"',
+        "vllm; extra == 'vllm'",
+    ]
+    monkeypatch.setattr(extras, "checkout", lambda: None)
+    monkeypatch.setattr(extras.metadata, "requires", lambda _: requirements)
+    extras.declared_extras.cache_clear()
+    try:
+        assert extras.declared_extras() == {"train": ("torch",), "vllm": ("vllm",)}
+    finally:
+        extras.declared_extras.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("torch.nn", "train"), ("en_core_web_sm", "spacy"), ("vllm", "vllm"), ("numpy", None)]
+)
+def test_modules_know_their_extra(module: str, extra: str | None) -> None:
+    assert extras.extra_of(module) == extra

@@ -8,21 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from skillc_gym.errors import MissingDataError, SkillCError, missing_extra
+from skillc_gym.errors import MissingDataError, SkillCError
 from trainers.commands.cli.console import complain, say
 from trainers.commands.cli.grammar import parse
+from trainers.commands.extras import missing_package
 from trainers.interruption import interrupts
 
 __all__ = ["Command", "run_command"]
 
 Options = TypeVar("Options")
-EXTRAS = {
-    **dict.fromkeys(("torch", "transformers", "trl", "accelerate", "peft", "datasets", "tokenizers"), "train"),
-    **dict.fromkeys(("safetensors", "matplotlib", "rich"), "train"),
-    **{name: name for name in ("vllm", "spacy", "textworld", "ray")},
-    **dict.fromkeys(("selenium", "starlette", "jinja2", "uvicorn", "PIL"), "browser"),
-}
-"""Which extra brings a package that may be missing."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +76,9 @@ def _helped(command: Command[Any], words: Sequence[str], prog: str, status: int)
 
 def _named(error: Exception) -> Exception:
     """The error, or for a package that an extra brings one that names the extra."""
-    package = error.name.split(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else ""
-    if isinstance(error, ModuleNotFoundError) and not isinstance(error, SkillCError):
-        if package not in EXTRAS:
-            raise error
-        return missing_extra(package, EXTRAS[package])
-    return error
+    if not isinstance(error, ModuleNotFoundError) or isinstance(error, SkillCError):
+        return error
+    named = missing_package(error.name or "")
+    if named is None:
+        raise error
+    return named

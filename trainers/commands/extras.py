@@ -1,0 +1,86 @@
+"""The optional dependencies as the package declares them, and which of them are installed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import skillc_gym
+from skillc_gym.errors import MissingExtraError, missing_extra
+
+__all__ = ["PURPOSES", "checkout", "declared_extras", "extra_of", "missing_package", "version_of"]
+
+PURPOSES: Mapping[str, str] = {
+    "train": "train, evaluate, demo, make-policy, report",
+    "vllm": "engine=vllm",
+    "openai": "engine=openai",
+    "textworld": "upstream's ALFWorld engine",
+    "spacy": "upstream's noun tagger in WebShop",
+    "browser": "WebShop in a browser",
+    "render": "films of text environments",
+    "ray": "work on several machines",
+}
+"""What the extras are for that a user of the commands may want; the others are adapters and tools of developers."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_MARKER = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
+_BROUGHT_ALONG = {"tokenizers": "train", "safetensors": "train", "huggingface_hub": "train", "en_core_web_sm": "spacy"}
+"""Modules that come with what an extra declares."""
+
+
+def checkout() -> Path | None:
+    """The checkout that the package runs from; None if it is installed without one."""
+    root = Path(skillc_gym.__file__).parent.parent
+    return root if (root / "pyproject.toml").is_file() else None
+
+
+@cache
+def declared_extras() -> Mapping[str, tuple[str, ...]]:
+    """Each extra with the names of its distributions, this package's own left out."""
+    found: dict[str, list[str]] = {}
+    for extra, requirement in _checkouts() if checkout() else _installed():
+        name = _NAME.match(requirement)
+        if name and name[0] != "skillc-gym":
+            found.setdefault(extra, []).append(name[0])
+    return {extra: tuple(names) for extra, names in found.items()}
+
+
+def _checkouts() -> Iterator[tuple[str, str]]:
+    root = checkout()
+    assert root
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    return ((extra, requirement) for extra, requirements in extras.items() for requirement in requirements)
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    for requirement in metadata.requires("skillc-gym") or ():
+        marker = _MARKER.search(requirement)
+        if marker:
+            yield marker[1], requirement
+
+
+def version_of(distribution: str) -> str | None:
+    """The installed version; None if there is none."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def extra_of(module: str) -> str | None:
+    """The extra that brings a module, those first that users of the commands want; None if none does."""
+    top = module.split(".", maxsplit=1)[0]
+    if top in _BROUGHT_ALONG:
+        return _BROUGHT_ALONG[top]
+    declared = declared_extras()
+    order = [*PURPOSES, *declared]
+    return next((extra for extra in order if top.replace("_", "-") in declared.get(extra, ())), None)
+
+
+def missing_package(module: str) -> MissingExtraError | None:
+    """The error for a module that is not installed; None if no extra brings it."""
+    extra = extra_of(module)
+    return missing_extra(module.split(".", maxsplit=1)[0], extra) if extra else None
