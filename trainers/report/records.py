@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import MissingDataError
+from trainers.tracking import json_files
+from trainers.tracking.json_files import iter_records
 
 __all__ = ["RunRecords", "Series", "moving_mean", "read_object"]
+
+
+_LARGEST = 1e15
+_MAX_TYPES = 64
+"""What a file may ask to be drawn at most."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,7 @@ class RunRecords:
         path = Path(folder) / "metrics.jsonl"
         if not path.is_file():
             raise MissingDataError(f"{path} does not exist; a report needs the folder of a training run")
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        records = [record for line in lines if (record := _record(line))]
+        records = [record for _, record in iter_records(path) if record is not None and "event" in record]
         return cls.of(records, read_object(Path(folder) / "config.json"))
 
     @classmethod
@@ -69,8 +74,9 @@ class RunRecords:
         """All types in the run's fixed order."""
         for record in [*self.validations, *self.train]:
             for key in ("gap_smoothed", "gap"):
-                if record.get(key):
-                    return tuple(record[key])
+                found = record.get(key)
+                if isinstance(found, Mapping) and found:
+                    return tuple(found)[:_MAX_TYPES]
         return ()
 
     @property
@@ -81,32 +87,41 @@ class RunRecords:
     @property
     def total_steps(self) -> int:
         """Steps the run was meant to take."""
-        return max(int(self.config.get("steps", 0)), self.last_step, 1)
+        return max(int(_number(self.config.get("steps")) or 0), self.last_step, 1)
 
     @property
     def capacity(self) -> tuple[int, ...]:
         """K(t) per stage, empty where no budget retires types."""
-        rule = self._retirement_rule
-        return tuple(rule["capacity"]) if "budget" in rule.get("by", ()) else ()
+        found = self._retirement_rule.get("capacity")
+        sizes = [_number(size) for size in found] if isinstance(found, list) else []
+        known = tuple(int(size) for size in sizes[:_MAX_TYPES] if size is not None)
+        return known if "budget" in self._retires_by else ()
 
     @property
     def threshold(self) -> float | None:
         """The smoothed gap below which a type retires, None where the gap retires nobody."""
-        rule = self._retirement_rule
-        return float(rule["threshold"]) if "gap" in rule.get("by", ()) else None
+        return _number(self._retirement_rule.get("threshold")) if "gap" in self._retires_by else None
 
     @property
     def _retirement_rule(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.validations[0].get("retirement", {}) if self.validations else {}
-        return found
+        found = self.validations[0].get("retirement") if self.validations else None
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def _retires_by(self) -> Sequence[Any]:
+        found = self._retirement_rule.get("by")
+        return found if isinstance(found, list) else ()
 
     @cached_property
     def retirements(self) -> dict[str, tuple[int, str]]:
         """Step and reason of every retirement."""
+        listed = [(record, record.get("retired")) for record in self.validations]
         return {
-            entry["type"]: (int(record["step"]), str(entry["reason"]))
-            for record in self.validations
-            for entry in record.get("retired", ())
+            str(entry.get("type")): (int(record["step"]), str(entry.get("reason")))
+            for record, entries in listed
+            if isinstance(entries, list)
+            for entry in entries
+            if isinstance(entry, Mapping)
         }
 
     def validated(self, key: str, task_type: str) -> Series:
@@ -124,39 +139,34 @@ class RunRecords:
     def overall(self, key: str, event: str = "train") -> Series:
         """A figure of the whole batch or panel; records without it are left out."""
         records = self.train if event == "train" else self.validations
-        found = [(int(r["step"]), float(r[key])) for r in records if r.get(key) is not None]
+        found = [(int(r["step"]), value) for r in records if (value := _number(r.get(key))) is not None]
         return Series([step for step, _ in found], [value for _, value in found])
 
     def panel_size(self, task_type: str | None = None) -> int:
         """Tasks per validation, of one type or of all; 0 if it was not recorded."""
-        sizes = self.validations[0].get("n", {}) if self.validations else {}
-        return int(sizes.get(task_type, 0)) if task_type else sum(int(n) for n in sizes.values())
+        found = self.validations[0].get("n") if self.validations else None
+        sizes = {name: int(_number(n) or 0) for name, n in found.items()} if isinstance(found, Mapping) else {}
+        return sizes.get(task_type, 0) if task_type else sum(sizes.values())
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object from a file; empty where there is none, or something else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return json_files.read_object(path)
+    except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
-def _record(line: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    known = isinstance(found, dict) and "event" in found and isinstance(found.get("step"), int)
-    return found if known else None
+def _number(value: Any) -> float | None:
+    """A number that can be drawn; None for anything else that a file may hold in its place."""
+    drawable = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _LARGEST
+    return float(value) if drawable else None
 
 
 def _series(records: Sequence[Mapping[str, Any]], key: str, task_type: str) -> Series:
-    found = [
-        (int(r["step"]), float(r[key][task_type]))
-        for r in records
-        if key in r and r[key] and r[key].get(task_type) is not None
-    ]
+    nested = [(int(r["step"]), r.get(key)) for r in records]
+    numbers = [(step, _number(inner.get(task_type))) for step, inner in nested if isinstance(inner, Mapping)]
+    found = [(step, value) for step, value in numbers if value is not None]
     return Series([step for step, _ in found], [value for _, value in found])
 
 

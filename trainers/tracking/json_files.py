@@ -26,6 +26,8 @@ MAX_OBJECT_BYTES = 67_108_864
 """Longest file of one object."""
 MAX_LINE_BYTES = 4_194_304
 """Longest line of ``metrics.jsonl``."""
+MAX_STEP = 10**12
+"""Steps from here on are no steps."""
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def iter_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """Reads the lines of a ``metrics.jsonl``, each for itself.
 
     Yields:
-        A line's number from 1 on and its record, an object with an integer ``step``; None for a line that holds none
+        A line's number from 1 on and its record, an object with a ``step``; None for a line that holds none
         (cut off by a kill, overwritten, too long). Empty lines are left out.
     """
     with path.open("rb") as stream:
@@ -72,7 +74,8 @@ def _record(line: bytes) -> dict[str, Any] | None:
         found = parse_object(line)
     except ValueError:
         return None
-    return found if type(found.get("step")) is int else None
+    step = found.get("step")
+    return found if type(step) is int and 0 <= step < MAX_STEP else None
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
