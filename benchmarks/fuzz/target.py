@@ -12,7 +12,7 @@ from skillc_gym.errors import unknown_name
 
 __all__ = ["NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
 
-NAMES = ("alfworld-actions", "loader", "skills", "stepper", "transcripts", "webshop-actions")
+NAMES = ("alfworld-actions", "loader", "run-folders", "skills", "stepper", "transcripts", "webshop-actions")
 """The targets; ``a-name`` lives in the module ``a_name`` beside this one."""
 INSTRUMENTED = ("skill_library.", "skillc_gym.", "json", "tarfile", "zipfile")
 SECONDS_PER_INPUT = 1.0

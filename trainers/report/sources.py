@@ -66,7 +66,7 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
     second = read_evaluation(folder / "after" if after is None else Path(after), required=after is not None)
     if after is None and second == Evaluation():
         second = read_evaluation(folder)
-    latest = transcripts_of_step(folder) if (folder / "transcripts").is_dir() else {}
+    latest = transcripts_of_step(folder) if any((folder / "transcripts").glob("*.jsonl")) else {}
     if run is None and not latest and Evaluation() == first == second:
         raise MissingDataError(
             f"{folder} holds nothing to report on: expected metrics.jsonl or transcripts/ of a training run, or "
