@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
 from trainers.config import TrainConfig
+from trainers.model_names import check_model, hub_access, is_hub_name
+from trainers.tracking.json_files import read_object
 
 __all__ = ["load_model", "load_plain_tokenizer", "without_bars"]
 
@@ -58,15 +59,18 @@ def _declared_class(model: str) -> str | None:
     if not path.is_file():
         return None
     try:
-        declared: str | None = json.loads(path.read_text(encoding="utf-8")).get("tokenizer_class")
-    except ValueError as error:
+        declared: str | None = read_object(path).get("tokenizer_class")
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); copy the checkpoint again.") from error
     return declared
 
 
 def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
+    check_model(config.model_path)
     try:
-        return load(config.model_path, **options)
+        with hub_access(config.model_path):
+            local = not is_hub_name(config.model_path)
+            return load(config.model_path, local_files_only=local, trust_remote_code=False, **options)
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         if Path(config.model_path).is_dir():
@@ -77,8 +81,7 @@ def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -
         if not isinstance(error, OSError):
             raise
         raise MissingDataError(
-            f"No checkpoint at model={config.model!r}: neither a folder with a transformers checkpoint nor a name that "
-            f"could be fetched ({said})."
+            f"No checkpoint at model={config.model!r}: it is no folder here, and could not be fetched ({said})."
         ) from error
 
 

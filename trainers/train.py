@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
+from trainers.interruption import stop_requests
+from trainers.model_names import hub_access
 from trainers.models import without_bars
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
 from trainers.session import chat_format, load_tokenizer, make_prompts, make_rollouts, tasks_of
+from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.progress import Progress, SilentProgress
-from trainers.tracking.run_folder import RunFolder, read_checkpoint
+from trainers.tracking.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from trainers.learner import Learner, TrainingBackend
@@ -54,8 +54,8 @@ class RunResult:
 def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     """Trains a policy, or goes on with a run that was interrupted.
 
-    Ctrl-C finishes the current update, saves a checkpoint and returns; pressed twice, it drops the update, and the run
-    goes on from its last checkpoint.
+    Ctrl-C or SIGTERM finishes the current update, saves a checkpoint and returns; a second one drops the update, and
+    the run goes on from its last checkpoint.
 
     Args:
         config: All settings.
@@ -67,13 +67,14 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
         UnknownNameError: For a preset, environment or option that does not exist.
         MissingDataError: If there is no model or no data where the configuration says.
         ConfigError: If the run's folder cannot be made, or another process trains in it.
+        StorageError: If the disk is full or read-only.
     """
     BACKENDS.get(config.backend).require()
     progress = progress or SilentProgress()
     try:
-        with without_bars(), ExitStack() as stack:
+        with without_bars(), hub_access(config.model_path), ExitStack() as stack:
             learner, backend, checkpoint = prepare(config, progress, stack)
-            with _interruptible(learner, progress):
+            with stop_requests(lambda: _ask_to_stop(learner, progress)):
                 finished = _train(learner, backend, checkpoint)
             return _finish(learner, backend, finished, progress)
     finally:
@@ -97,27 +98,37 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     split = split_tasks(tasks, config.panel_per_type, config.seed)
     recipe = get_recipe(config.preset, **config.method_options)
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
-    folder = RunFolder(config.run_folder)
-    checkpoint = folder.to_resume(config)
-    saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
     tokenizer = load_tokenizer(config)
     chat = ChatTokens(tokenizer, growing=chat_format(config).form == "conversation")
+    folder = RunFolder(config.run_folder)
+    if _is_first_process():
+        # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.
+        stack.enter_context(folder.locked())
+    checkpoint = folder.to_resume(config)
+    saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
     rollouts = make_rollouts(config, chat, _NoEngine())
     prompts = make_prompts(config, chat)
     learner = Learner(Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress))
     backend: TrainingBackend = BACKENDS.get(config.backend).make(learner, tokenizer)
     rollouts.engine = backend.engine(chat)
     if backend.is_main:
-        stack.enter_context(folder.locked())
         folder.prepare(config, _task_record(split))
         folder.truncate(saved["step"] if saved else None)
-    if saved:
-        learner.load_state_dict(saved)
+    if saved and checkpoint:
+        with restoring(checkpoint):
+            learner.load_state_dict(saved)
     title = f"{config.preset} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
     progress.start(title, learner.update, config.steps)
     if checkpoint:
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")
+    for path, fault in folder.damaged.items():
+        progress.note(f"Passed over {path}, which is damaged: {fault}.")
     return learner, backend, checkpoint
+
+
+def _is_first_process() -> bool:
+    """Whether this is the process that writes; known before a backend is."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _task_record(split: TaskSplit) -> dict[str, Any]:
@@ -140,16 +151,12 @@ def _train(learner: Learner, backend: TrainingBackend, checkpoint: Path | None) 
     return learner.update >= learner.config.steps
 
 
-def checkpoint_step(path: Path) -> int:
-    """The update after which a checkpoint was written."""
-    return int(json.loads((path / "run.json").read_text(encoding="utf-8"))["step"])
-
-
 def _finish(learner: Learner, backend: TrainingBackend, finished: bool, progress: Progress) -> RunResult:
     folder = learner.setup.folder
     learner.setup.rollouts.close()
     if finished:
-        backend.save_policy(folder.policy_path)
+        with folder.new_policy(commit=backend.is_main) as path:
+            backend.save_policy(path)
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:
         saved = folder.checkpoints()
@@ -158,24 +165,9 @@ def _finish(learner: Learner, backend: TrainingBackend, finished: bool, progress
     return RunResult(folder, learner.update, finished)
 
 
-@contextmanager
-def _interruptible(learner: Learner, progress: Progress) -> Iterator[None]:
-    """Turns the first Ctrl-C into a request to stop after the update; the second one is Python's own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.getsignal(signal.SIGINT)
-
-    def ask(_number: int, _frame: Any) -> None:
-        learner.stop_requested = True
-        signal.signal(signal.SIGINT, previous)
-        progress.note("Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step.")
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
+def _ask_to_stop(learner: Learner, progress: Progress) -> None:
+    learner.stop_requested = True
+    progress.note("Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step.")
 
 
 class _NoEngine:

@@ -175,11 +175,11 @@ def test_interrupted_once_finishes_the_step_and_saves(config: TrainConfig) -> No
     class Asks(SilentProgress):
         def record(self, record: Any) -> None:
             if record["step"] == 1:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGTERM)
 
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGTERM)
     result = run(config.with_(save_every=100), progress=Asks())
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGTERM) is before
     assert not result.finished
     assert [path.name for path in result.folder.checkpoints()] == [f"step-{result.step:06d}"]
     assert run(config.with_(save_every=100)).finished
@@ -207,6 +207,40 @@ def test_a_checkpoint_trained_on_other_tasks_is_refused(config: TrainConfig) -> 
     meta_path.write_text("{")
     with pytest.raises(CheckpointError, match="damaged"):
         run(config.with_(steps=2))
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_its_step_done_again(config: TrainConfig) -> None:
+    config = config.with_(steps=2, save_every=1)
+    first = run(config)
+    expected, weights_before = timeless(first), weights(first.policy)
+    newest = first.folder.checkpoints()[-1]
+    (newest / "model.safetensors").write_bytes(b"cut")
+    with first.folder.metrics_path.open("ab") as file:
+        file.write(b'{"step": 9\n')
+    progress = Dies(99)
+    again = run(config, progress=progress)
+    assert any(f"Passed over {newest}, which is damaged: model.safetensors" in note for note in progress.notes)
+    assert timeless(again) == expected
+    got = weights(again.policy)
+    assert all(torch.equal(got[name], weights_before[name]) for name in weights_before)
+
+
+def test_a_state_of_any_content_is_refused_in_words(config: TrainConfig) -> None:
+    result = run(config.with_(steps=1))
+    meta_path = result.folder.checkpoints()[-1] / "run.json"
+    meta = json.loads(meta_path.read_text())
+    odd_method = {**dict.fromkeys(meta["method"], 3), "preset": meta["method"]["preset"]}
+    for changes in ({"method": {}}, {"method": odd_method}, {"counters": None}, {"counters": {"env_steps": "x"}}):
+        meta_path.write_text(json.dumps({**meta, **changes}))
+        with pytest.raises(CheckpointError):
+            run(config.with_(steps=1))
+
+
+def test_the_lock_comes_before_the_choice_of_a_checkpoint(config: TrainConfig) -> None:
+    result = run(config.with_(steps=1))
+    (result.folder.checkpoints()[-1] / "run.json").write_text("{")
+    with result.folder.locked(), pytest.raises(ConfigError, match="Another process trains"):
+        run(config.with_(steps=1))
 
 
 def test_half_written_checkpoints_do_not_count(config: TrainConfig) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from trainers.config import TrainConfig
 from trainers.tracking.integrity import damage, recover_folder, remove, seal, swap_folder
 from trainers.tracking.json_files import read_object, write_json
 
-__all__ = ["META", "Checkpoints", "checkpoint_step", "read_checkpoint", "read_meta"]
+__all__ = ["META", "Checkpoints", "checkpoint_step", "read_checkpoint", "read_meta", "restoring"]
 
 META = "run.json"
 """What a checkpoint says of its run, and the hashes of its files; without it a folder is no checkpoint."""
@@ -148,6 +149,23 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[s
             "now. Point data= at the games it was trained on, or start a new run with run=another/folder."
         )
     return meta
+
+
+@contextmanager
+def restoring(path: Path) -> Iterator[None]:
+    """Says in words that a state cannot be taken up: what a method wrote may have been changed since.
+
+    Raises:
+        CheckpointError: For what odd values cause within.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        if isinstance(error, SkillCError):
+            raise
+        raise CheckpointError(
+            f"{path} is damaged (its state cannot be taken up: {error!r}); delete it and resume from an earlier one."
+        ) from error
 
 
 def _fault(path: Path) -> str | None:

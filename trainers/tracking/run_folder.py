@@ -15,11 +15,11 @@ from skillc_gym.episodes import Episode, write_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_gym.files import open_new, replace_file, storing
 from trainers.config import TrainConfig
-from trainers.tracking.checkpoints import META, Checkpoints, read_checkpoint
+from trainers.tracking.checkpoints import META, Checkpoints
 from trainers.tracking.integrity import recover_folder, remove, seal, storing_weights, swap_folder
 from trainers.tracking.json_files import iter_records, json_line, write_json
 
-__all__ = ["POLICY_FILES", "RunFolder", "make_folder", "provenance", "read_checkpoint", "write_json"]
+__all__ = ["POLICY_FILES", "RunFolder", "make_folder", "provenance", "write_json"]
 
 _PACKAGES = ("skillc-gym", "gymnasium", "numpy", "torch", "transformers", "trl", "accelerate", "peft", "vllm")
 POLICY_FILES = "skillc_files.json"

@@ -21,6 +21,7 @@ from trainers.backends.trl.arguments import grpo_arguments
 from trainers.backends.trl.figures import own_figures
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
+from trainers.tracking.integrity import storing_weights
 
 __all__ = ["SkillTrainer"]
 
@@ -101,7 +102,8 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.args.output_dir = str(self.folder.checkpoints_path / f".partial-{step:06d}")
         partial = Path(self.args.output_dir)
         try:
-            Trainer._save_checkpoint(self, model, trial)
+            with storing_weights(partial):
+                Trainer._save_checkpoint(self, model, trial)
         finally:
             self.args.output_dir = str(self.folder.path)
         self.accelerator.wait_for_everyone()
