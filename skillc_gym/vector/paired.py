@@ -239,7 +239,9 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._failed[list(raised)] = self._done[list(raised)] = True
         result = self._batch(), rewards, terminations, truncations, self._columns()
         if raised:
-            raise self._member_error(raised, result)
+            first = next(iter(raised))
+            group, task = self._group_ids[first], self._infos[first].get("task_id")
+            raise MemberError.of(raised, result, f"Member {{0}} of group {group}, task {task!r},") from raised[first]
         return result
 
     def render(self) -> tuple[Any, ...]:
@@ -315,19 +317,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _span(self, group: int) -> slice:
         return slice(group * self.group_size, (group + 1) * self.group_size)
-
-    def _member_error(self, raised: Mapping[int, Exception], result: StepResult) -> MemberError:
-        member, error = next(iter(raised.items()))
-        task = self._infos[member].get("task_id")
-        others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
-        failure = MemberError(
-            f"Member {member} of group {self._group_ids[member]}{others} raised in a step of the task {task!r}: "
-            f"{type(error).__name__}: {error}. The other members' step is in this error's result; reset the group.",
-            raised=dict(raised),
-            result=result,
-        )
-        failure.__cause__ = error
-        return failure
 
     def _batch(self) -> Any:
         if self._text:

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import info_columns
 
 __all__ = ["ALFWorldVectorEnv"]
@@ -57,6 +57,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._steps = np.zeros(num_envs, np.int64)
         self._over = np.zeros(num_envs, np.bool_)
+        self._waiting = np.ones(num_envs, np.bool_)
         self._observations: list[str] = []
 
     @property
@@ -67,7 +68,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
     def reset(
         self, *, seed: SupportsIndex | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Starts every game, or those that a mask names.
+        """Starts every game, or those that a mask names: all of them, or none if one raises.
 
         Args:
             seed: An integer s seeds game i with s + i; or one per game.
@@ -80,35 +81,47 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         mask, tasks = self._asked(options or {})
         seeds = _seeds(seed, self.num_envs)
         _require_length("seed", seeds, self.num_envs)
-        observations = self._observations or [""] * self.num_envs
-        infos: list[dict[str, Any] | None] = []
-        for game, wanted, its_seed, task in zip(range(self.num_envs), mask, seeds, tasks, strict=True):
-            infos.append(None if not wanted else {})
-            if wanted:
-                observations[game], infos[game] = self.games[game].reset(seed=its_seed, options={"task_id": task})
+        observations = list(self._observations) or [""] * self.num_envs
+        infos: list[dict[str, Any] | None] = [None] * self.num_envs
+        self._waiting[mask] = True
+        for i in np.flatnonzero(mask).tolist():
+            observations[i], infos[i] = self.games[i].reset(seed=seeds[i], options={"task_id": tasks[i]})
         self._observations = observations
-        self._steps[mask] = 0
-        self._over[mask] = False
+        self._steps[mask], self._over[mask], self._waiting[mask] = 0, False, False
         return tuple(observations), info_columns(infos)
 
     def step(self, actions: Sequence[str]) -> StepResult:
-        """Carries out one command per game; a game that had ended starts a new task instead, with reward 0."""
-        if not self._observations:
-            raise ResetNeeded("No task is being played: call reset() first.")
+        """Carries out one command per game; a game that had ended starts a new task instead, with reward 0.
+
+        Raises:
+            MemberError: Games raised. The others have been stepped all the same, and the error carries what came of it;
+                those that raised wait for a reset.
+        """
+        if self._waiting.any():
+            waiting = np.flatnonzero(self._waiting).tolist()
+            raise ResetNeeded(f"Games {waiting} were not reset, or raised since: call reset() first.")
         _require_length("actions", actions, self.num_envs)
         rewards, won = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         infos: list[dict[str, Any] | None] = [None] * self.num_envs
+        raised: dict[int, Exception] = {}
         for i, (game, action, over) in enumerate(zip(self.games, actions, self._over.tolist(), strict=True)):
-            if over:
-                self._observations[i], infos[i] = game.reset()
-            else:
-                self._observations[i], rewards[i], won[i], _, infos[i] = game.step(action)
+            try:
+                if over:
+                    self._observations[i], infos[i] = game.reset()
+                else:
+                    self._observations[i], rewards[i], won[i], _, infos[i] = game.step(action)
+            except Exception as error:  # noqa: BLE001 - it is raised again once every game has been stepped
+                raised[i] = error
         self._steps = np.where(self._over, 0, self._steps + 1)
         cut = np.zeros(self.num_envs, np.bool_)
         if self.max_episode_steps is not None:
             cut = self._steps >= self.max_episode_steps
         self._over = won | cut
-        return tuple(self._observations), rewards, won, cut, info_columns(infos)
+        result = tuple(self._observations), rewards, won, cut, info_columns(infos)
+        if raised:
+            self._waiting[list(raised)] = True
+            raise MemberError.of(raised, result, "Game {0}") from next(iter(raised.values()))
+        return result
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes every game."""
