@@ -55,6 +55,15 @@ class FrontMatter:
         if missing:
             raise ValueError(f"the front matter lacks {', '.join(missing)}")
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._fields
+
+    def texts(self, name: str) -> dict[str, str]:
+        """A field's own fields, those that hold a text or a number; empty if there is no such field."""
+        node = self._fields.get(name)
+        entries = _named(node) if isinstance(node, yaml.MappingNode) else {}
+        return {key: str(value.value) for key, value in entries.items() if isinstance(value, yaml.ScalarNode)}
+
     def string(self, name: str) -> str:
         """A field's text without surrounding white space.
 

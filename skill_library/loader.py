@@ -12,7 +12,7 @@ from skill_library.files import UnreadableFileError, read_bounded, stays_inside
 from skill_library.front_matter import FrontMatter
 from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
 
-__all__ = ["BUILT_IN", "load_library", "read_skill"]
+__all__ = ["BUILT_IN", "MAX_FILE_BYTES", "decode", "load_library", "read_skill", "split_front_matter"]
 
 BUILT_IN = ("alfworld", "webshop")
 """Names of the libraries that come with the package."""
@@ -60,7 +60,7 @@ def read_skill(file: Path) -> Skill:
             not a regular one.
     """
     try:
-        front, body = _split(_decode(read_bounded(file, MAX_FILE_BYTES)))
+        front, body = split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))
         fields = FrontMatter(front)
         fields.require(("name", "description", "task_types"))
         text = body.strip()
@@ -108,7 +108,12 @@ def _reason(error: OSError | RuntimeError) -> str:
     return getattr(error, "strerror", None) or type(error).__name__
 
 
-def _decode(content: bytes) -> str:
+def decode(content: bytes) -> str:
+    """A file's text, line ends normalised.
+
+    Raises:
+        ValueError: It is not UTF-8.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -116,7 +121,12 @@ def _decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _split(text: str) -> tuple[str, str]:
+def split_front_matter(text: str) -> tuple[str, str]:
+    """What stands between the first two lines ``---``, and what follows.
+
+    Raises:
+        ValueError: There are no such lines.
+    """
     lines = text.split("\n")
     fences = [number for number, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
     if not fences or fences[0] != 0:

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "make-demonstrations": "Write demonstrations of an expert as JSON lines",
     "make-games": "Write generated ALFWorld games in upstream's layout",
     "make-catalog": "Make a WebShop catalogue from upstream's files or of generated products",
+    "convert-skills": "Read skills of another form into a library, or write a library in another form",
     "tag-nouns": "Find the nouns of a catalogue's names beforehand",
     "gpu-check": "Check and measure training on this machine's GPU",
     "doctor": "Say what is installed, which data is seen, and what will run",

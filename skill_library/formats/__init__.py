@@ -1,0 +1,18 @@
+"""Skills in the forms that others keep them in: read into :class:`~skill_library.Skill`, and written back."""
+
+from skill_library.formats.agent_skills import read_agent_skills, write_agent_skills
+from skill_library.formats.bank import read_bank, to_bank
+from skill_library.formats.folders import write_library
+from skill_library.formats.names import assign_types
+from skill_library.formats.sections import read_sections, to_sections
+
+__all__ = [
+    "assign_types",
+    "read_agent_skills",
+    "read_bank",
+    "read_sections",
+    "to_bank",
+    "to_sections",
+    "write_agent_skills",
+    "write_library",
+]

@@ -1,0 +1,121 @@
+"""A bank of skills in JSON, as SkillRL's releases have it: general skills, skills per category, common mistakes.
+
+Each entry becomes a skill of its own, so that a bank can be written back entry by entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from skill_library.errors import SkillFileError, brief
+from skill_library.formats.names import plain_name, unique
+from skill_library.skill import EVERY_TYPE, Skill
+
+__all__ = ["read_bank", "to_bank"]
+
+_SKILL = re.compile(r"(?P<title>[^\n]*)\n(?P<principle>.*?)(?:\nApply when: (?P<when_to_apply>[^\n]*))?", re.DOTALL)
+_MISTAKE = re.compile(
+    r"Mistake: (?P<description>.*?)(?:\nWhy: (?P<why_it_happens>.*?))?\nInstead: (?P<how_to_avoid>.*)", re.DOTALL
+)
+
+
+def read_bank(data: Any) -> list[Skill]:
+    """Reads what ``json.load`` gave.
+
+    A skill is named by its id and described by when it applies; its text is title, principle and when to apply it. The
+    task type of a category's skills is called as the category; general skills and mistakes are general.
+
+    Raises:
+        SkillFileError: It is no such bank, or an empty one; the message says where.
+    """
+    if not isinstance(data, Mapping):
+        raise SkillFileError(f"A bank is an object with general_skills and task_specific_skills, got {brief(data)}")
+    skills: list[Skill] = []
+    for number, entry in enumerate(_entries(data, "general_skills")):
+        skills.append(_skill(entry, f"general-{number + 1}", EVERY_TYPE, skills))
+    for category, entries in _categories(data).items():
+        for number, entry in enumerate(entries):
+            skills.append(_skill(entry, f"{category}-{number + 1}", category, skills))
+    for number, entry in enumerate(_entries(data, "common_mistakes")):
+        skills.append(_mistake(entry, f"mistake-{number + 1}", skills))
+    if not skills:
+        raise SkillFileError("The bank has no entries: none in general_skills, task_specific_skills, common_mistakes")
+    return skills
+
+
+def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
+    """Writes skills as a bank; entries that were read from one come out as they were.
+
+    Any other skill becomes an entry with its name as title and its whole text as principle. One that serves several
+    types stands in each category.
+    """
+    bank: dict[str, Any] = {"general_skills": [], "task_specific_skills": {}, "common_mistakes": []}
+    for skill in skills:
+        mistake = _MISTAKE.fullmatch(skill.text) if skill.is_general else None
+        if mistake is not None:
+            bank["common_mistakes"].append({"mistake_id": skill.name, **_said(mistake)})
+        elif skill.is_general:
+            bank["general_skills"].append(_entry(skill))
+        else:
+            for kind in skill.task_types:
+                bank["task_specific_skills"].setdefault(kind, []).append(_entry(skill))
+    return bank
+
+
+def _skill(entry: Mapping[str, Any], fallback: str, kind: str, others: Sequence[Skill]) -> Skill:
+    principle = _text(entry, "principle")
+    title, when = (" ".join(_text(entry, name).split()) for name in ("title", "when_to_apply"))
+    if not principle:
+        raise SkillFileError(f"The entry {fallback} of the bank has no principle: {brief(dict(entry))}")
+    name = _name(entry, "skill_id", fallback, others)
+    text = f"{title or name}\n{principle}" + (f"\nApply when: {when}" if when else "")
+    return Skill(name, when or title or name, (kind,), text)
+
+
+def _mistake(entry: Mapping[str, Any], fallback: str, others: Sequence[Skill]) -> Skill:
+    what, why, instead = (_text(entry, name) for name in ("description", "why_it_happens", "how_to_avoid"))
+    if not what or not instead:
+        raise SkillFileError(f"The entry {fallback} needs description and how_to_avoid: {brief(dict(entry))}")
+    text = f"Mistake: {what}" + (f"\nWhy: {why}" if why else "") + f"\nInstead: {instead}"
+    return Skill(_name(entry, "mistake_id", fallback, others), what[:1024], (EVERY_TYPE,), text)
+
+
+def _entry(skill: Skill) -> dict[str, str]:
+    found = _SKILL.fullmatch(skill.text)
+    applies = found is not None and found["when_to_apply"] is not None
+    if found is not None and (applies or skill.description in (found["title"], skill.name)):
+        return {"skill_id": skill.name, **_said(found)}
+    return {"skill_id": skill.name, "title": skill.name, "principle": skill.text, "when_to_apply": skill.description}
+
+
+def _said(found: re.Match[str]) -> dict[str, str]:
+    return {name: text for name, text in found.groupdict().items() if text is not None}
+
+
+def _name(entry: Mapping[str, Any], field: str, fallback: str, others: Sequence[Skill]) -> str:
+    given = _text(entry, field)
+    plain = given if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", given) else plain_name(given or fallback)
+    return unique(plain, [skill.name for skill in others])
+
+
+def _entries(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    entries = data.get(name) or []
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise SkillFileError(f"{name} of the bank must be a list of objects, got {brief(entries)}")
+    return entries
+
+
+def _categories(data: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    found = data.get("task_specific_skills") or {}
+    if not isinstance(found, Mapping):
+        raise SkillFileError(f"task_specific_skills must be an object of lists, got {brief(found)}")
+    return {str(category): _entries(found, category) for category in found}
+
+
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    value = entry.get(name) or ""
+    if not isinstance(value, str):
+        raise SkillFileError(f"{name} of an entry of the bank must be text, got {brief(value)}")
+    return value.strip()

@@ -1,0 +1,58 @@
+"""Names of skills and task types, from one form's rules to another's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from skill_library.errors import SkillFileError, brief
+from skill_library.skill import EVERY_TYPE, Skill
+
+__all__ = ["assign_types", "plain_name", "unique"]
+
+_LONGEST = 64
+
+
+def plain_name(text: str, filler: str = "-") -> str:
+    """Lower-case letters and digits of ASCII, whatever is between them as one filler; "skill" if nothing is left."""
+    return re.sub(r"[^a-z0-9]+", filler, text.lower()).strip(filler)[:_LONGEST].strip(filler) or "skill"
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    """The name, with a number behind it where it is taken; case does not make a difference."""
+    lower = {other.lower() for other in taken}
+    number, found = 1, name
+    while found.lower() in lower:
+        number += 1
+        found = f"{name[: _LONGEST - 4]}-{number}"
+    return found
+
+
+def assign_types(skills: Iterable[Skill], types: Mapping[str, Sequence[str]]) -> list[Skill]:
+    """Renames the task types of skills.
+
+    Args:
+        skills: Skills with the types as their source calls them; a general skill stays general unless its name is
+            mapped.
+        types: By type or by skill, the environment's types; ``["*"]`` makes a skill general.
+
+    Raises:
+        SkillFileError: A type is not mapped.
+    """
+    return [replace(skill, task_types=_types(skill, types)) for skill in skills]
+
+
+def _types(skill: Skill, types: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    if skill.name in types:
+        return tuple(types[skill.name])
+    if skill.is_general:
+        return skill.task_types
+    missing = [kind for kind in skill.task_types if kind not in types]
+    if missing:
+        raise SkillFileError(
+            f"{skill.name!r} serves {brief(missing[0])}, which is no task type of the environment; say which one it is "
+            f"({missing[0]}=TYPE, or {missing[0]}=* for all); known are {', '.join(sorted(types))}"
+        )
+    found = tuple(dict.fromkeys(kind for name in skill.task_types for kind in types[name]))
+    return (EVERY_TYPE,) if EVERY_TYPE in found else found

@@ -1,0 +1,61 @@
+"""One text with a section per skill, as Skill0's releases have it: a line ``### NAME ###``, then what is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from skill_library.errors import SkillFileError
+from skill_library.formats.names import plain_name, unique
+from skill_library.skill import EVERY_TYPE, Skill
+
+__all__ = ["read_sections", "to_sections"]
+
+_HEAD = re.compile(r"^###[ \t]+(\S.*?)[ \t]+###[ \t]*$", re.MULTILINE)
+_GENERAL = re.compile(r"general|common", re.IGNORECASE)
+
+
+def read_sections(text: str) -> list[Skill]:
+    """Reads a text.
+
+    Each section is a skill of its name; its task type is called as the section. Sections whose name begins with
+    "general" or "common", and a text before the first section, are general skills. Empty sections are left out.
+
+    Raises:
+        SkillFileError: There is no section with a text.
+    """
+    beginning, *parts = _HEAD.split(text.replace("\r\n", "\n").replace("\r", "\n"))
+    sections = list(zip(parts[::2], parts[1::2], strict=True))
+    if beginning.strip() and sections:
+        sections.insert(0, ("general", beginning))
+    skills: list[Skill] = []
+    for title, body in sections:
+        if body.strip():
+            name = unique(plain_name(title, "_"), [skill.name for skill in skills])
+            kind = EVERY_TYPE if _GENERAL.match(title) else title
+            skills.append(Skill(name, f"The section {title}.", (kind,), body.strip()))
+    if not skills:
+        raise SkillFileError("The text has no section; expected lines '### NAME ###' with a skill below each")
+    return skills
+
+
+def to_sections(skills: Iterable[Skill]) -> str:
+    """Writes skills as sections: general ones under ``general ...``, others under their type.
+
+    Raises:
+        SkillFileError: A skill's text has a line that looks like a section's, or it serves several types.
+    """
+    parts = []
+    for skill in skills:
+        if _HEAD.search(skill.text) or len(skill.task_types) > 1:
+            raise SkillFileError(
+                f"{skill.name!r} has a line '### ... ###' or several task types, which sections cannot tell; write "
+                "folders instead"
+            )
+        title = skill.task_types[0] if not skill.is_general else _general_title(skill.name)
+        parts.append(f"### {title} ###\n{skill.text}\n")
+    return "\n".join(parts)
+
+
+def _general_title(name: str) -> str:
+    return name if _GENERAL.match(name) else f"general {name}"

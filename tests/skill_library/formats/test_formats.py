@@ -1,0 +1,238 @@
+"""Skills in other forms: what is read, what is written, and that nothing is lost between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skill_library import Skill, SkillFileError, load_library
+from skill_library.formats import (
+    assign_types,
+    read_agent_skills,
+    read_bank,
+    read_sections,
+    to_bank,
+    to_sections,
+    write_agent_skills,
+    write_library,
+)
+
+LINE = (
+    st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f\x85"), min_size=1)
+    .map(str.strip)
+    .filter(lambda line: line and line == " ".join(line.split()))
+)
+TYPE = st.from_regex(r"[a-z_]{1,20}", fullmatch=True)
+NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,30}", fullmatch=True).map(str.strip)
+
+
+@st.composite
+def libraries(draw):
+    names = draw(st.lists(NAME, min_size=1, max_size=4, unique_by=str.lower))
+    text = st.lists(LINE, min_size=1, max_size=4).map("\n".join)
+    kinds = st.just(("*",)) | st.lists(TYPE, min_size=1, max_size=2, unique=True).map(tuple)
+    return [Skill(name, draw(LINE), draw(kinds), draw(text)) for name in names]
+
+
+def by_name(skills):
+    return sorted(skills, key=lambda skill: skill.name)
+
+
+@settings(max_examples=50)
+@given(skills=libraries())
+def test_a_library_survives_its_own_form_and_the_ecosystems(skills, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("skills")
+    assert by_name(load_library(write_library(skills, folder / "own")).skills) == by_name(skills)
+    assert by_name(read_agent_skills(write_agent_skills(skills, folder / "theirs"))) == by_name(skills)
+    for file in (folder / "theirs").glob("*/SKILL.md"):
+        name = file.parent.name
+        assert f'name: "{name}"' in file.read_text(encoding="utf-8")
+        assert name == name.lower()
+        assert len(name) <= 64
+
+
+BANK = {
+    "general_skills": [
+        {"skill_id": "gen_001", "title": "Search", "principle": "Look everywhere once.", "when_to_apply": "At first."},
+        {"skill_id": "gen_002", "title": "Check", "principle": "Two lines:\nboth count."},
+    ],
+    "task_specific_skills": {"heat": [{"skill_id": "heat_001", "title": "Heat", "principle": "Use the microwave."}]},
+    "common_mistakes": [
+        {
+            "mistake_id": "err_001",
+            "description": "Goes in circles.",
+            "why_it_happens": "It forgets.",
+            "how_to_avoid": "Count the places.",
+        }
+    ],
+}
+
+
+def test_a_bank_is_read_and_written_back_entry_by_entry():
+    skills = read_bank(BANK)
+    assert [(skill.name, skill.task_types) for skill in skills] == [
+        ("gen_001", ("*",)),
+        ("gen_002", ("*",)),
+        ("heat_001", ("heat",)),
+        ("err_001", ("*",)),
+    ]
+    assert skills[0].text == "Search\nLook everywhere once.\nApply when: At first."
+    assert skills[3].text == "Mistake: Goes in circles.\nWhy: It forgets.\nInstead: Count the places."
+    assert to_bank(skills) == BANK
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries({"title": LINE, "principle": LINE, "when_to_apply": LINE}), min_size=1, max_size=3
+    ).map(lambda entries: [{"skill_id": f"s{n}", **entry} for n, entry in enumerate(entries)])
+)
+def test_any_entries_come_back(entries):
+    bank = {"general_skills": entries, "task_specific_skills": {}, "common_mistakes": []}
+    assert to_bank(read_bank(bank)) == bank
+
+
+@given(skills=libraries())
+def test_skills_of_any_origin_can_be_put_into_a_bank(skills):
+    bank = json.loads(json.dumps(to_bank(skills)))
+    again = read_bank(bank)
+    assert {kind for skill in again for kind in skill.task_types} == {k for skill in skills for k in skill.task_types}
+    for skill in skills:
+        assert any(skill.text.split("\n")[0] in other.text for other in again)
+
+
+def test_entries_without_ids_get_names():
+    skills = read_bank({"general_skills": [{"principle": "a"}, {"skill_id": "../x", "principle": "b"}]})
+    assert [skill.name for skill in skills] == ["general-1", "x"]
+
+
+SECTIONS = """### GENERAL SKILLS ###
+Look once.
+
+### pick_and_place ###
+Take it.
+Put it down.
+
+### empty ###
+
+### Heat & serve ###
+Use the microwave.
+"""
+
+
+def test_sections_are_read():
+    skills = read_sections(SECTIONS.replace("\n", "\r\n"))
+    assert [(skill.name, skill.task_types, skill.text) for skill in skills] == [
+        ("general_skills", ("*",), "Look once."),
+        ("pick_and_place", ("pick_and_place",), "Take it.\nPut it down."),
+        ("heat_serve", ("Heat & serve",), "Use the microwave."),
+    ]
+    assert read_sections("Before.\n" + SECTIONS)[0].text == "Before."
+
+
+def test_sections_are_written_back():
+    skills = read_sections(SECTIONS)
+    again = read_sections(to_sections(skills))
+    assert [(s.task_types, s.text) for s in again] == [(s.task_types, s.text) for s in skills]
+
+
+@given(skills=libraries())
+def test_the_built_in_texts_survive_sections(skills):
+    single = [skill for skill in skills if len(skill.task_types) == 1]
+    if single:
+        again = read_sections(to_sections(single))
+        assert [(s.task_types, s.text) for s in again] == [(s.task_types, s.text) for s in single]
+
+
+def test_what_sections_cannot_tell_is_refused():
+    for skill in (Skill("a", "d", ("x",), "### b ###"), Skill("a", "d", ("x", "y"), "text")):
+        with pytest.raises(SkillFileError, match="folders"):
+            to_sections([skill])
+
+
+def agent_skill(folder: Path, front: str, body: str = "Do it.") -> Path:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\n{front}\n---\n{body}\n", encoding="utf-8")
+    return folder
+
+
+def test_the_ecosystems_skills_are_read(tmp_path):
+    front = "name: pdf-tools\ndescription: Use when a PDF comes.\nlicense: MIT\nmetadata:\n  version: 1.0\n  author: x"
+    folder = agent_skill(tmp_path / "pdf-tools", front)
+    references = folder / "references"
+    references.mkdir()
+    (references / "b.md").write_text("B\n")
+    (references / "a.txt").write_text("A\n")
+    (references / "image.png").write_bytes(b"\x00")
+    (skill,) = read_agent_skills(folder)
+    assert skill == Skill("pdf-tools", "Use when a PDF comes.", ("*",), "Do it.")
+    (more,) = read_agent_skills(tmp_path, references=True)
+    assert more.text == "Do it.\n\n## references/a.txt\n\nA\n\n## references/b.md\n\nB"
+
+
+def test_task_types_are_kept_in_the_metadata(tmp_path):
+    agent_skill(tmp_path / "a", 'name: a\ndescription: d\nmetadata: {task_types: "heat, cool", library_name: A B}')
+    (skill,) = read_agent_skills(tmp_path)
+    assert (skill.name, skill.task_types) == ("A B", ("heat", "cool"))
+
+
+@pytest.mark.parametrize(
+    ("front", "body"), [("name: a", "x"), ("name: a\ndescription: d", "  "), ("name: a\ndescription: [d]", "x")]
+)
+def test_broken_skills_are_refused_by_file(tmp_path, front, body):
+    agent_skill(tmp_path / "a", front, body)
+    with pytest.raises(SkillFileError, match=r"SKILL\.md"):
+        read_agent_skills(tmp_path)
+
+
+def test_links_out_of_the_folder_are_refused(tmp_path):
+    folder = agent_skill(tmp_path / "a", "name: a\ndescription: d")
+    (tmp_path / "secret.md").write_text("secret")
+    (folder / "references").mkdir()
+    (folder / "references" / "s.md").symlink_to(tmp_path / "secret.md")
+    with pytest.raises(SkillFileError, match="link"):
+        read_agent_skills(folder, references=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        {},
+        {"general_skills": {}},
+        {"general_skills": ["x"]},
+        {"general_skills": [{"title": "x"}]},
+        {"general_skills": [{"principle": 3}]},
+        {"task_specific_skills": [1]},
+        {"common_mistakes": [{"description": "x"}]},
+    ],
+)
+def test_what_is_no_bank_is_refused(data):
+    with pytest.raises(SkillFileError):
+        read_bank(data)
+
+
+def test_nothing_is_overwritten(tmp_path):
+    (tmp_path / "x").write_text("mine")
+    for write in (write_library, write_agent_skills):
+        with pytest.raises(SkillFileError, match="not empty"):
+            write(read_bank(BANK), tmp_path)
+    with pytest.raises(SkillFileError, match="cannot be made"):
+        write_library(read_bank(BANK), tmp_path / "x")
+
+
+def test_types_are_renamed():
+    skills = read_bank(BANK)
+    types = {"heat": ("pick_heat",), "gen_002": ("pick_heat", "pick_cool")}
+    assert [skill.task_types for skill in assign_types(skills, types)] == [
+        ("*",),
+        ("pick_heat", "pick_cool"),
+        ("pick_heat",),
+        ("*",),
+    ]
+    assert assign_types(skills, {"heat": ("*",)})[2].is_general
+    with pytest.raises(SkillFileError, match=r"heat=TYPE"):
+        assign_types(skills, {"cool": ("x",)})
