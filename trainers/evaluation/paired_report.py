@@ -17,6 +17,7 @@ from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome
 from trainers.evaluation.repeats import pass_rates
 from trainers.evaluation.scores import graded, mean_scores
 from trainers.evaluation.stats import Interval, paired_difference
+from trainers.tracking.json_files import write_json
 
 __all__ = ["ArmOutcome", "Change", "PairedCounts", "PairedOutcome", "PairedReport", "compare_reports"]
 
@@ -143,8 +144,8 @@ class PairedReport:
         return report
 
     def save(self, path: str | Path) -> None:
-        """Writes the report as a JSON file."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+        """Writes the report as a JSON file, whole or not at all."""
+        write_json(Path(path), self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> PairedReport:

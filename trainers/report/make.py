@@ -9,6 +9,7 @@ from typing import Any
 
 from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError
+from skillc_gym.files import replace_file
 from trainers.report import shell
 from trainers.report.figures import save_figures, save_outcome_figure
 from trainers.report.pages import render_page
@@ -113,9 +114,8 @@ def _figures(source: Source, target: Path) -> dict[str, Path]:
 
 
 def _write(page: Path, text: str) -> Path:
-    page.parent.mkdir(parents=True, exist_ok=True)
     # Half of a surrogate pair, which a model may write, cannot be stored as UTF-8.
-    page.write_bytes(text.encode("utf-8", "replace"))
+    replace_file(page, [text.encode("utf-8", "replace")])
     return page
 
 
