@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError, TranscriptError, unknown_name
+from skillc_gym.files import replace_file
 from trainers.memory.entries import Draft, Entry
 
 __all__ = ["FORMAT", "VERSION", "SkillBank"]
@@ -141,7 +142,8 @@ class SkillBank:
         """Writes a header line and one line per entry."""
         state = self.state_dict()
         lines = [{key: value for key, value in state.items() if key != "entries"}, *state["entries"]]
-        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+        # ASCII escapes keep line separators and halves of surrogate pairs, which a model may write, on one line.
+        replace_file(path, (json.dumps(line).encode("ascii") + b"\n" for line in lines))
 
     @classmethod
     def load(cls, path: Path) -> SkillBank:
@@ -150,19 +152,19 @@ class SkillBank:
         Raises:
             TranscriptError: A line is no JSON object, or the file is no bank.
         """
-        lines = path.read_text(encoding="utf-8").splitlines()
-        values = [_object(path, number, line) for number, line in enumerate(lines, 1)]
-        if not values:
+        lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
+        if lines == [b""]:
             raise TranscriptError(f"{path} is empty; a bank begins with a header line")
+        values = [_object(path, number, line) for number, line in enumerate(lines, 1)]
         bank = cls()
         bank.load_state_dict({**values[0], "entries": values[1:]})
         return bank
 
 
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise TranscriptError(f"{path}:{number} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise TranscriptError(f"{path}:{number} is not a JSON object")

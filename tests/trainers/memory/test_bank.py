@@ -94,3 +94,17 @@ def test_what_no_agent_could_read_is_no_entry():
     with pytest.raises(UnknownNameError, match="kind of entry"):
         Draft("a", kind="skil")  # type: ignore[arg-type]
     assert Entry("a", name="s1").sha256 == Entry("a", name="s2").sha256
+
+
+@pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "half \ud800", "line\r\nend"])
+def test_what_a_model_writes_stays_on_one_line(tmp_path, text):
+    bank = SkillBank()
+    bank.add(Draft(text), update=1)
+    bank.save(tmp_path / "bank.jsonl")
+    assert SkillBank.load(tmp_path / "bank.jsonl").state_dict() == bank.state_dict()
+
+
+def test_a_line_nested_too_deep_is_refused_in_words(tmp_path):
+    (tmp_path / "bank.jsonl").write_bytes(b"[" * 100_000)
+    with pytest.raises(TranscriptError, match="is not JSON"):
+        SkillBank.load(tmp_path / "bank.jsonl")
