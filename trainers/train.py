@@ -140,7 +140,7 @@ def _train(learner: Learner, backend: TrainingBackend, checkpoint: Path | None) 
     try:
         if checkpoint is None:
             learner.validate()
-        elif learner.update >= learner.config.steps:
+        elif learner.finished:
             backend.restore(checkpoint)
             return True
         if learner.stop_requested:
@@ -148,7 +148,7 @@ def _train(learner: Learner, backend: TrainingBackend, checkpoint: Path | None) 
         backend.fit(checkpoint)
     except KeyboardInterrupt:
         return False
-    return learner.update >= learner.config.steps
+    return learner.finished
 
 
 def _finish(learner: Learner, backend: TrainingBackend, finished: bool, progress: Progress) -> RunResult:

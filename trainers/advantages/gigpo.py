@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError
+from trainers.advantages.base import Advantages, Scheme, per_token
+from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.gae import discounted_returns
 from trainers.advantages.grouping import (
     FloatArray,
@@ -17,9 +22,39 @@ from trainers.advantages.grouping import (
     normalise_groups,
 )
 
-__all__ = ["gigpo"]
+__all__ = ["Gigpo", "gigpo"]
 
 _EPS = 1e-6
+
+
+@dataclass(frozen=True)
+class Gigpo(Scheme):
+    """The group-in-group advantage as a scheme: one value per turn, spread over the turn's tokens.
+
+    A step's reward is the turn's own where those of an episode add up to its return; otherwise the return stands on the
+    last step.
+
+    Attributes:
+        gamma: Discount of the return to go.
+        step_weight: Weight of the step's part.
+        std: Divide both parts by their group's standard deviation.
+    """
+
+    name: ClassVar[str] = "gigpo"
+    gamma: float = 0.95
+    step_weight: float = 1.0
+    std: bool = False
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        """One array per rollout; logs ``step_cluster_share``, the share of steps whose anchor another step has too."""
+        episodes = [trajectory.episode for trajectory in batch.trajectories]
+        anchors = [[turn.observation for turn in episode.turns] for episode in episodes]
+        rewards = [
+            _step_rewards([turn.reward for turn in episode.turns], float(value))
+            for episode, value in zip(episodes, batch.returns, strict=True)
+        ]
+        per_turn = gigpo(batch.returns, batch.task, anchors, rewards, self.gamma, self.step_weight, self.std)
+        return Advantages(per_token(batch, per_turn), log={"step_cluster_share": _shared(batch.task, anchors)})
 
 
 def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
@@ -77,3 +112,19 @@ def _returns_to_go(
 
 def _relative(values: FloatArray, keys: Sequence[Hashable], std: bool) -> FloatArray:
     return normalise_groups(values, keys, _EPS) if std else centre_groups(values, keys)
+
+
+def _step_rewards(rewards: Sequence[float], value: float) -> FloatArray:
+    own = np.asarray(rewards, dtype=np.float64)
+    if own.size and abs(own.sum() - value) > 1e-9:
+        own = np.zeros_like(own)
+        own[-1] = value
+    return own
+
+
+def _shared(task: Sequence[Hashable], anchors: Sequence[Sequence[Hashable]]) -> float:
+    seen = Counter((key, anchor) for key, own in zip(task, anchors, strict=True) for anchor in own)
+    return sum(count for count in seen.values() if count > 1) / max(1, seen.total())
+
+
+SCHEME = Gigpo

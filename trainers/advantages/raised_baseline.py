@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError
+from trainers.advantages.base import Advantages, Scheme
+from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector, group_indices, group_keys, mean
 
-__all__ = ["raised_baseline"]
+__all__ = ["RaisedBaseline", "raised_baseline"]
+
+
+@dataclass(frozen=True)
+class RaisedBaseline(Scheme):
+    """:func:`raised_baseline` as a scheme.
+
+    Attributes:
+        raise_by: How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1].
+        sigma_min: Smallest divisor.
+    """
+
+    name: ClassVar[str] = "raised_baseline"
+    raise_by: float = 0.5
+    sigma_min: float = 0.1
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        """One number per rollout."""
+        return Advantages(raised_baseline(batch.returns, batch.task, batch.condition, self.raise_by, self.sigma_min))
 
 
 def raised_baseline(
@@ -60,3 +82,6 @@ def _mean(values: FloatArray) -> float:
 def _scaled(values: FloatArray, baseline: float, sigma_min: float) -> FloatArray:
     spread = _mean((values - _mean(values)) ** 2) ** 0.5
     return np.asarray((values - baseline) / max(spread, sigma_min), dtype=np.float64)
+
+
+SCHEME = RaisedBaseline

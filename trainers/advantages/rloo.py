@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trainers.advantages.base import Advantages, Scheme
+from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import FloatArray, finite_vector, group_indices, group_keys, mean
 
-__all__ = ["rloo"]
+__all__ = ["Rloo", "rloo"]
+
+
+@dataclass(frozen=True)
+class Rloo(Scheme):
+    """The leave-one-out advantage as a scheme."""
+
+    name: ClassVar[str] = "rloo"
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        """One number per rollout."""
+        return Advantages(rloo(batch.returns, batch.task))
 
 
 def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
@@ -33,3 +48,6 @@ def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
             # R_i minus the mean of the others is n / (n - 1) times R_i minus the mean of all.
             advantage[rows] = rows.size / (rows.size - 1) * (group - mean(group.tolist()))
     return advantage
+
+
+SCHEME = Rloo

@@ -80,6 +80,8 @@ class RolloutSettings:
 
     steps: Count = 180
     """Updates in all; the curriculum's K(t) is laid over them."""
+    budget_tokens: Count | None = None
+    """Generated tokens after which training ends, even if updates are left; no limit if None."""
     seed: Natural = 0
     """Seed of tasks, of sampling, of the held-back panel; with the step's number it decides every draw."""
     tasks_per_step: Count = 8

@@ -25,7 +25,7 @@ from trainers.session import chat_format, load_tokenizer, make_rollouts
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
-__all__ = ["PolicyReport", "evaluate_policy", "table"]
+__all__ = ["PolicyReport", "checkpoint_engine", "evaluate_policy", "table"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _rollouts(
         return text_rollouts(config, for_text(config), folder)
     chat = ChatTokens(load_tokenizer(config), growing=chat_format(config).form == "conversation")
     with without_bars():
-        return make_rollouts(config, chat, engine or _engine(config, chat))
+        return make_rollouts(config, chat, engine or checkpoint_engine(config, chat))
 
 
 def _play(
@@ -129,6 +129,7 @@ def _play(
     )
 
 
-def _engine(config: TrainConfig, chat: ChatTokens) -> Engine:
+def checkpoint_engine(config: TrainConfig, chat: ChatTokens) -> Engine:
+    """The configured engine over the configured checkpoint."""
     checkpoint = CheckpointModel(chat.eos_ids, config, lambda: load_model(config))
     return engine_spec(config.engine).for_checkpoint(checkpoint)

@@ -168,7 +168,7 @@ class Learner:
         }
         self._pending = {}
         self._write(record)
-        if self.update % self.config.validate_every == 0:
+        if self.update % self.config.validate_every == 0 or self.over_budget:
             self.validate()
 
     def validate(self) -> None:
@@ -189,9 +189,20 @@ class Learner:
                 setup.progress.note(warning)
         self._write(record)
 
+    @property
+    def over_budget(self) -> bool:
+        """Whether the budget of generated tokens is used up, the update in progress included."""
+        budget = self.config.budget_tokens
+        return budget is not None and self.counters["tokens_generated"] >= budget
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to train."""
+        return self.update >= self.config.steps or self.over_budget
+
     def due_to_save(self, update: int) -> bool:
-        """Whether a checkpoint follows an update, for its number's sake."""
-        return update % self.config.save_every == 0 or update == self.config.steps
+        """Whether a checkpoint follows an update, for its number's sake or because it is the last."""
+        return update % self.config.save_every == 0 or update == self.config.steps or self.over_budget
 
     def agree_to_stop(self) -> bool:
         """Whether any process has been asked to stop."""

@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from trainers.losses.base import Head, Loss, LossInputs, TokenLoss
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["clipped_value_loss"]
+__all__ = ["Value", "clipped_value_loss"]
+
+
+@dataclass(frozen=True)
+class Value(Loss):
+    """:func:`trainers.losses.clipped_value_loss` of a linear head over the last hidden states.
+
+    The scheme that asks for ``values`` gives the targets ``value_targets`` and the values before the update,
+    ``old_values``.
+
+    Attributes:
+        coefficient: Weight in the sum of losses.
+        value_clip: How far an update may move a value.
+    """
+
+    name: ClassVar[str] = "value"
+    coefficient: float = 0.5
+    value_clip: float = 0.5
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The head's values."""
+        return frozenset({"values"})
+
+    @property
+    def heads(self) -> Mapping[str, Head]:
+        """One number per token."""
+        return {"values": _head}
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """The loss; logs ``value_error``, the squared distance from the targets."""
+        values, targets = inputs["values"], inputs["value_targets"]
+        loss = clipped_value_loss(values, inputs["old_values"], targets, self.value_clip)
+        return TokenLoss(loss, {"value_error": (values - targets).detach().square()})
 
 
 def clipped_value_loss(
@@ -27,3 +64,13 @@ def clipped_value_loss(
     old, target = old_values.detach(), targets.detach()
     near = values.clamp(old - clip, old + clip)
     return 0.5 * (values - target).square().maximum((near - target).square())
+
+
+def _head(width: int) -> torch.nn.Module:
+    """A linear map that starts at 0, so that the first advantages are the returns themselves."""
+    import torch
+
+    head = torch.nn.Linear(width, 1)
+    torch.nn.init.zeros_(head.weight)
+    torch.nn.init.zeros_(head.bias)
+    return head

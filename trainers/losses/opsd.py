@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from trainers.losses.base import LossInputs
+from trainers.losses.self_distillation import SelfDistillation
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["grpo_opsd", "opsd"]
+__all__ = ["GrpoOpsd", "Opsd", "grpo_opsd", "opsd"]
+
+
+@dataclass(frozen=True)
+class Opsd(SelfDistillation):
+    """:func:`trainers.losses.opsd`."""
+
+    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
+        """The gap itself."""
+        return opsd(inputs.logprobs, teacher)
+
+
+@dataclass(frozen=True)
+class GrpoOpsd(SelfDistillation):
+    """:func:`trainers.losses.grpo_opsd`."""
+
+    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
+        """Half of the gap."""
+        return grpo_opsd(inputs.logprobs, teacher)
 
 
 def opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from trainers.advantages import FloatArray, RolloutBatch
+from trainers.losses.base import Loss, LossInputs, TokenLoss
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["relabelling"]
+__all__ = ["Relabelling", "relabelling"]
+
+
+@dataclass(frozen=True)
+class Relabelling(Loss):
+    """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone.
+
+    Attributes:
+        coefficient: Weight in the sum of losses.
+        alpha: Power of the truncated ratio; 0 imitates.
+        cap: Where the ratio is truncated.
+    """
+
+    name: ClassVar[str] = "relabelling"
+    coefficient: float = 1.0
+    alpha: float = 0.0
+    cap: float = 1.0
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        """Not at all."""
+        return np.zeros(len(batch.task))
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """The loss; logs ``hint_reliance``, the mean of ``log pi_old(a | h) - log pi(a | h0)``."""
+        old = inputs["sampling_logprobs"]
+        values = relabelling(inputs.logprobs, old, self.alpha, self.cap)
+        return TokenLoss(values, {"hint_reliance": (old - inputs.logprobs).detach()})
 
 
 def relabelling(student: torch.Tensor, old: torch.Tensor, alpha: float = 0.0, cap: float = 1.0) -> torch.Tensor:

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from trainers.losses.base import LossInputs, Teacher, TokenLoss
+from trainers.losses.policy_gradient import ClippedPolicyGradient
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["rlsd_mixing", "rlsd_weight"]
+__all__ = ["TeacherSizedPolicyGradient", "rlsd_mixing", "rlsd_weight"]
+
+
+@dataclass(frozen=True)
+class TeacherSizedPolicyGradient(ClippedPolicyGradient):
+    """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage, inside the clipped objective.
+
+    Attributes:
+        start: Weight of the teacher in the first update.
+        mixing_steps: Updates after which the teacher has no weight.
+        width: Half width of the range of the teacher's factor.
+    """
+
+    start: float = 0.5
+    mixing_steps: int = 100
+    width: float = 0.2
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The teacher's log-probabilities too."""
+        return super().inputs | {"teacher_logprobs"}
+
+    @property
+    def teacher(self) -> Teacher:
+        """The live policy with the skill of the task's type in its prompt."""
+        return Teacher("with_skill")
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """As the clipped objective; logs ``teacher_weight`` too."""
+        lam = rlsd_mixing(inputs.update - 1, self.start, self.mixing_steps)
+        weight = rlsd_weight(inputs.old_logprobs, inputs["teacher_logprobs"], inputs.advantages, lam, self.width)
+        result = super().__call__(inputs.with_(advantages=inputs.advantages * weight))
+        return replace(result, log={**result.log, "teacher_weight": weight})
 
 
 def rlsd_weight(

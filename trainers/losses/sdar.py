@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from trainers.losses.base import LossInputs
+from trainers.losses.self_distillation import SelfDistillation
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["sdar"]
+__all__ = ["Sdar", "sdar"]
+
+
+@dataclass(frozen=True)
+class Sdar(SelfDistillation):
+    """:func:`trainers.losses.sdar`.
+
+    Attributes:
+        sharpness: Of the gate (the paper's beta).
+    """
+
+    sharpness: float = 5.0
+
+    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
+        """The gated gap."""
+        return sdar(inputs.logprobs, teacher, self.sharpness)
 
 
 def sdar(student: torch.Tensor, teacher: torch.Tensor, beta: float = 5.0) -> torch.Tensor:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from trainers.losses.base import LossInputs
+from trainers.losses.self_distillation import SelfDistillation
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["skill_sd"]
+__all__ = ["SkillSd", "skill_sd"]
+
+
+@dataclass(frozen=True)
+class SkillSd(SelfDistillation):
+    """:func:`trainers.losses.skill_sd`."""
+
+    coefficient: float = 0.001
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The teacher's and the old log-probabilities."""
+        return frozenset({"teacher_logprobs", "old_logprobs"})
+
+    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
+        """The importance-weighted divergence."""
+        return skill_sd(inputs.logprobs, teacher, inputs.old_logprobs)
+
 
 _LOWEST_DIFFERENCE = -20.0
 _HIGHEST_LOG_RATIO = 10.0

@@ -66,10 +66,9 @@ class StepWriter:
         least: Share of the won episodes that must have taken a step.
     """
 
-    name = "steps"
-    bad_replies = 0
-
     def __init__(self, least: float = 0.6) -> None:
+        self.name = "steps"
+        self.bad_replies = 0
         self.least = least
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:

@@ -14,15 +14,10 @@ __all__ = ["Writer"]
 class Writer(Protocol):
     """Turns episodes of training tasks into texts."""
 
-    @property
-    def name(self) -> str:
-        """Recorded with every text it writes."""
-        ...
-
-    @property
-    def bad_replies(self) -> int:
-        """Replies so far that could not be read; each costs nothing but the text it would have been."""
-        ...
+    name: str
+    """Recorded with every text it writes."""
+    bad_replies: int
+    """Replies so far that could not be read; each costs nothing but the text it would have been."""
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """Writes skills from won and lost episodes of any types; perhaps none."""

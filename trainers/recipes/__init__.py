@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skillc_gym.errors import ConfigError
+from trainers.recipes.additions import add
 from trainers.recipes.recipe import Recipe
 from trainers.registry import Registry
 
@@ -23,7 +24,8 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
     """Looks a method up by name, with some of its options changed.
 
     Args:
-        name: One of :func:`recipe_names`, or ``module:NAME`` of a :class:`Recipe`.
+        name: One of :func:`recipe_names`, or ``module:NAME`` of a :class:`Recipe`; ``+NAME`` behind it adds one of
+            :data:`trainers.recipes.additions.ADDITIONS`, as in ``grpo+relabelling``.
         **overrides: Options of the recipe's parts; recorded in its ``overrides``.
 
     Raises:
@@ -34,7 +36,9 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
         >>> get_recipe("skillc", correction_mask="success").overrides
         {'correction_mask': 'success'}
     """
-    recipe = RECIPES.get(name)
+    base, *additions = name.split("+")
+    recipe = RECIPES.get(base)
     if not isinstance(recipe, Recipe):
         raise ConfigError(f"preset={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
+    recipe = add(recipe, additions)
     return recipe.overridden(**overrides) if overrides else recipe

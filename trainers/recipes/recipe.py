@@ -11,7 +11,8 @@ from trainers.advantages import Csca, Scheme
 from trainers.losses import ClippedPolicyGradient, Loss
 from trainers.memory import FixedLibrary, Memory
 from trainers.options import flat_options, option_names, override
-from trainers.recipes.parts.allocation import ALLOCATIONS, Allocation, Paired
+from trainers.recipes.parts.allocation import Allocation, Paired
+from trainers.recipes.parts.allocations import ALLOCATIONS
 from trainers.recipes.parts.contrast import ContrastAverage
 from trainers.recipes.parts.curriculum import Internalization
 from trainers.recipes.parts.rows import RowMaker

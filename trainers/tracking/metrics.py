@@ -34,6 +34,7 @@ def rollout_metrics(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
         "cut_by_context_without": _mean(without, lambda e: e.cut == "context"),
         "format_valid": sum(turn.format_valid for turn in turns) / max(1, len(turns)),
         "action_valid": sum(turn.action_valid for turn in turns) / max(1, len(turns)),
+        "prompt_tokens": sum(row.length - row.model_tokens for each in trajectories for row in each.rows),
         "tokens_generated": sum(trajectory.model_tokens for trajectory in trajectories),
         "env_steps": len(turns),
         "tasks": sorted({episode.task_id for episode in episodes}),

@@ -166,7 +166,11 @@ def test_episodes_become_a_batch() -> None:
     )
 
 
-@pytest.mark.parametrize("name", recipe_names())
+# These read whole trajectories, which the columns of this file do not have.
+FROM_TRAJECTORIES = {"gigpo", "ppo", "skill05"}
+
+
+@pytest.mark.parametrize("name", sorted({*recipe_names()} - FROM_TRAJECTORIES))
 def test_a_restored_method_goes_on_with_the_identical_trace(name: str) -> None:
     state, restored = start(name), start(name)
     walk(state, seed=1, steps=5)

@@ -125,7 +125,7 @@ class _Flow(TrainerCallback):  # type: ignore[misc]
             return
         stop = self.learner.agree_to_stop()
         control.should_save = stop or self.learner.due_to_save(state.global_step // minibatches)
-        control.should_training_stop = control.should_training_stop or stop
+        control.should_training_stop = control.should_training_stop or stop or self.learner.over_budget
 
 
 def _lift(folder: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import docstring_parser
+from docstring_parser import google
 
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe, recipe_names
@@ -44,8 +44,9 @@ def _chosen(words: Sequence[str]) -> str:
 
 def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
     """(option, meaning) of every option of a tree of parts, under its own name and with the part's before it."""
-    described = docstring_parser.parse(inspect.getdoc(part) or "").params
-    own = {param.arg_name: param.description or "" for param in described}
+    # A part's class need not repeat what the one that it derives from says.
+    pages = [google.parse(inspect.cleandoc(kind.__doc__ or "")) for kind in reversed(type(part).__mro__)]
+    own = {param.arg_name: param.description or "" for page in pages for param in page.params}
     for spec in fields(part):
         value = getattr(part, spec.name)
         parts = value if isinstance(value, tuple) else (value,)

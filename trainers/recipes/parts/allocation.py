@@ -10,7 +10,7 @@ from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.advantages import RolloutBatch
 from trainers.options import Options
 
-__all__ = ["ALLOCATIONS", "Allocation", "Allocator", "Always", "Drawn", "Never", "Paired", "Whole"]
+__all__ = ["Allocation", "Allocator", "Always", "Drawn", "Never", "Paired", "Whole"]
 
 
 class Allocation(Options):
@@ -134,7 +134,3 @@ class _DrawnAllocator(Allocator):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._carry = {kind: float(state["carry"][kind]) for kind in self.curriculum.task_types}
-
-
-ALLOCATIONS: Mapping[str, type[Allocation]] = {kind.name: kind for kind in (Paired, Drawn, Whole, Always, Never)}
-"""By the names that ``preset.allocation=`` takes."""

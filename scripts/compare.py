@@ -1,0 +1,10 @@
+"""The command ``skillc compare``, from a checkout: ``python scripts/compare.py --help``."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # the checkout instead of this folder
+    from trainers.commands.cli.main import main
+
+    sys.exit(main(["compare", *sys.argv[1:]]))

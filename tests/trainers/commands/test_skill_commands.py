@@ -1,0 +1,63 @@
+"""``skillc skills`` and ``skillc learn-skills``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillc_gym.episodes import write_jsonl
+from tests.trainers.rollouts_of import episode
+from trainers.commands.cli.main import main as skillc
+
+HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
+KIND = "pick_heat_then_place_in_recep"
+
+
+@pytest.fixture
+def transcripts(tmp_path: Path) -> Path:
+    path = tmp_path / "t.jsonl"
+    write_jsonl(
+        path, [episode(f"train/{i}", won=i < 3, kind=KIND, actions=HEAT if i < 3 else HEAT[::2]) for i in range(6)]
+    )
+    return path
+
+
+def test_transcripts_become_a_library(transcripts, tmp_path, capsys):
+    out = str(tmp_path / "learned")
+    assert skillc(["learn-skills", "--from-files", str(transcripts), "--out", out]) == 0
+    assert "1 skills from 6 episodes" in capsys.readouterr().out
+    assert skillc(["skills", "check", out, "--shows", KIND]) == 0
+    assert "Key step: heat O with microwave 1" in capsys.readouterr().out
+    assert skillc(["skills", "check", out, "--env", "alfworld"]) == 1
+    assert "no skill serves the task type look_at_obj_in_light" in capsys.readouterr().out
+
+
+def test_test_tasks_teach_nothing(tmp_path, capsys):
+    write_jsonl(tmp_path / "t.jsonl", [episode("valid_unseen/x", kind=KIND, actions=HEAT)])
+    words = ["learn-skills", "--from-files", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "l")]
+    assert skillc(words) == 2
+    assert "training tasks only" in capsys.readouterr().err
+    assert skillc([*words, "--split", "valid_unseen"]) == 0
+
+
+@pytest.mark.parametrize("library", ["alfworld", "webshop"])
+def test_the_shipped_libraries_pass(library, capsys):
+    assert skillc(["skills", "check", library, "--model", "shipped"]) == 0
+    assert "Nothing found" in capsys.readouterr().out
+    assert skillc(["skills", "lint", library]) == 0
+    assert skillc(["skills", "diff", library, library]) == 0
+    assert skillc(["skills", "diff", "alfworld", "webshop"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["skills", "chek", "alfworld"], "check"),
+        (["skills", "diff", "alfworld"], "name the second"),
+        (["learn-skills"], "--from-files"),
+    ],
+)
+def test_bad_input_is_said_in_a_line(words, message, capsys):
+    assert skillc(words) == 2
+    assert message in capsys.readouterr().err

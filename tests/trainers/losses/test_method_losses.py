@@ -1,0 +1,114 @@
+"""The losses of the published methods as objects: what they ask for, whom they act on, what they make of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainers.rollouts_of import batch_of, episode
+from trainers.advantages import Signals
+from trainers.losses import ClippedPolicyGradient, LossInputs, generalised_jsd, opsd, rlsd_weight, sdar, skill_sd
+from trainers.losses.clipped_value import Value, clipped_value_loss
+from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
+from trainers.losses.opid import HindsightPolicyGradient
+from trainers.losses.opsd import GrpoOpsd, Opsd
+from trainers.losses.relabelling import Relabelling, relabelling
+from trainers.losses.rlsd import TeacherSizedPolicyGradient
+from trainers.losses.sdar import Sdar
+from trainers.losses.skill_sd import SkillSd
+
+MASK = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+
+
+def tensor(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def inputs(update: int = 1, **optional: torch.Tensor) -> LossInputs:
+    return LossInputs(
+        logprobs=(-tensor(0, 2, 3).abs()).requires_grad_(),
+        mask=MASK,
+        advantages=tensor(1, 2, 3),
+        row_weights=torch.ones(2),
+        optional=optional,
+        update=update,
+    )
+
+
+TEACHER = -tensor(2, 2, 3).abs()
+OLD = -tensor(3, 2, 3).abs()
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (Opsd(), lambda s: opsd(s, TEACHER)),
+        (GrpoOpsd(), lambda s: opsd(s, TEACHER) / 2),
+        (Sdar(sharpness=2.0), lambda s: sdar(s, TEACHER, 2.0)),
+        (SkillSd(), lambda s: skill_sd(s, TEACHER, OLD)),
+    ],
+)
+def test_sampled_token_losses_are_their_formulas(loss, expected):
+    given = inputs(teacher_logprobs=TEACHER, old_logprobs=OLD)
+    result = loss(given)
+    torch.testing.assert_close(result.values, expected(given.logprobs))
+    torch.testing.assert_close(result.log["teacher_gap"], TEACHER - given.logprobs.detach())
+    assert loss.teacher.prompt == "with_skill"
+    assert loss.on_rollouts(batch_of([episode(), episode(condition=1)])).tolist() == [1.0, 0.0]
+
+
+def test_the_average_may_teach():
+    assert Opsd(teacher_weights="average").teacher.weights == "average"
+
+
+@pytest.mark.parametrize("top_k", [None, 3, 50])
+def test_distributions_are_compared_at_the_own_tokens(top_k):
+    student, teacher = tensor(4, 4, 6).requires_grad_(), tensor(5, 4, 6)
+    result = DistributionDistillation(mixture=0.3, top_k=top_k)(inputs(logits=student, teacher_logits=teacher))
+    best = teacher.topk(min(top_k or 6, 6), dim=-1).indices
+    expected = generalised_jsd(student.gather(-1, best), teacher.gather(-1, best), 0.3)
+    torch.testing.assert_close(result.values[MASK > 0], expected)
+    assert not result.values[MASK == 0].any()
+
+
+def test_forward_distillation_acts_as_far_as_the_gate_is_open():
+    gate = np.array([0.5, 0.9, 0.9, 0.2])
+    signals = Signals(gate, np.zeros(4), np.zeros(4))
+    batch = batch_of([episode(), episode(), episode(condition=1), episode()], signals=signals)
+    assert ForwardDistillation().on_rollouts(batch).tolist() == pytest.approx([0.0, 0.8, 0.0, 0.0])
+    assert not GuidedDistillation().on_rollouts(batch).any()
+
+
+def test_rlsd_weighs_the_advantage_and_lets_the_teacher_go():
+    loss = TeacherSizedPolicyGradient(mixing_steps=10)
+    given = inputs(update=1, teacher_logprobs=TEACHER, old_logprobs=OLD)
+    weight = rlsd_weight(OLD, TEACHER, given.advantages, 0.5)
+    plain = ClippedPolicyGradient()
+    expected = plain(given.with_(advantages=given.advantages * weight)).values
+    torch.testing.assert_close(loss(given).values, expected)
+    late = inputs(update=11, teacher_logprobs=TEACHER, old_logprobs=OLD)
+    torch.testing.assert_close(loss(late).values, plain(late).values)
+    assert loss.name == plain.name
+
+
+def test_opid_adds_the_teachers_gap_to_the_advantage():
+    loss = HindsightPolicyGradient(teacher_weight=0.5)
+    given = inputs(teacher_logprobs=TEACHER, old_logprobs=OLD)
+    expected = ClippedPolicyGradient()(given.with_(advantages=given.advantages + 0.5 * (TEACHER - OLD))).values
+    torch.testing.assert_close(loss(given).values, expected)
+    assert not loss.needs_advantages
+
+
+def test_relabelling_compares_with_the_prompt_that_was_sampled_behind():
+    given = inputs(sampling_logprobs=OLD)
+    torch.testing.assert_close(Relabelling(alpha=0.5)(given).values, relabelling(given.logprobs, OLD, 0.5, 1.0))
+    assert not Relabelling().on_rollouts(batch_of([episode(), episode(condition=1)])).any()
+
+
+def test_the_critic_starts_at_zero_and_learns_its_targets():
+    values, old, targets = tensor(6, 2, 3).requires_grad_(), tensor(7, 2, 3), tensor(8, 2, 3)
+    result = Value(value_clip=0.3)(inputs(values=values, old_values=old, value_targets=targets))
+    torch.testing.assert_close(result.values, clipped_value_loss(values, old, targets, 0.3))
+    head = Value().heads["values"](8)
+    assert not head(tensor(9, 5, 8)).any()

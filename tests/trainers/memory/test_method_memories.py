@@ -1,0 +1,155 @@
+"""The memories of the skill-augmented methods: what they show, credit, write and drop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skill_library import load_library
+from tests.trainers.rollouts_of import batch_of, episode
+from trainers.memory.bank import SkillBank
+from trainers.memory.base import MemoryTools
+from trainers.memory.d2skill import D2SkillMemory
+from trainers.memory.entries import Draft
+from trainers.memory.evolver import EvolveRMemory
+from trainers.memory.retroagent import RetroAgentMemory
+from trainers.memory.skill05 import GuidedLibrary
+from trainers.memory.skill1 import Skill1Memory
+from trainers.memory.skillrl import SkillRLMemory
+
+METHODS = [D2SkillMemory, SkillRLMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory]
+WIN = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1"]
+
+
+def tools(folder: Path, library: str | None = None) -> MemoryTools:
+    return MemoryTools(folder, load_library(library) if library else None, lambda chats: ["no JSON" for _ in chats])
+
+
+def ask(memory, *, training: bool = True, kind: str = "heat", goal: str = "heat some egg", member: int = 0):
+    return memory.choose("t", kind, goal, member, training=training)
+
+
+@pytest.mark.parametrize("options", METHODS)
+def test_an_empty_bank_shows_nothing(options, tmp_path):
+    memory = options(start_with="nothing").start(tools(tmp_path))
+    assert ask(memory).text == ""
+
+
+@pytest.mark.parametrize("options", METHODS)
+def test_what_won_comes_to_be_shown(options, tmp_path):
+    memory = options(start_with="nothing").start(tools(tmp_path))
+    won, lost = episode(won=True, actions=WIN), episode(won=False, condition=1)
+    for _ in range(5):
+        log = memory.observe(batch_of([won, lost, lost, lost]))["memory"]
+    assert log["size"] >= 1
+    shown = ask(memory)
+    assert "heat O with microwave 1" in shown.text
+    assert shown.name.startswith("s0000")
+    assert SkillBank.load(tmp_path / "bank.jsonl")[shown.name.split("+")[0]].sources == ("t",)
+
+
+@pytest.mark.parametrize("options", METHODS)
+def test_a_memory_resumes_where_it_was(options, tmp_path):
+    def played(memory, rounds):
+        for number in rounds:
+            memory.observe(
+                batch_of([episode(won=True, actions=WIN[: 2 + number % 2]), episode(won=False, condition=1)])
+            )
+        return memory
+
+    through = played(options().start(tools(tmp_path)), range(7))
+    half = played(options().start(tools(tmp_path)), range(4))
+    resumed = options().start(tools(tmp_path))
+    resumed.load_state_dict(half.state_dict())
+    assert played(resumed, range(4, 7)).state_dict() == through.state_dict()
+
+
+@pytest.mark.parametrize("options", METHODS)
+def test_replies_that_cannot_be_read_cost_nothing(options, tmp_path):
+    memory = options(writer="policy", start_with="nothing").start(tools(tmp_path))
+    for _ in range(5):
+        lost = [episode(won=False, condition=1)] * 3
+        log = memory.observe(batch_of([episode(won=True, actions=WIN), *lost]))["memory"]
+    assert (log["size"], log["bad_replies"] > 0) == (0, True)
+
+
+def test_d2skill_credits_an_entry_by_its_skill_free_siblings(tmp_path):
+    bank = SkillBank()
+    name = bank.add(Draft("heat it", task_type="heat"), 0).name
+    bank.save(tmp_path / "start.jsonl")
+    memory = D2SkillMemory(bank=str(tmp_path / "start.jsonl")).start(tools(tmp_path))
+    shown = [episode(won=w, condition=1, skill=name) for w in (True, True)]
+    memory.observe(batch_of([*shown, episode(won=False), episode(won=True)]))
+    assert memory.bank[name].utility == pytest.approx(0.5 * (1.0 - 0.5))
+    assert (memory.bank[name].uses, memory.bank[name].wins) == (2, 2.0)
+
+
+def test_d2skill_reflects_on_failing_groups_only(tmp_path):
+    memory = D2SkillMemory().start(tools(tmp_path))
+    fine = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]
+    assert memory.observe(batch_of(fine))["memory"]["added"] == 0
+    poor = [episode(won=False, condition=1), episode(won=True, actions=WIN)]
+    assert memory.observe(batch_of(poor))["memory"]["added"] == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("options", [D2SkillMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory])
+def test_a_useful_entry_wins_over_planted_useless_ones(options, seed, tmp_path):
+    bank = SkillBank()
+    for text in ("useless a", "useful", "useless b"):
+        bank.add(Draft(text, key="heat some egg", task_type="heat"), 0)
+    bank.save(tmp_path / "planted.jsonl")
+    memory = options(bank=str(tmp_path / "planted.jsonl"), show=1).start(tools(tmp_path))
+    rng, chosen = np.random.default_rng(seed), []
+    for _ in range(120):
+        shown = [ask(memory, member=member) for member in range(4)]
+        chosen += [text.text for text in shown]
+        episodes = [
+            episode(won=bool(rng.random() < (0.8 if text.text == "useful" else 0.2)), condition=1, skill=text.name)
+            for text in shown
+        ]
+        plain = [episode(won=bool(rng.random() < 0.2)) for _ in range(4)]
+        memory.observe(batch_of([*episodes, *plain]))
+    late = chosen[len(chosen) // 2 :]
+    assert late.count("useful") > 0.6 * len(late)
+    assert ask(memory, training=False).text == "useful"
+
+
+def test_skillrl_starts_with_the_library_and_adds_where_training_fails(tmp_path):
+    memory = SkillRLMemory(review_every=2).start(tools(tmp_path, "alfworld"))
+    kind = "pick_heat_then_place_in_recep"
+    library = ask(memory, kind=kind)
+    assert "General skill" in library.text
+    assert "hot thing" in library.text
+    poor = batch_of([episode(won=w, kind=kind, actions=WIN) for w in (True, False, False, False)])
+    assert memory.observe(poor)["memory"]["added"] == 0
+    assert memory.observe(poor)["memory"]["added"] == 1
+    assert "Key step" in ask(memory, kind=kind).text
+
+
+def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
+    memory = RetroAgentMemory().start(tools(tmp_path))
+    batch = batch_of([episode(won=True), episode(won=False)])
+    assert memory.returns(batch).tolist() == [2.0, 0.0]
+    memory.observe(batch)
+    assert memory.returns(batch).tolist() == [1.5, 0.0]
+
+
+def test_evolver_forgets_principles_that_do_not_help(tmp_path):
+    memory = EvolveRMemory().start(tools(tmp_path))
+    name = memory.bank.add(Draft("wrong", task_type="heat"), 0).name
+    for _ in range(3):
+        memory.observe(batch_of([episode(won=False, condition=1, skill=name)]))
+    assert name not in memory.bank
+
+
+def test_skill05_guides_half_of_a_hard_types_group_and_nobody_else(tmp_path):
+    kind = "pick_heat_then_place_in_recep"
+    memory = GuidedLibrary().start(tools(tmp_path, "alfworld"))
+    names = lambda training: [ask(memory, kind=kind, member=m, training=training).name for m in range(4)]  # noqa: E731
+    assert names(True) == ["heat"] * 4
+    memory.observe(batch_of([episode(won=False, condition=1, kind=kind, skill="heat")]))
+    assert names(True) == ["heat", "general+heat"] * 2
+    assert names(False) == ["heat"] * 4

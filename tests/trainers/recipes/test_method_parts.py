@@ -1,0 +1,150 @@
+"""Allocations, row makers and additions of the published methods and the study's variants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from skill_library import load_library
+from skillc_gym.curricula.skills import InternalizationCurriculum
+from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.rollouts_of import batch_of, episode
+from trainers.advantages import Advantages, RolloutBatch, Signals
+from trainers.allocation.difficulty import DifficultyRouter
+from trainers.recipes import get_recipe, recipe_names
+from trainers.recipes.parts.adaptive_allocation import ByNeed, BySignal
+from trainers.recipes.parts.difficulty_allocation import ByDifficulty
+from trainers.recipes.parts.guided_rows import GuidedRows
+from trainers.recipes.parts.hindsight_rows import HindsightRows
+from trainers.recipes.parts.relabelled_rows import RelabelledRows
+from trainers.recipes.parts.rows import UpdateView
+from trainers.trajectory import TokenRow
+
+CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
+
+
+def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, skill: str = "heat") -> RolloutBatch:
+    with_ = [episode(won=i < won_with, condition=1, skill=skill) for i in range(tries_with)]
+    return batch_of([*with_, *[episode(won=i < won_without) for i in range(tries_without)]])
+
+
+def test_rollouts_go_to_the_branch_whose_outcome_varies():
+    allocator = BySignal().start(CURRICULUM)
+    assert allocator.n_plus("heat", 8) == 4
+    for _ in range(10):
+        allocator.observe(mixed(8, 8, 4, 8))
+    assert allocator.n_plus("heat", 8) <= 2
+    again = BySignal().start(CURRICULUM)
+    again.load_state_dict(allocator.state_dict())
+    assert again.state_dict() == allocator.state_dict()
+
+
+def test_the_skill_is_shown_where_it_is_needed_and_probed_first():
+    allocator = ByNeed().start(CURRICULUM)
+    assert allocator.n_plus("heat", 8) == 1
+    for _ in range(12):
+        allocator.observe(mixed(4, 4, 0, 12))
+    assert allocator.n_plus("heat", 8) == 4
+    for _ in range(12):
+        allocator.observe(mixed(0, 0, 6, 8))
+    assert allocator.n_plus("heat", 8) == 0
+
+
+def test_easy_types_are_probed_without_the_skill():
+    allocator = ByDifficulty().start(InternalizationCurriculum(["heat", "cool"], total_steps=10))
+    assert allocator.n_plus("heat", 8) == 8
+    cool = [episode("c", won=False, condition=1, kind="cool", skill="cool")]
+    allocator.observe(batch_of([*cool, episode(won=True, condition=1, skill="heat")]))
+    allocator.observe(batch_of([episode(won=w, condition=1, skill="heat") for w in (True, False)]))
+    allocator.observe(batch_of([episode(won=True, condition=1, skill="heat")]))
+    assert allocator.n_plus("heat", 8) == 4
+    assert allocator.n_plus("cool", 8) == 8
+
+
+def test_the_router_sorts_by_success():
+    router = DifficultyRouter(window=2)
+    assert router.level("a") == "medium"
+    router.observe({"a": 0.0, "b": 0.4, "c": 0.8})
+    assert [router.level(kind) for kind in "abc"] == ["hard", "medium", "easy"]
+    again = DifficultyRouter(window=2)
+    again.load_state_dict(router.state_dict())
+    assert again.state_dict() == router.state_dict()
+
+
+@dataclass
+class FakePrompts:
+    """Writes the skill text into the prompt's tokens as its length."""
+
+    library: Any = None
+
+    def behind(self, row: TokenRow, text: str) -> TokenRow:
+        return replace(row, prompt_ids=[len(text)])
+
+
+def view(batch: RolloutBatch, own: list[int] | None = None, library: Any = None) -> UpdateView:
+    advantages = Advantages(np.arange(len(batch.task), dtype=np.float64))
+    numbers = own or list(range(len(batch.task)))
+    return UpdateView(batch, advantages, numbers, FakePrompts(library), 1, 0)  # type: ignore[arg-type]
+
+
+def contrasted(episodes: list[Any], contrast: float = 0.5) -> RolloutBatch:
+    size = len(episodes)
+    return batch_of(episodes, signals=Signals(np.zeros(size), np.full(size, contrast), np.zeros(size)))
+
+
+def test_won_injected_episodes_are_relabelled():
+    batch = contrasted(
+        [episode(won=True, condition=1), episode(won=False, condition=1), episode(won=True), episode(won=False)]
+    )
+    (row,) = RelabelledRows()(view(batch))
+    assert (row.row.prompt_ids, row.losses, row.trajectory) == ([0], {"relabelling": 0.25}, 0)
+    assert row.weight == pytest.approx(1 / (4 * 4))
+    assert RelabelledRows(only_blind=True)(view(batch)) == []
+    assert RelabelledRows()(view(batch, own=[1, 2])) == []
+    assert RelabelledRows()(view(contrasted([e.episode for e in batch.trajectories], -0.2))) == []
+
+
+def test_at_most_a_share_is_relabelled():
+    batch = contrasted([episode(str(i), won=True, condition=1) for i in range(8)])
+    assert len(RelabelledRows(most=0.25)(view(batch))) == 2
+
+
+def test_hindsight_teaches_with_what_won():
+    heat = ["go to fridge 1", "heat egg 1 with microwave 1"]
+    batch = batch_of([episode(won=True, actions=heat), episode(won=False), episode("other", won=False, kind="cool")])
+    won, lost, nobody = HindsightRows()(view(batch))
+    assert "heat O with microwave 1" in won.teacher_text
+    assert "Key step: heat O with microwave 1" in lost.teacher_text
+    assert nobody.teacher_text == ""
+    assert [row.losses for row in (won, lost, nobody)] == [{"policy": 1.0}] * 3
+    assert lost.advantages.tolist() == [1.0] * 4
+
+
+def test_won_guided_episodes_are_put_behind_the_usual_prompt():
+    kind, library = "pick_heat_then_place_in_recep", load_library("alfworld")
+    guided = {"condition": 1, "kind": kind, "skill": "general+heat", "text": "all of it"}
+    batch = batch_of([episode(won=True, **guided), episode(won=False, **guided), episode("u", won=True, condition=1)])
+    (row,) = GuidedRows()(view(batch, library=library))
+    own = next(skill for skill in library.skills if skill.name == "heat")
+    assert (row.teacher_text, row.row.prompt_ids) == ("all of it", [len(own.text)])
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_says_what_it_is_and_lists_its_options(name):
+    recipe = get_recipe(name)
+    assert recipe.summary.endswith(".")
+    assert recipe.options["allocation"] == recipe.allocation.name
+
+
+def test_additions_combine_with_any_recipe():
+    recipe = get_recipe("grpo+relabelling+allocation", alpha=0.5, kappa=2.0)
+    assert [loss.name for loss in recipe.losses] == ["policy", "relabelling"]
+    assert recipe.name == "grpo+relabelling+allocation"
+    assert recipe.allocation == BySignal(kappa=2.0)
+    with pytest.raises(UnknownNameError, match="relabelling"):
+        get_recipe("grpo+relabeling")
+    with pytest.raises(ConfigError, match="differ in name"):
+        get_recipe("grpo+relabelling+relabelling")

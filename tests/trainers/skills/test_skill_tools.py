@@ -1,0 +1,81 @@
+"""Learning a library from transcripts, and looking at libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skill_library import load_library
+from skillc_gym.errors import ConfigError
+from tests.trainers.rollouts_of import episode
+from trainers.memory.step_writer import StepWriter
+from trainers.skills.check import check_library, diff_libraries, lint_library, skill_lengths
+from trainers.skills.learn import LearnedSkill, learn_skills, write_library
+
+HEAT = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
+LOOK = ["go to desk 1", "take book 1 from desk 1", "use desklamp 1"]
+PLAYED = [
+    *[episode(won=True, actions=HEAT)] * 3,
+    *[episode(won=False, actions=[*HEAT[:2], HEAT[3]])] * 3,
+    *[episode(won=True, kind="look", actions=LOOK)] * 2,
+]
+
+
+def test_transcripts_become_a_library_that_loads(tmp_path):
+    library = write_library(learn_skills(PLAYED, StepWriter(), short_names={"heat": "Heat it"}), tmp_path / "own")
+    assert [skill.name for skill in library.skills] == ["general", "heat-it", "look"]
+    text = library.for_task("heat").text
+    assert "take O from R" in library.skills[0].text
+    assert "Key step: heat O with microwave 1" in text
+    assert "Mistake to avoid: to leave out: heat O with microwave 1." in text
+    assert "3 of them won" in library.skills[1].description
+    with pytest.raises(ConfigError, match="not empty"):
+        write_library([], tmp_path / "own")
+
+
+def test_one_type_has_no_general_skill():
+    assert [skill.name for skill in learn_skills(PLAYED[:6], StepWriter())] == ["heat"]
+
+
+def test_nothing_is_learnt_from_failures():
+    with pytest.raises(ConfigError, match="of which 0 were won"):
+        learn_skills(PLAYED[3:6], StepWriter())
+
+
+def test_the_shipped_libraries_are_clean():
+    alfworld = load_library("alfworld")
+    assert check_library(alfworld, alfworld.task_types) == []
+    assert lint_library(alfworld) == []
+    assert diff_libraries(alfworld, alfworld) == []
+
+
+def test_gaps_strangers_and_duplicates_are_found(tmp_path):
+    skill = LearnedSkill("a", "d", ("heat",), "go there and take it now please")
+    library = write_library([skill, replace(skill, name="b", task_types=("odd",))], tmp_path / "l")
+    found = [(finding.skill, finding.serious) for finding in check_library(library, ("heat", "cool"))]
+    assert found == [("", True), ("b", True), ("a", False)]
+
+
+def test_what_names_a_single_task_is_found(tmp_path):
+    skills = [
+        LearnedSkill("a", "d", ("heat",), "take mug 3 from shelf 12, not b0griuas5h"),
+        LearnedSkill("b", "d", ("cool",), "word " * 500),
+    ]
+    found = lint_library(write_library(skills, tmp_path / "l"))
+    assert "mug 3" in found[0].message
+    assert "b0griuas5h" in found[0].message
+    assert "500 words" in found[1].message
+
+
+def test_lengths_are_counted_in_words_and_tokens():
+    lengths = skill_lengths(load_library("webshop"), count=len)
+    assert lengths[0].words > 10
+    assert lengths[0].tokens > lengths[0].words
+
+
+def test_a_difference_is_shown_line_by_line(tmp_path):
+    skill = LearnedSkill("a", "d", ("heat",), "one\ntwo")
+    old = write_library([skill], tmp_path / "old")
+    new = write_library([replace(skill, text="one\nthree")], tmp_path / "new")
+    assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == ["-two", "+three"]

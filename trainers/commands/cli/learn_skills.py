@@ -1,0 +1,89 @@
+"""``skillc learn-skills``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillc_gym.envs.registry import env_spec
+from skillc_gym.episodes import read_jsonl
+from skillc_gym.errors import ConfigError
+from trainers.commands.cli.command import Command
+from trainers.commands.cli.console import say
+from trainers.memory.step_writer import StepWriter
+from trainers.memory.writer import Writer
+from trainers.skills.learn import learn_skills, write_library
+
+__all__ = ["COMMAND", "LearnSkillsOptions"]
+
+
+@dataclass(frozen=True)
+class LearnSkillsOptions:
+    """Write a skill library from the transcripts of training tasks: a skill per task type, general ones, mistakes.
+
+    The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model" asks the language model of
+    --model. ALFWorld tasks of other splits than the one named by --split are refused, so that no test task teaches.
+
+    Example: skillc learn-skills --from-files runs/mine/transcripts/train-000010.jsonl --out my-skills
+    """
+
+    from_files: tuple[Path, ...] = ()
+    """Files of transcripts in JSON lines."""
+    out: Path = Path("learned-skills")
+    """New folder for the library."""
+    env: str = "alfworld"
+    """Environment of the episodes; it knows the short names of its task types."""
+    split: str = "train"
+    """Split that the tasks must be of."""
+    writer: Literal["steps", "model"] = "steps"
+    """Who writes."""
+    model: str | None = None
+    """Language model for the writer "model": a folder or name of a transformers checkpoint."""
+    engine: str = "transformers"
+    """Engine that the model runs on."""
+    seed: int = 0
+    """Seed of the model's replies."""
+
+
+def learn(options: LearnSkillsOptions) -> int:
+    """Runs the command."""
+    if not options.from_files:
+        raise ConfigError("Name the transcripts to learn from: --from-files FILE ...")
+    episodes = [episode for path in options.from_files for episode in read_jsonl(path)]
+    foreign = [e.task_id for e in episodes if "/" in e.task_id and e.task_id.split("/")[0] in _other_splits(options)]
+    if foreign:
+        raise ConfigError(
+            f"{len(foreign)} episodes are not of the split {options.split!r}, such as {foreign[0]}; skills are learned "
+            "from training tasks only. Name their split by --split if that is what you want."
+        )
+    writer = _writer(options)
+    skills = learn_skills(episodes, writer, short_names=env_spec(options.env).task_types)
+    library = write_library(skills, options.out)
+    bad = f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
+    say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{bad}")
+    return 0
+
+
+def _other_splits(options: LearnSkillsOptions) -> set[str]:
+    return {"train", "valid_train", "valid_seen", "valid_unseen"} - {options.split}
+
+
+def _writer(options: LearnSkillsOptions) -> Writer:
+    if options.writer == "steps":
+        return StepWriter()
+    if options.model is None:
+        raise ConfigError("The writer model needs a language model: --model FOLDER")
+    from trainers.config import TrainConfig
+    from trainers.evaluation.policy import checkpoint_engine
+    from trainers.memory.model_writer import ModelWriter
+    from trainers.memory.speaking import EngineSpeaker
+    from trainers.rollout.chat_tokens import ChatTokens
+    from trainers.session import load_tokenizer
+
+    config = TrainConfig(model=options.model, env=options.env, engine=options.engine)
+    chat = ChatTokens(load_tokenizer(config), growing=False)
+    return ModelWriter(EngineSpeaker(checkpoint_engine(config, chat), chat, seed=options.seed), name=options.model)
+
+
+COMMAND = Command(LearnSkillsOptions, learn, "interrupted; no library was written.")

@@ -1,0 +1,91 @@
+"""Losses in which the teacher's whole next-token distribution is matched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from trainers.advantages import FloatArray, RolloutBatch
+from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss
+from trainers.losses.divergence import generalised_jsd
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["DistributionDistillation", "ForwardDistillation", "GuidedDistillation"]
+
+
+@dataclass(frozen=True)
+class DistributionDistillation(Loss):
+    """:func:`trainers.losses.generalised_jsd` between student and teacher; acts on the skill-free rollouts.
+
+    Attributes:
+        coefficient: Weight in the sum of losses.
+        mixture: Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse.
+        top_k: Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary.
+        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
+    """
+
+    name: ClassVar[str] = "distillation"
+    coefficient: float = 0.01
+    mixture: float = 0.5
+    top_k: int | None = None
+    teacher_weights: Literal["policy", "average", "reference"] = "policy"
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """Both distributions."""
+        return frozenset({"logits", "teacher_logits"})
+
+    @property
+    def teacher(self) -> Teacher:
+        """The policy with the skill of the task's type in its prompt."""
+        return Teacher("with_skill", self.teacher_weights)
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        """On those without the skill."""
+        return (~batch.condition).astype(np.float64)
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """The divergence at every own token; logs it as ``divergence``."""
+        student, teacher = inputs["logits"], inputs["teacher_logits"]
+        if self.top_k is not None and self.top_k < teacher.shape[-1]:
+            student, teacher = _likeliest(student, teacher, self.top_k)
+        values = inputs.per_token(generalised_jsd(student, teacher, self.mixture))
+        return TokenLoss(values, {"divergence": values.detach()})
+
+
+@dataclass(frozen=True)
+class ForwardDistillation(DistributionDistillation):
+    """``max(0, 2 gate - 1) KL(sg T || S)`` on skill-free rollouts: the study's variant ``forward_distillation``.
+
+    The gate is the curriculum's, so the term fades as the gap between success with and without the skill closes.
+    """
+
+    name: ClassVar[str] = "forward_distillation"
+    coefficient: float = 0.1
+    mixture: float = 0.0
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        """By how far the gate of the task's type stands open."""
+        return super().on_rollouts(batch) * np.maximum(0.0, 2.0 * batch.signals.gate - 1.0)
+
+
+@dataclass(frozen=True)
+class GuidedDistillation(DistributionDistillation):
+    """Skill0.5's internalisation: on rows of won guided episodes alone, over the teacher's 64 likeliest tokens."""
+
+    name: ClassVar[str] = "guided_distillation"
+    coefficient: float = 1.0
+    top_k: int | None = 64
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        """Not at all."""
+        return np.zeros(len(batch.task))
+
+
+def _likeliest(student: torch.Tensor, teacher: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    best = teacher.topk(k, dim=-1).indices
+    return student.gather(-1, best), teacher.gather(-1, best)

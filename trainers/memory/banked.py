@@ -1,0 +1,160 @@
+"""What the memories that keep a bank have in common: starting it, choosing from it, counting, writing, evicting."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from skill_library import SkillText
+from skillc_gym.episodes import Episode
+from trainers.advantages import RolloutBatch
+from trainers.memory.bank import SkillBank
+from trainers.memory.base import Memory, MemoryTools, SkillMemory
+from trainers.memory.entries import Draft, Entry
+from trainers.memory.model_writer import ModelWriter
+from trainers.memory.retrieval import BM25, Similarity
+from trainers.memory.step_writer import StepWriter
+from trainers.memory.writer import Writer
+
+__all__ = ["BankMemory", "BankOptions", "shown_entries", "skill_text"]
+
+_LOGGED = 8
+
+
+@dataclass(frozen=True)
+class BankOptions(Memory):
+    """Options of every memory with a bank.
+
+    Attributes:
+        writer: Who writes: "steps" abstracts commands by rule, "policy" asks the policy itself.
+        start_with: What the bank holds at first: nothing, or the skills of the environment's library.
+        bank: A bank's JSONL file to start from instead.
+        embeddings: A sentence encoder, by folder or name; BM25 if None.
+        show: Most entries that an episode is shown.
+        bank_capacity: Most entries that the bank keeps.
+    """
+
+    writer: Literal["steps", "policy"] = "steps"
+    start_with: Literal["nothing", "library"] = "nothing"
+    bank: str | None = None
+    embeddings: str | None = None
+    show: int = 1
+    bank_capacity: int = 300
+
+    def new_writer(self, tools: MemoryTools) -> Writer:
+        """The writer that the options ask for."""
+        return StepWriter() if self.writer == "steps" else ModelWriter(tools.write, name="policy")
+
+    def new_bank(self, tools: MemoryTools) -> SkillBank:
+        """The bank that a run starts with."""
+        if self.bank is not None:
+            return SkillBank.load(Path(self.bank))
+        bank = SkillBank()
+        if self.start_with == "library" and tools.library is not None:
+            for skill in tools.library.skills:
+                for kind in ("",) if skill.is_general else skill.task_types:
+                    form: Literal["general", "task"] = "general" if skill.is_general else "task"
+                    bank.add(Draft(skill.text, skill.description, kind, form, writer="library"), 0)
+        return bank
+
+    def new_similarity(self) -> Similarity:
+        """How a query is compared with entries."""
+        if self.embeddings is None:
+            return BM25()
+        from trainers.memory.embeddings import SentenceEmbeddings
+
+        return SentenceEmbeddings(self.embeddings)
+
+
+class BankMemory(SkillMemory):
+    """A memory with a bank; methods say how an entry is scored, credited and written.
+
+    An episode's skill is named by the entries that it was shown, joined by ``+``, so its record says which they were.
+
+    Args:
+        options: The method's options.
+        tools: What it may use.
+    """
+
+    def __init__(self, options: BankOptions, tools: MemoryTools) -> None:
+        self.options = options
+        self.bank = options.new_bank(tools)
+        self.writer = options.new_writer(tools)
+        self.similarity = options.new_similarity()
+        self.update = 0
+        self._path = tools.folder / "bank.jsonl"
+
+    def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
+        """The best entries of the task's type, the most useful first; an empty text if there is none."""
+        entries = [entry for entry in self.bank if entry.task_type in ("", task_type)]
+        likeness = self.similarity(goal or task_type, [entry.key or entry.text for entry in entries])
+        candidates = self.retrieved([float(value) for value in likeness], entries)
+        ranked = sorted(candidates, key=lambda pair: -self.score(*pair, training=training))
+        return skill_text([entry for _, entry in ranked[: self.options.show]])
+
+    def observe(self, batch: RolloutBatch) -> dict[str, Any]:
+        """Counts, credits, writes and evicts, in this order."""
+        self.update += 1
+        episodes = [trajectory.episode for trajectory in batch.trajectories]
+        for episode in episodes:
+            self.bank.record_use(shown_entries(episode), bool(episode.won), self.update)
+        self.credit(batch)
+        written = [self.bank.add(draft, self.update) for draft in self.write(batch, episodes)]
+        evicted = self.evict()
+        self.bank.save(self._path)
+        return {"memory": self.describe(sum(entry.created == self.update for entry in written), len(evicted))}
+
+    def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
+        """The entries that come into question, each with its likeness to the task."""
+        return list(zip(likeness, entries, strict=True))
+
+    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
+        """By what entries are ranked; higher is better."""
+        raise NotImplementedError
+
+    def credit(self, batch: RolloutBatch) -> None:
+        """Moves utilities by what came of the update's episodes."""
+
+    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
+        """Writes new texts."""
+        return []
+
+    def evict(self) -> list[str]:
+        """Makes room; returns who went."""
+        return self.bank.keep_best(self.options.bank_capacity, lambda entry: self.score(0.0, entry, training=False))
+
+    def describe(self, added: int, evicted: int) -> dict[str, Any]:
+        """The bank in figures, with utility and uses of the entries used most."""
+        top = sorted(self.bank, key=lambda entry: (-entry.uses, entry.name))[:_LOGGED]
+        return {
+            "size": len(self.bank),
+            "added": added,
+            "evicted": evicted,
+            "bad_replies": self.writer.bad_replies,
+            "entries": {entry.name: {"utility": entry.utility, "uses": entry.uses} for entry in top},
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The bank, and how often it was updated."""
+        return {"bank": self.bank.state_dict(), "update": self.update, "bad_replies": self.writer.bad_replies}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores both."""
+        self.bank.load_state_dict(state["bank"])
+        self.update = int(state["update"])
+        self.writer.bad_replies = int(state["bad_replies"])
+
+
+def skill_text(entries: Sequence[Entry]) -> SkillText:
+    """What an agent reads of some entries: their texts, one empty line between two."""
+    text = "\n\n".join(entry.text for entry in entries)
+    name = "+".join(entry.name for entry in entries) or "none"
+    return SkillText(name, text, hashlib.sha256(text.encode("utf-8")).hexdigest())
+
+
+def shown_entries(episode: Episode) -> list[str]:
+    """The names of the entries that an episode was shown."""
+    return [] if episode.skill in ("", "none") else episode.skill.split("+")

@@ -1,0 +1,1 @@
+"""Making skill libraries from transcripts, and looking at those that exist."""

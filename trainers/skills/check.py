@@ -1,0 +1,123 @@
+"""What is to be known of a skill library before it is used: lengths, duplicates, gaps, and what tasks give away."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from skill_library import Skill, SkillLibrary
+
+__all__ = ["Finding", "SkillLength", "check_library", "diff_libraries", "lint_library", "skill_lengths"]
+
+_ALIKE = 0.9
+_LONG = 400
+_NAMED_THING = re.compile(r"\b[a-z]+ (?:[2-9]|[1-9]\d+)\b")
+_CODE = re.compile(r"\bb0[a-z0-9]{8}\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SkillLength:
+    """How long a skill is.
+
+    Attributes:
+        name: The skill.
+        task_types: Types that it serves.
+        words: Words between blanks.
+        tokens: Tokens of a model's tokenizer; None without one.
+    """
+
+    name: str
+    task_types: tuple[str, ...]
+    words: int
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to look at.
+
+    Attributes:
+        skill: Whose it is; "" for the library as a whole.
+        message: What was found, and what to do.
+        serious: Whether an agent would be misled or an episode fail.
+    """
+
+    skill: str
+    message: str
+    serious: bool
+
+
+def skill_lengths(library: SkillLibrary, count: Callable[[str], int] | None = None) -> list[SkillLength]:
+    """Lengths of all skills, general ones first.
+
+    Args:
+        library: The library.
+        count: Tokens of a text; None to count words alone.
+    """
+    return [
+        SkillLength(skill.name, skill.task_types, len(skill.text.split()), count(skill.text) if count else None)
+        for skill in library.skills
+    ]
+
+
+def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list[Finding]:
+    """Finds what would go wrong in episodes: types without a skill, skills for types that do not exist, duplicates.
+
+    Args:
+        library: The library.
+        task_types: Types of the environment; none to leave them unchecked.
+    """
+    known = tuple(task_types)
+    served = library.task_types
+    missing = [
+        Finding("", f"no skill serves the task type {kind}: episodes of it fail", True)
+        for kind in known
+        if kind not in served
+    ]
+    unknown = [
+        Finding(skill.name, f"serves {kind}, which the environment does not have", True)
+        for skill in library.skills
+        for kind in skill.task_types
+        if known and not skill.is_general and kind not in known
+    ]
+    return [*missing, *unknown, *_duplicates(library)]
+
+
+def lint_library(library: SkillLibrary) -> list[Finding]:
+    """Finds what makes a skill worse: it is long, or names things of one task."""
+    return [finding for skill in library.skills for finding in _lint(skill)]
+
+
+def diff_libraries(first: SkillLibrary, second: SkillLibrary) -> list[str]:
+    """What changed between two libraries, as lines of a unified diff per skill; empty if their texts are equal."""
+    old, new = ({skill.name: skill for skill in library.skills} for library in (first, second))
+    lines: list[str] = []
+    for name in sorted({*old, *new}):
+        before, after = (_lines(skills.get(name)) for skills in (old, new))
+        lines += difflib.unified_diff(before, after, f"{first.name}/{name}", f"{second.name}/{name}", lineterm="")
+    return lines
+
+
+def _duplicates(library: SkillLibrary) -> list[Finding]:
+    found = []
+    for place, skill in enumerate(library.skills):
+        for other in library.skills[place + 1 :]:
+            share = difflib.SequenceMatcher(None, skill.text.split(), other.text.split(), autojunk=False).ratio()
+            if share >= _ALIKE:
+                found.append(Finding(skill.name, f"says nearly the same as {other.name} ({100 * share:.0f} %)", False))
+    return found
+
+
+def _lint(skill: Skill) -> list[Finding]:
+    words = len(skill.text.split())
+    found = [Finding(skill.name, f"has {words} words; beyond {_LONG} a prompt grows long", False)] * (words > _LONG)
+    named = sorted({*_NAMED_THING.findall(skill.text), *_CODE.findall(skill.text)})
+    if named:
+        found.append(Finding(skill.name, f"names things of single tasks: {', '.join(named)}", True))
+    return found
+
+
+def _lines(skill: Skill | None) -> list[str]:
+    return [] if skill is None else [f"task_types: {', '.join(skill.task_types)}", *skill.text.split("\n")]
