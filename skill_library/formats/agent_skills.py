@@ -13,7 +13,7 @@ from pathlib import Path
 from skill_library.errors import SkillFileError
 from skill_library.files import UnreadableFileError, read_bounded, stays_inside
 from skill_library.formats.folders import new_folder, skill_file
-from skill_library.formats.names import plain_name, unique
+from skill_library.formats.names import check_count, plain_name, unique
 from skill_library.front_matter import FrontMatter
 from skill_library.loader import MAX_FILE_BYTES, decode, split_front_matter
 from skill_library.skill import EVERY_TYPE, SKILL_FILE, Skill
@@ -39,6 +39,7 @@ def read_agent_skills(folder: Path, *, references: bool = False) -> list[Skill]:
     files = [single] if single.is_file() else sorted(folder.glob(f"*/{SKILL_FILE}"))
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it or in its subfolders")
+    check_count(len(files), str(folder))
     return [_read(file, references) for file in files]
 
 

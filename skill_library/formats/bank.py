@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skill_library.errors import SkillFileError, brief
-from skill_library.formats.names import plain_name, unique
+from skill_library.formats.names import check_count, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 __all__ = ["read_bank", "to_bank"]
@@ -32,10 +32,13 @@ def read_bank(data: Any) -> list[Skill]:
     """
     if not isinstance(data, Mapping):
         raise SkillFileError(f"A bank is an object with general_skills and task_specific_skills, got {brief(data)}")
+    categories = _categories(data)
+    lists = [_entries(data, "general_skills"), *categories.values(), _entries(data, "common_mistakes")]
+    check_count(sum(map(len, lists)), "The bank")
     skills: list[Skill] = []
     for number, entry in enumerate(_entries(data, "general_skills")):
         skills.append(_skill(entry, f"general-{number + 1}", EVERY_TYPE, skills))
-    for category, entries in _categories(data).items():
+    for category, entries in categories.items():
         for number, entry in enumerate(entries):
             skills.append(_skill(entry, f"{category}-{number + 1}", category, skills))
     for number, entry in enumerate(_entries(data, "common_mistakes")):
@@ -53,7 +56,8 @@ def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
     """
     bank: dict[str, Any] = {"general_skills": [], "task_specific_skills": {}, "common_mistakes": []}
     for skill in skills:
-        mistake = _MISTAKE.fullmatch(skill.text) if skill.is_general else None
+        # Without its last part the pattern would try every beginning of the second.
+        mistake = _MISTAKE.fullmatch(skill.text) if skill.is_general and "\nInstead: " in skill.text else None
         if mistake is not None:
             bank["common_mistakes"].append({"mistake_id": skill.name, **_said(mistake)})
         elif skill.is_general:

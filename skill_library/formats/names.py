@@ -7,11 +7,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from skill_library.errors import SkillFileError, brief
+from skill_library.loader import MAX_SKILLS
 from skill_library.skill import EVERY_TYPE, Skill
 
-__all__ = ["assign_types", "plain_name", "unique"]
+__all__ = ["assign_types", "check_count", "plain_name", "unique"]
 
 _LONGEST = 64
+
+
+def check_count(count: int, source: str) -> None:
+    """Refuses more skills than a library may have, before each is compared with all others.
+
+    Raises:
+        SkillFileError: There are more.
+    """
+    if count > MAX_SKILLS:
+        raise SkillFileError(f"{source} holds {count:,} skills; a library has at most {MAX_SKILLS:,}")
 
 
 def plain_name(text: str, filler: str = "-") -> str:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable
 
 from skill_library.errors import SkillFileError
-from skill_library.formats.names import plain_name, unique
+from skill_library.formats.names import check_count, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 __all__ = ["read_sections", "to_sections"]
 
-_HEAD = re.compile(r"^###[ \t]+(\S.*?)[ \t]+###[ \t]*$", re.MULTILINE)
+# Blanks are tried from the beginning of their run alone: a line of them would take quadratic time otherwise.
+_HEAD = re.compile(r"^###[ \t]++(\S.*?)(?<![ \t])[ \t]++###[ \t]*+$", re.MULTILINE)
 _GENERAL = re.compile(r"general|common", re.IGNORECASE)
 
 
@@ -26,6 +27,7 @@ def read_sections(text: str) -> list[Skill]:
     """
     beginning, *parts = _HEAD.split(text.replace("\r\n", "\n").replace("\r", "\n"))
     sections = list(zip(parts[::2], parts[1::2], strict=True))
+    check_count(len(sections), "The text")
     if beginning.strip() and sections:
         sections.insert(0, ("general", beginning))
     skills: list[Skill] = []
