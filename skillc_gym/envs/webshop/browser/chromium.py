@@ -41,7 +41,13 @@ _FLAGS = (
     "--disable-renderer-backgrounding",
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
-    "--disable-features=MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,PaintHolding",
+    # A step is a new page of the same site: what makes pages of many sites safe or quick to go back to only costs here.
+    "--incognito",
+    "--in-process-gpu",
+    "--renderer-process-limit=1",
+    "--disable-site-isolation-trials",
+    "--disable-features=MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,PaintHolding,"
+    "BackForwardCache,RenderDocument,SpareRendererForSitePerProcess",
     "--metrics-recording-only",
     "--no-pings",
     "--mute-audio",
@@ -58,6 +64,7 @@ _ON_ITS_WAY = (
     "context was destroyed",
 )
 """What a driver complains of while a page is on its way to another one."""
+_START_SECONDS = 120
 _STARTED = re.compile(rb"started successfully on port (\d+)")
 
 
@@ -75,6 +82,7 @@ class BrowserSettings:
         width: Width of the page, in pixels.
         height: Height of the page that is seen at once, in pixels.
         window: Whether to show a window.
+        pictures: Whether to load the pictures on pages; in vain where nobody looks.
         timeout: Seconds after which an answer is given up.
         site: The name of a site elsewhere, which may be looked up.
     """
@@ -84,6 +92,7 @@ class BrowserSettings:
     width: int = 1024
     height: int = 1280
     window: bool = False
+    pictures: bool = True
     timeout: float = 30.0
     site: str | None = None
 
@@ -274,6 +283,7 @@ def _connect(settings: BrowserSettings, browser: str, port: int, folder: str) ->
         from selenium.webdriver.chrome.remote_connection import ChromeRemoteConnection
         from selenium.webdriver.common.proxy import Proxy, ProxyType
         from selenium.webdriver.remote.client_config import ClientConfig
+        from urllib3.exceptions import HTTPError
     except ImportError as error:
         raise missing_extra("Selenium", "browser") from error
     options = ChromeOptions()
@@ -283,11 +293,13 @@ def _connect(settings: BrowserSettings, browser: str, port: int, folder: str) ->
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{port}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})
-    client = ClientConfig(address, keep_alive=True, proxy=direct, timeout=max(1, int(settings.timeout)))
+    client = ClientConfig(address, keep_alive=True, proxy=direct, timeout=_START_SECONDS)
     try:
-        return Remote(ChromeRemoteConnection(address, client_config=client), options=options)
-    except WebDriverException as error:
-        raise EngineError(f"The browser {browser} does not start: {error.msg}") from error
+        driver = Remote(ChromeRemoteConnection(address, client_config=client), options=options)
+    except (WebDriverException, HTTPError, OSError) as error:
+        raise EngineError(f"The browser {browser} does not start: {error}") from error
+    client.timeout = max(1, int(settings.timeout))
+    return driver
 
 
 def _own_flags(settings: BrowserSettings, folder: str) -> list[str]:
@@ -295,6 +307,8 @@ def _own_flags(settings: BrowserSettings, folder: str) -> list[str]:
     known = ", ".join(f"EXCLUDE {name}" for name in filter(None, ("127.0.0.1", "localhost", settings.site)))
     flags = [f"--user-data-dir={folder}/profile", f"--host-resolver-rules=MAP * ~NOTFOUND, {known}"]
     flags.append(f"--window-size={settings.width},{settings.height}")
+    if not settings.pictures:
+        flags.append("--blink-settings=imagesEnabled=false")
     if settings.window and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
         raise ConfigError("render_mode='human' shows a window, and there is no screen: set DISPLAY, or leave it out.")
     return flags if settings.window else [*flags, "--headless", "--hide-scrollbars"]

@@ -84,8 +84,16 @@ class WebShopBrowserEnv(TextTaskEnv):
         _check_names(observation_mode, render_mode, transport)
         self.core = WebShopEnv(**shop)
         self._place = _place(url, WebShopEnv(**shop, observation_mode="url"))
+        width, height = _size(viewport)
         self._settings = BrowserSettings(
-            browser, driver, *_size(viewport), render_mode == "human", timeout, getattr(self._place, "host", None)
+            browser=browser,
+            driver=driver,
+            width=width,
+            height=height,
+            window=render_mode == "human",
+            pictures=render_mode is not None or "screenshot" in observation_mode,
+            timeout=timeout,
+            site=getattr(self._place, "host", None),
         )
         self._settings.programs()
         self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)

@@ -19,7 +19,9 @@ from hostile_shop import SHOP
 
 import skillc_gym
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+from skillc_gym.envs.webshop.site.opening import open_site
+from skillc_gym.envs.webshop.site.server import ThreadedSite
+from skillc_gym.errors import ConfigError, EngineError, MissingDataError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv
 
@@ -118,6 +120,50 @@ def test_an_episode_outlives_its_browser(make_env, transport, victim):
     last = env.process_group
     env.close()
     assert gone(last)
+
+
+@pytest.mark.slow
+def test_a_browser_that_hangs_is_replaced(make_env):
+    env, native = make_env(browsers=None, timeout=4), WebShopEnv(data=SHOP)
+    play(env, *RUG)
+    play(native, *RUG)
+    group = env.process_group
+    for process in members(group):
+        if process != group:
+            os.kill(process, signal.SIGSTOP)
+    assert env.step("click[features]") == native.step("click[features]")
+    assert env.process_group != group
+    assert gone(group)
+
+
+def test_a_site_elsewhere_may_end_and_come_back(make_env):
+    native = WebShopEnv(data=SHOP)
+    with ThreadedSite(open_site({"data": SHOP})) as site:
+        port = int(site.url.rpartition(":")[2])
+        env = make_env(url=site.url)
+        play(env, *RUG)
+        play(native, *RUG)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="does not answer"):
+            env.step("click[features]")
+    with ThreadedSite(open_site({"data": SHOP}), port):
+        for action in ("click[features]", "click[< prev]", "click[buy now]"):
+            assert env.step(action) == native.step(action)
+        with pytest.raises(ConfigError, match="another shop: prices"):
+            make_env(url=site.url, seed_prices=3)
+    with pytest.raises(EngineError, match="skillc serve-webshop"):
+        make_env(url=site.url)
+
+
+def test_a_hostile_page_asks_nothing_of_anybody(make_env):
+    """Its texts name other machines and hold scripts; the browser has nothing to say about them."""
+    env = make_env(observation_mode="screenshot", viewport=(300, 300))
+    hostile = SHOP.products[-4]
+    env.reset(seed=0)
+    env.browser_log()
+    for action in (f"search[{hostile.title[-12:]}]", f"click[{hostile.asin.lower()}]", "click[description]"):
+        assert env.step(action)[-1]["action_valid"]
+    assert env.browser_log() == []
 
 
 def test_a_forgotten_environment_ends_its_browser(make_env):

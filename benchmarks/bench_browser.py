@@ -1,0 +1,246 @@
+"""WebShop in a browser: start, steps per second beside upstream's, two browsers at once, memory, the site under load.
+
+python -m benchmarks.bench_browser --data FOLDER --out docs/results/bench_browser
+python -m benchmarks.bench_browser speed load --data FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.browser_load import load_site
+from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.errors import SkillCError
+from skillc_gym.version import __version__
+
+UPSTREAM = 4.1
+"""Steps per second of upstream's own Selenium loop, random clicks, Chromium 156, a machine of two cores."""
+GOALS = {"served": 8.0, "swap": 30.0}
+START_SECONDS, TWO_BROWSERS = 3.0, 1.5
+_EPISODE = 15
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures; returns 1 if a goal was missed."""
+    options = _parser().parse_args(arguments)
+    try:
+        record = measure(options)
+    except SkillCError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(markdown(record))
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
+    return 0 if all(row["met"] for row in record["rows"]) else 1
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measures the chosen parts."""
+    parts: dict[str, Callable[[argparse.Namespace], list[dict[str, Any]]]] = {
+        "start": _start,
+        "speed": _speed,
+        "two": _two_browsers,
+        "memory": _memory,
+        "load": _load,
+    }
+    rows = [row for name, part in parts.items() if not options.parts or name in options.parts for row in part(options)]
+    return {
+        "command": "python -m benchmarks.bench_browser " + " ".join(sys.argv[1:]),
+        "skillc-gym": __version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "load_average": [round(load, 1) for load in os.getloadavg()],
+        "rows": rows,
+    }
+
+
+def _row(name: str, value: float, unit: str, goal: float | None = None, *, most: bool = False) -> dict[str, Any]:
+    met = goal is None or (value <= goal if most else value >= goal)
+    wanted = "" if goal is None else f"{'at most' if most else 'at least'} {goal:g}"
+    return {"what": name, "value": value, "unit": unit, "goal": wanted, "met": met}
+
+
+def _start(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """From making the environment to the first page; the catalogue is built already."""
+    WebShopEnv(data=options.data)
+    seconds = []
+    for _ in range(options.repeats):
+        started = time.perf_counter()
+        env = WebShopBrowserEnv(data=options.data)
+        env.reset(seed=0)
+        seconds.append(time.perf_counter() - started)
+        env.close()
+    name = f"start to the first page, median of {options.repeats}"
+    return [_row(name, statistics.median(seconds), "s", START_SECONDS, most=True)]
+
+
+def walk(env: WebShopBrowserEnv, steps: int, seed: int) -> list[float]:
+    """Clicks at random; returns the seconds of every step, resets not counted."""
+    rng, seconds = random.Random(seed), []
+    _, info = env.reset(seed=seed)
+    for number in range(1, steps + 1):
+        action = rng.choice(info["available_actions"]).replace("<query>", " ".join(info["goal"].split()[:6]))
+        started = time.perf_counter()
+        *_, bought, _, info = env.step(action)
+        seconds.append(time.perf_counter() - started)
+        if bought or number % _EPISODE == 0:
+            _, info = env.reset()
+    return seconds
+
+
+def _speed(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for transport, goal in GOALS.items():
+        env = WebShopBrowserEnv(data=options.data, transport=transport)
+        walk(env, 30, 1)
+        best: list[float] = []
+        spent = _processor_seconds(env)
+        for repeat in range(options.repeats):
+            seconds = walk(env, options.steps, repeat)
+            best = min(best or seconds, seconds, key=sum)
+        spent = _processor_seconds(env) - spent
+        env.close()
+        rows.append(
+            _row(f"{transport}, one browser, best of {options.repeats}", len(best) / sum(best), "steps/s", goal)
+        )
+        rows.append(_row(f"{transport}, median step", 1e3 * statistics.median(best), "ms"))
+        rows.append(_row(f"{transport}, 95th percentile", 1e3 * sorted(best)[int(0.95 * len(best))], "ms"))
+        each = 1e3 * spent / (options.repeats * options.steps)
+        rows.append(_row(f"{transport}, processor time of a step, resets, Python and browser included", each, "ms"))
+        rows.append(_row(f"{transport}, times upstream's {UPSTREAM} steps/s", len(best) / sum(best) / UPSTREAM, "x"))
+    return rows
+
+
+def _processor_seconds(env: WebShopBrowserEnv) -> float:
+    """What this process and the browser's have used so far; unlike steps per second, it hardly depends on others."""
+    ticks = 0
+    for process in _group(env.process_group or 0):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _two_browsers(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The same walks one after the other in one browser, and at once in two."""
+    rows = []
+    for transport in GOALS:
+        envs = [WebShopBrowserEnv(data=options.data, transport=transport) for _ in range(2)]
+        for env in envs:
+            walk(env, 15, 9)
+        ratios = []
+        for repeat in range(options.repeats):
+            started = time.perf_counter()
+            for _ in range(2):
+                walk(envs[0], options.steps // 2, repeat)
+            middle = time.perf_counter()
+            with ThreadPoolExecutor(2) as threads:
+                list(threads.map(lambda env, seed=repeat: walk(env, options.steps // 2, seed), envs))
+            ratios.append((middle - started) / (time.perf_counter() - middle))
+        for env in envs:
+            env.close()
+        rows.append(
+            _row(f"{transport}, two browsers beside one, best of {options.repeats}", max(ratios), "x", TWO_BROWSERS)
+        )
+    return rows
+
+
+def _memory(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Episodes in one process: memory of Python and of the browser's processes, a tenth and the whole way."""
+    env = WebShopBrowserEnv(data=options.data, transport="swap")
+    told, seen = [], []
+    for number in range(options.episodes):
+        walk(env, 4, number)
+        if number % (options.episodes // 10) == options.episodes // 10 - 1:
+            told.append(_megabytes([os.getpid()]))
+            seen.append(_megabytes(_group(env.process_group or 0)))
+    env.close()
+    growth = [max(later - early for early, later in pairwise(values[1:])) for values in (told, seen)]
+    return [
+        _row(f"Python after {options.episodes // 10:,} episodes", told[0], "MB"),
+        _row(f"Python after {options.episodes:,} episodes", told[-1], "MB", told[1] * 1.05, most=True),
+        _row(f"browser after {options.episodes // 10:,} episodes", seen[0], "MB"),
+        _row(f"browser after {options.episodes:,} episodes", seen[-1], "MB", seen[1] * 1.25, most=True),
+        _row("largest growth of a tenth, Python", growth[0], "MB"),
+        _row("largest growth of a tenth, browser", growth[1], "MB"),
+    ]
+
+
+def _group(group: int) -> list[int]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(place.name)) == group:
+                found.append(int(place.name))
+        except ProcessLookupError:
+            continue
+    return found
+
+
+def _megabytes(processes: list[int]) -> float:
+    """Memory with what is shared counted once among those who share it."""
+    total = 0
+    for process in processes:
+        try:
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
+
+
+def _load(options: argparse.Namespace) -> list[dict[str, Any]]:
+    found = load_site(options.data, options.sessions, options.requests)
+    sessions = f"{options.sessions} sessions at once"
+    return [
+        _row(f"{sessions}: requests", found.requests, ""),
+        _row(f"{sessions}: errors, and pages of another session", found.wrong, "", 0, most=True),
+        _row(f"{sessions}: requests per second", found.requests / found.seconds, "1/s"),
+        *(_row(f"{sessions}: latency, {name}", 1e3 * value, "ms") for name, value in found.latencies.items()),
+    ]
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """Writes the record as a page."""
+    rows = "".join(
+        f"| {row['what']} | {row['value']:,.4g} {row['unit']} | {row['goal']} | {'yes' if row['met'] else 'NO'} |\n"
+        for row in record["rows"]
+    )
+    return (
+        "# WebShop in a browser: speed, memory, load\n\n"
+        f"Made by `{record['command']}`, skillc-gym {record['skillc-gym']}, Python {record['python']}, "
+        f"{record['cores']} cores with load averages of {', '.join(map(str, record['load_average']))} at the end. "
+        f"Upstream's Selenium loop made {UPSTREAM} steps/s.\n\n"
+        f"| what | figure | goal | met |\n|---|---:|---|---|\n{rows}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=["start", "speed", "two", "memory", "load", []])
+    parser.add_argument("--data", default=None, help="WebShop products (default: WEBSHOP_DATA)")
+    parser.add_argument("--steps", type=int, default=150, help="steps of a walk")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--episodes", type=int, default=1_000, help="episodes for memory")
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--requests", type=int, default=20, help="requests of every session")
+    parser.add_argument("--out", type=Path, help="where to write .json and .md")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
