@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from skill_library.errors import SkillFileError, brief
@@ -17,6 +18,8 @@ __all__ = ["BUILT_IN", "MAX_FILE_BYTES", "decode", "load_library", "read_skill",
 BUILT_IN = ("alfworld", "webshop")
 """Names of the libraries that come with the package."""
 
+LIBRARIES = "skillc_gym.libraries"
+"""Group of entry points under which packages name the folders of their skills."""
 MAX_SKILLS = 1_000
 """Most skills of one library."""
 MAX_FILE_BYTES = 262_144
@@ -29,8 +32,10 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
     """Reads a skill library.
 
     Args:
-        name: The name of a built-in library (``"alfworld"``, ``"webshop"``), or the path of a folder whose subfolders
-            each hold a SKILL.md. A built-in name wins over a folder of that name; write ``./alfworld`` for the folder.
+        name: The name of a built-in library (``"alfworld"``, ``"webshop"``), the path of a folder whose subfolders
+            each hold a SKILL.md, or a name that an installed package gives its folder (entry point group
+            ``skillc_gym.libraries``). A built-in name wins over a folder of that name (write ``./alfworld`` for the
+            folder), a folder over a package's name.
 
     Returns:
         The library; the same object as long as no file changes.
@@ -39,7 +44,7 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
         SkillFileError: The folder does not exist or holds no skill, or one of its files is not a skill.
     """
     built_in = isinstance(name, str) and name in BUILT_IN
-    folder = Path(__file__).parent / name if built_in else Path(name)
+    folder = Path(__file__).parent / name if built_in else _folder(name)
     try:
         files = _skill_files(name, folder, anywhere=built_in)
         stamps = tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
@@ -93,6 +98,18 @@ def _skill_files(name: str | os.PathLike[str], folder: Path, *, anywhere: bool) 
         if not anywhere and not stays_inside(file, folder):
             raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
     return files
+
+
+def _folder(name: str | os.PathLike[str]) -> Path:
+    """A folder, or the one that an installed package names: as a package (its own folder), a path, or text."""
+    folder = Path(name)
+    if folder.exists():
+        return folder
+    for entry in entry_points(group=LIBRARIES):
+        if entry.name == name:
+            found = entry.load()
+            return Path(found.__path__[0] if hasattr(found, "__path__") else found)
+    return folder
 
 
 def _no_library(name: str | os.PathLike[str]) -> SkillFileError:

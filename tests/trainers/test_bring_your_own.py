@@ -1,0 +1,66 @@
+"""The tutorial of bringing one's own: its blocks are run as they stand, and its method trains."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from skill_library import load_library
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "bring-your-own.md"
+SKILLS, METHOD = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    exec(compile(SKILLS, PAGE.name, "exec"), {"folder": tmp_path})
+    (tmp_path / "my_method.py").write_text(METHOD, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_method", raising=False)
+    return tmp_path
+
+
+def test_the_skills_serve_the_coin_collector(folder: Path) -> None:
+    assert load_library(folder / "my_skills").for_task("hard").name == "general+back"
+
+
+def test_a_package_brings_a_library_by_name(folder: Path) -> None:
+    package = folder / "my_package" / "skills"
+    package.parent.mkdir()
+    (folder / "my_skills").rename(package)
+    for place in (package.parent, package):
+        (place / "__init__.py").touch()
+    info = folder / "my_package-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
+    named = re.search(r'^maze-skills = "(.*)"$', PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert named is not None
+    (info / "entry_points.txt").write_text(f"[skillc_gym.libraries]\nmaze-skills = {named[1]}\n")
+    assert load_library("maze-skills").for_task("easy").name == "general+back"
+
+
+def test_the_advantage_is_that_of_leaving_one_out(folder: Path) -> None:
+    import my_method  # type: ignore[import-not-found]
+
+    from trainers.advantages.batch import RolloutBatch
+
+    batch = RolloutBatch.build(
+        returns=[1.0, 0.0, 0.0, 1.0], task=list("aaab"), task_type=["t"] * 4, condition=[1, 0, 0, 1]
+    )
+    assert my_method.LeaveOneOut()(batch).values.tolist() == [1.0, -0.5, -0.5, 0.0]
+
+
+def test_the_method_trains(folder: Path, toy_folder: Path) -> None:
+    pytest.importorskip("trl", reason="needs the train extra")
+    from tests.trainers.toys import toy_config
+    from trainers.train import run
+
+    config = toy_config(toy_folder, preset="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1)
+    run(config)
+    assert (folder / "run" / "policy" / "model.safetensors").exists()
+    settings = json.loads((folder / "run" / "config.json").read_text())
+    assert settings["preset"] == "my_method:RECIPE"
