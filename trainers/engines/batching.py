@@ -24,6 +24,7 @@ class Batch:
     keys: list[Hashable]
     prompts: list[Ints]
     seeds: npt.NDArray[np.uint64]
+    streams: npt.NDArray[np.uint64]
     lengths: Ints
     budgets: Ints
     tokens: Ints = field(init=False)
@@ -46,6 +47,7 @@ class Batch:
             keys=[request.key for request in requests],
             prompts=prompts,
             seeds=np.array([request.seed % 2**64 for request in requests], dtype=np.uint64),
+            streams=np.array([request.stream for request in requests], dtype=np.uint64),
             lengths=np.array([len(prompt) for prompt in prompts]),
             budgets=np.array([request.max_tokens for request in requests]),
         )
@@ -54,6 +56,11 @@ class Batch:
     def positions(self) -> Ints:
         """Position of each reply's next token, shape (n,)."""
         return self.lengths + self.counts
+
+    @property
+    def counters(self) -> npt.NDArray[np.uint64]:
+        """Which random number each reply's next token takes: by turn and place in the reply, shape (n,)."""
+        return (self.streams << np.uint64(32)) + self.counts.astype(np.uint64)
 
     @property
     def last(self) -> Ints:

@@ -36,8 +36,9 @@ class TransformersEngine:
     """Batched sampling that keeps the keys and values of conversations between turns.
 
     A request whose prompt begins like what its key has cached costs only the tokens that differ; identical fresh
-    prompts are computed once. Each token takes one random number determined by (request seed, position), so a reply
-    does not depend on its neighbours in the batch beyond rounding.
+    prompts are computed once. Each token takes one random number determined by (request seed, turn, place in
+    the reply), so a reply does not depend on its neighbours in the batch beyond rounding, and two conversations with the
+    same seed share their draws turn by turn however long their prompts are.
 
     Args:
         model: A causal language model of transformers; its weights are read at every call, its mode is restored.
@@ -214,7 +215,7 @@ class TransformersEngine:
         """
         index = torch.arange(len(order), device=self.device)
         while True:
-            draws = uniforms(batch.seeds[order], batch.positions[order].astype(np.uint64))
+            draws = uniforms(batch.seeds[order], batch.counters[order])
             tokens, logprobs = draw(logits, draws, sampling)
             batch.add(order, tokens, logprobs, self._eos)
             alive = batch.alive[order]

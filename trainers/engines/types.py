@@ -41,9 +41,17 @@ class Request:
     prompt_ids: Sequence[int]
     """Everything said so far, in tokens; never empty."""
     seed: int
-    """With the position of a token it determines that token's random number, whatever else is in the batch."""
+    """With the turn and a token's place in its reply it determines that token's random number, whatever else is in the
+    batch and however long the prompt is."""
     max_tokens: int = 64
     """Longest reply, the end token included."""
+    turn: int | None = None
+    """Number of the reply in its conversation; None lets the prompt's length stand for it."""
+
+    @property
+    def stream(self) -> int:
+        """Which of the seed's streams of random numbers the reply takes."""
+        return len(self.prompt_ids) if self.turn is None else self.turn
 
 
 @dataclass(frozen=True)

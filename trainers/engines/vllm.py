@@ -129,7 +129,7 @@ class VllmServerEngine:
 def turn_seed(request: Request) -> int:
     """A seed of 31 bits that differs between the turns of one conversation."""
     seed = np.array([request.seed % 2**64], dtype=np.uint64)
-    return int(uniforms(seed, np.array([len(request.prompt_ids)], dtype=np.uint64))[0] * 2**31)
+    return int(uniforms(seed, np.array([request.stream], dtype=np.uint64))[0] * 2**31)
 
 
 def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Engine:

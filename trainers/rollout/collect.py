@@ -32,7 +32,10 @@ class _Member:
     seed: int
     rows: RowBuilder
     recorder: EpisodeRecorder
+    limit: int = 0
+    """Longest row: the same room after the first prompt for all members of a group, with the skill and without."""
     prompt: list[int] = field(default_factory=list)
+    turn: int = 0
     out_of_context: bool = False
 
     def finished(self) -> Trajectory:
@@ -74,7 +77,8 @@ class GroupRollouts:
         library: Skill library, by name or path; None where no skill is ever injected.
         env_kwargs: Arguments of the environment.
         max_reply_tokens: Longest reply.
-        max_context: Longest row; an episode that would exceed it ends, truncated.
+        max_context: Longest row; an episode that would exceed it ends, truncated. Members of a group have the same room
+            after their first prompts, so that the two conditions are cut alike.
         max_parallel: Most episodes at once; more groups are played in turn, with the same result.
         require_think: Whether a reply without thoughts is ill-formed.
         on_progress: Called after every turn with the numbers of finished and of all episodes.
@@ -163,6 +167,7 @@ class GroupRollouts:
             self._member(env, plan, group, place, i)
             for i, (group, place) in enumerate((g, m) for g in groups for m in range(plan.group_size))
         ]
+        _share_room(members, self.max_context)
         self.engine.reset()
         while ready := self._ready(env, members):
             self._turn(env, ready, sampling)
@@ -194,14 +199,14 @@ class GroupRollouts:
             if member.out_of_context or not active[member.index]:
                 continue
             member.prompt = member.rows.prompt()
-            member.out_of_context = len(member.prompt) >= self.max_context
+            member.out_of_context = len(member.prompt) >= member.limit
             if not member.out_of_context:
                 ready.append(member)
         return ready
 
     def _turn(self, env: PairedVectorEnv, ready: Sequence[_Member], sampling: Sampling) -> None:
         requests = [
-            Request(m.index, m.prompt, m.seed, min(self.max_reply_tokens, self.max_context - len(m.prompt)))
+            Request(m.index, m.prompt, m.seed, min(self.max_reply_tokens, m.limit - len(m.prompt)), m.turn)
             for m in ready
         ]
         generations = self.engine.generate(requests, sampling)
@@ -213,6 +218,7 @@ class GroupRollouts:
             i, info = member.index, env.member_info(member.index)
             outcome = (observations[i], rewards[i], bool(terminations[i]), bool(truncations[i]), info)
             member.recorder.add(text, outcome)
+            member.turn += 1
             member.rows.reply(generation)
             member.rows.observe(info)
         self.engine.release([member.index for member in ready if self._done(env, member)])
@@ -236,6 +242,16 @@ class GroupRollouts:
                 **self.env_kwargs,
             )
         return self._envs[key]
+
+
+def _share_room(members: Sequence[_Member], max_context: int) -> None:
+    """Gives every member of a group the room that its longest first prompt leaves, so that all are cut alike."""
+    longest: dict[int, int] = {}
+    lengths = [len(member.rows.prompt()) for member in members]
+    for member, length in zip(members, lengths, strict=True):
+        longest[member.group] = max(longest.get(member.group, 0), length)
+    for member, length in zip(members, lengths, strict=True):
+        member.limit = max_context - (longest[member.group] - length)
 
 
 def derive_seed(*numbers: int) -> int:
