@@ -12,7 +12,7 @@ from trainers.config import TrainConfig
 from trainers.model_names import check_model, hub_access, is_hub_name
 from trainers.tracking.json_files import read_object
 
-__all__ = ["load_model", "load_plain_tokenizer", "without_bars"]
+__all__ = ["context_limit", "load_model", "load_plain_tokenizer", "within_model", "without_bars"]
 
 
 def load_model(config: TrainConfig) -> Any:
@@ -52,6 +52,28 @@ def load_plain_tokenizer(config: TrainConfig) -> Any:
     # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
     own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
     return _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
+
+
+def context_limit(config: TrainConfig) -> int | None:
+    """The longest row that the model was made for, by its configuration; None if nothing says so.
+
+    Raises:
+        MissingDataError: If there is no such checkpoint.
+        CheckpointError: If the folder does not hold a usable one.
+        MissingExtraError: If transformers is not installed.
+    """
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise missing_extra("transformers", "train") from error
+    limit = getattr(_pretrained(AutoConfig.from_pretrained, config).get_text_config(), "max_position_embeddings", None)
+    return None if limit is None else int(limit)
+
+
+def within_model(config: TrainConfig) -> TrainConfig:
+    """The configuration with ``max_context`` lowered to what the model takes, where that is less; errors as above."""
+    limit = context_limit(config)
+    return config if limit is None or config.max_context <= limit else config.with_(max_context=limit)
 
 
 def _declared_class(model: str) -> str | None:

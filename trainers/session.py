@@ -65,8 +65,8 @@ def _make_env(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]
 
 
 def chat_format(config: TrainConfig) -> ChatFormat:
-    """The configured wording of the prompts."""
-    named = ChatFormat.named(config.chat).with_form(config.form)
+    """The configured wording of the prompts: the environment's own where it has one of that name."""
+    named = config.env_spec.chat_format(config.chat).with_form(config.form)
     return ChatFormat.from_dict({**named.to_dict(), **config.chat_options})
 
 

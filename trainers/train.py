@@ -13,7 +13,7 @@ from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
 from trainers.interruption import stop_requests
 from trainers.model_names import hub_access
-from trainers.models import without_bars
+from trainers.models import within_model, without_bars
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 from trainers.rollout.chat_tokens import ChatTokens
@@ -95,9 +95,10 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     from trainers.learner import Learner, Setup
 
     tasks = tasks_of(config)
-    split = split_tasks(tasks, config.panel_per_type, config.seed)
+    split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
     recipe = get_recipe(config.preset, **config.method_options)
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
+    config = within_model(config)
     tokenizer = load_tokenizer(config)
     chat = ChatTokens(tokenizer, growing=chat_format(config).form == "conversation")
     folder = RunFolder(config.run_folder)

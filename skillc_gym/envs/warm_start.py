@@ -56,8 +56,8 @@ class DemoTasks:
     """Step limit of generated tasks."""
     max_episode_steps_of_data: int
     """Step limit of the tasks of a data set."""
-    preset_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Options of a method on generated tasks, by the method's name."""
+    preset_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of all methods on generated tasks: the same ones, so that ablations differ from SkillC in one thing."""
     data_variable: str | None = None
     """Environment variable with the place of a data set to take where none is named."""
 

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig, method_options
+from trainers.evaluation.panel import open_panel
+from trainers.models import context_limit, within_model
 from trainers.rollout.task_sampling import panel_of, sample_tasks, split_tasks
-from trainers.session import tasks_of
+from trainers.session import chat_format, tasks_of
 
+SMALL = {"generator": {"games_per_type": 6, "size": "small"}}
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
 
 
@@ -103,3 +106,24 @@ def test_an_environment_is_found_in_the_module_before_its_id():
     config = TrainConfig(model="m", env="tests.trainers.toys:skillc-tests/Toy-v0")
     assert config.env_id == "skillc-tests/Toy-v0"
     assert len(tasks_of(config)) == 32
+
+
+def test_the_panel_does_not_depend_on_the_runs_seed() -> None:
+    configs = [TrainConfig(model="m", data="generated", env_options=SMALL, seed=seed) for seed in (0, 1)]
+    assert open_panel(configs[0], 2).tasks == open_panel(configs[1], 2).tasks
+    other = configs[0].with_(panel_seed=1)
+    assert open_panel(other, 2).tasks != open_panel(configs[0], 2).tasks
+
+
+def test_the_shop_is_told_that_it_is_a_shop() -> None:
+    for chat in ("default", "compact"):
+        assert "house" not in chat_format(TrainConfig(model="m", env="webshop", chat=chat)).role
+    assert "shop" in chat_format(TrainConfig(model="m", env="webshop")).role
+    assert "house" in chat_format(TrainConfig(model="m")).role
+
+
+def test_a_row_is_at_most_what_the_model_takes() -> None:
+    shipped = TrainConfig(model="shipped")
+    assert shipped.max_context > (context_limit(shipped) or 0)
+    assert within_model(shipped).max_context == context_limit(shipped)
+    assert within_model(shipped.with_(max_context=100)).max_context == 100

@@ -13,10 +13,10 @@ from skillc_gym.errors import MissingDataError, SkillCError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from trainers.commands.findings import Finding
 from trainers.config import TrainConfig
-from trainers.model_names import hub_access
+from trainers.models import context_limit
 from trainers.session import chat_format, load_tokenizer
 
-__all__ = ["EpisodeLength", "context_findings", "context_limit", "episode_length"]
+__all__ = ["EpisodeLength", "context_findings", "episode_length"]
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,6 @@ class EpisodeLength:
         if self.longest <= limit:
             return self.steps
         return max(0, int((limit - self.first) / self.per_turn)) if self.per_turn else 0
-
-
-def context_limit(config: TrainConfig, tokenizer: Any) -> int | None:
-    """The longest row that the model was made for, by its configuration; None if nothing says so."""
-    from transformers import AutoConfig
-
-    with hub_access(config.model_path):
-        found = AutoConfig.from_pretrained(config.model_path).get_text_config()
-    limits = [getattr(found, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
-    known = [int(limit) for limit in limits if limit is not None and limit < 10**9]
-    return min(known, default=None)
 
 
 def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
@@ -118,8 +107,7 @@ def context_findings(model: str, specs: Sequence[EnvSpec], options: Mapping[str,
 
 
 def _judged(config: TrainConfig, spec: EnvSpec) -> Finding:
-    tokenizer = load_tokenizer(config)
-    limit, length = context_limit(config, tokenizer), episode_length(config, tokenizer)
+    limit, length = context_limit(config), episode_length(config, load_tokenizer(config))
     room = config.max_context if limit is None else min(limit, config.max_context)
     said = (
         f"an episode of {length.steps} steps takes about {length.longest:,} tokens in {config.form} form; the model "

@@ -124,7 +124,7 @@ class DemoConfig:
             return {"max_episode_steps": self.tasks.max_episode_steps_of_data}
         return {
             "max_episode_steps": self.tasks.max_episode_steps,
-            "preset_options": dict(self.tasks.preset_options.get(self.preset, {})),
+            "preset_options": dict(self.tasks.preset_options),
             "env_options": {"generator": dict(self.warm_start.generator)},
         }
 

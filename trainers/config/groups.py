@@ -83,7 +83,7 @@ class RolloutSettings:
     budget_tokens: Count | None = None
     """Generated tokens after which training ends, even if updates are left; no limit if None."""
     seed: Natural = 0
-    """Seed of tasks, of sampling, of the held-back panel; with the step's number it decides every draw."""
+    """Seed of tasks and of sampling; with the step's number it decides every draw."""
     tasks_per_step: Count = 8
     """Groups per update, over all processes."""
     group_size: Count = 8
@@ -94,8 +94,8 @@ class RolloutSettings:
     """Sampling temperature in training."""
     max_reply_tokens: Count = 512
     """Longest reply in tokens."""
-    max_context: Annotated[int, AtLeast(2)] = 4096
-    """Longest row in tokens; an episode that would exceed it ends, truncated."""
+    max_context: Annotated[int, AtLeast(2)] = 32768
+    """Longest row in tokens, at most what the model takes; an episode that would exceed it ends, truncated."""
     max_parallel: Count = 128
     """Most episodes played at once per process."""
 
@@ -177,6 +177,8 @@ class ValidationSettings:
     """Updates between validations; there is one before the first update too."""
     panel_per_type: Count = 24
     """Held-back tasks per type for the curriculum's fixed panel; each is played with and without the skill."""
+    panel_seed: Natural = 0
+    """Seed of the choice of panels, the curriculum's and those of evaluations, so that runs of all seeds share them."""
     eval_temperature: Positive = 0.4
     """Sampling temperature of validations."""
     eval_greedy: bool = False

@@ -37,8 +37,8 @@ class TransformersEngine:
 
     A request whose prompt begins like what its key has cached costs only the tokens that differ; identical fresh
     prompts are computed once. Each token takes one random number determined by (request seed, turn, place in
-    the reply), so a reply does not depend on its neighbours in the batch beyond rounding, and two conversations with the
-    same seed share their draws turn by turn however long their prompts are.
+    the reply), so a reply does not depend on its neighbours in the batch beyond rounding, and conversations of one
+    seed share their draws turn by turn, however long their prompts are.
 
     Args:
         model: A causal language model of transformers; its weights are read at every call, its mode is restored.

@@ -42,7 +42,7 @@ def open_panel(config: TrainConfig, per_type: int | None = None) -> Panel:
     if per_type is not None and per_type < 1:
         raise ConfigError(f"per_type, the tasks per type of a panel, must be at least 1, got {per_type}.")
     types = tasks_of(config)
-    tasks = tuple(sorted(types)) if per_type is None else panel_of(types, per_type, config.seed)
+    tasks = tuple(sorted(types)) if per_type is None else panel_of(types, per_type, config.panel_seed)
     with open_env(config) as env:
         identify, best_score = getattr(env, "identify", None), getattr(env, "best_score", None)
         return Panel(

@@ -18,7 +18,7 @@ from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel
 from trainers.evaluation.table import table
 from trainers.evaluation.text_player import TextRollouts, text_rollouts
-from trainers.models import load_model, without_bars
+from trainers.models import load_model, within_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.session import chat_format, load_tokenizer, make_rollouts
@@ -93,7 +93,7 @@ def evaluate_policy(
     try:
         paired = _play(rollouts, panel, config, Sampling(config.eval_temperature, config.eval_greedy), attempts)
         greedy = _play(rollouts, panel, config, Sampling(greedy=True), 1) if greedy_too else None
-        max_context = None if isinstance(rollouts, TextRollouts) else config.max_context
+        max_context = None if isinstance(rollouts, TextRollouts) else rollouts.max_context
         if warning := cut_warning(paired, max_context):
             progress.note(warning)
     finally:
@@ -110,6 +110,7 @@ def _rollouts(
         return text_rollouts(config, engine, folder)
     if engine is None and for_text is not None:
         return text_rollouts(config, for_text(config), folder)
+    config = within_model(config)
     chat = ChatTokens(load_tokenizer(config), growing=chat_format(config).form == "conversation")
     with without_bars():
         return make_rollouts(config, chat, engine or checkpoint_engine(config, chat))

@@ -16,7 +16,7 @@ _DEMO = DemoTasks(
     max_episode_steps=20,
     max_episode_steps_of_data=30,
     # A panel of 16 games per type knows a gap to some 0.1 only, so one that stays below 0.05 counts as none.
-    preset_options={"skillc": {"tau_retire": 0.05}},
+    preset_options={"tau_retire": 0.05},
     data_variable="ALFWORLD_DATA",
 )
 _WARM_START = WarmStart(

@@ -125,7 +125,7 @@ def test_options_that_json_changes_are_the_same_demonstration(tmp_path: Path):
 
 def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use(tmp_path: Path):
     assert DemoConfig(out=tmp_path).training().preset_options == {"tau_retire": 0.05}
-    assert DemoConfig(out=tmp_path, preset="skill0").training().preset_options == {}
+    assert DemoConfig(out=tmp_path, preset="no_pairing").training().preset_options == {"tau_retire": 0.05}
     assert DemoConfig(out=tmp_path, data="games.tar.xz").training().preset_options == {}
 
 

@@ -217,3 +217,14 @@ def test_bfloat16_runs_and_stays_close() -> None:
     for prompt, reply in converse(TransformersEngine(model, [EOS]), rows=4, turns=3, sampling=Sampling()):
         expected = uncached_logprobs(model, prompt, reply, 1.0).float()
         assert torch.tensor(reply.logprobs) == pytest.approx(expected.numpy(), abs=0.5)
+
+
+def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_are(tiny_model: Any) -> None:
+    model = make_model(40)
+    with torch.no_grad():
+        model.lm_head.weight.zero_()  # all tokens alike: the draws alone decide
+    requests = [Request("with", [2] * 30, 7, 12, turn=3), Request("without", [2] * 5, 7, 12, turn=3)]
+    requests += [Request("later", [2] * 5, 7, 12, turn=4), Request("other", [2] * 5, 8, 12, turn=3)]
+    with_, without, later, other = TransformersEngine(model, []).generate(requests, Sampling())
+    assert with_.token_ids == without.token_ids
+    assert len({tuple(reply.token_ids) for reply in (without, later, other)}) == 3

@@ -55,6 +55,8 @@ def test_tokens_go_in_and_log_probabilities_come_out(monkeypatch: pytest.MonkeyP
 
 def test_the_turns_of_a_conversation_have_different_seeds() -> None:
     assert turn_seed(Request(0, [3] * 4, 7)) != turn_seed(Request(0, [3] * 9, 7))
+    assert turn_seed(Request(0, [3] * 4, 7, turn=2)) == turn_seed(Request(0, [3] * 9, 7, turn=2))
+    assert turn_seed(Request(0, [3] * 4, 7, turn=2)) != turn_seed(Request(0, [3] * 4, 7, turn=3))
     assert 0 <= turn_seed(Request(0, [3], 2**63)) < 2**31
 
 

@@ -128,6 +128,31 @@ def test_a_full_context_ends_the_episode_without_a_crash(toy_folder: Path) -> No
     assert all(r.episode.won == 0 and len(r.episode.turns) < 3 for r in cut)
 
 
+def test_both_conditions_of_a_group_are_cut_after_the_same_number_of_turns(toy_folder: Path) -> None:
+    for limit in range(16, 40, 4):
+        played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=limit)
+        for group in (0, 1):
+            assert len({len(r.episode.turns) for r in played if r.group == group}) == 1, limit
+    assert max(row.length for r in played if r.episode.condition for row in r.rows) <= limit
+
+
+def test_turns_are_numbered_in_both_conditions(toy_folder: Path) -> None:
+    asked: dict[Any, list[int | None]] = {}
+
+    class Turns:
+        def generate(self, requests: Any, sampling: Any) -> Any:
+            for request in requests:
+                asked.setdefault(request.key, []).append(request.turn)
+            return [Generation([1], [0.0]) for _ in requests]
+
+        def release(self, keys: Any) -> None: ...
+
+        def reset(self) -> None: ...
+
+    play(toy_folder, lambda _: Turns())
+    assert set(map(tuple, asked.values())) == {(0, 1, 2)}
+
+
 def test_a_prompt_longer_than_the_context_gives_an_episode_without_rows(toy_folder: Path) -> None:
     played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=6)
     assert all(r.rows == [] and r.episode.truncated and not r.episode.turns for r in played)
