@@ -14,7 +14,7 @@ from trainers.config import TrainConfig
 from trainers.interruption import stop_requests
 from trainers.model_names import hub_access
 from trainers.models import within_model, without_bars
-from trainers.recipes import get_recipe
+from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
@@ -96,7 +96,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
 
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
-    recipe = get_recipe(config.preset, **config.method_options)
+    recipe = recipe_in(config.env, config.preset, config.preset_options)
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
     config = within_model(config)
     tokenizer = load_tokenizer(config)

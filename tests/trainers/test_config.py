@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.config import TrainConfig, method_options
+from trainers.config import TrainConfig
 from trainers.evaluation.panel import open_panel
 from trainers.models import context_limit, within_model
 from trainers.rollout.task_sampling import panel_of, sample_tasks, split_tasks
@@ -93,13 +93,6 @@ def test_different_steps_draw_different_tasks() -> None:
     split = split_tasks(TASKS, 4, 0)
     draws = {tuple(sample_tasks(split, 8, "uniform", seed=0, step=step)) for step in range(20)}
     assert len(draws) == 20
-
-
-def test_webshops_one_skill_is_never_pruned_unless_asked():
-    kept = TrainConfig(model="m", env="webshop").method_options
-    assert kept == {"capacity": (1,), "retire_by": ()}
-    assert TrainConfig(model="m").method_options == {}
-    assert method_options("skillc/WebShop-v0", {"retire_by": ("gap",)})["retire_by"] == ("gap",)
 
 
 def test_an_environment_is_found_in_the_module_before_its_id():

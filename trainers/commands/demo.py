@@ -202,10 +202,10 @@ def check_same(config: DemoConfig) -> None:
 
 def _check(config: DemoConfig, training: TrainConfig) -> None:
     """Finds mistakes before anything takes time."""
-    from trainers.recipes import get_recipe
+    from trainers.recipes import recipe_in
     from trainers.session import tasks_of
 
-    get_recipe(training.preset, **training.method_options)
+    recipe_in(training.env, training.preset, training.preset_options)
     if config.held_out_per_type is not None and config.held_out_per_type < 0:
         raise ConfigError(f"held_out_per_type must be at least 1, or 0 for all, got {config.held_out_per_type}.")
     if config.policy is not None and not config.policy.is_dir():

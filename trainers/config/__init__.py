@@ -1,5 +1,5 @@
 """Every setting of a training run: groups by concept, all of them flat fields of :class:`TrainConfig`."""
 
-from trainers.config.train_config import HINTS, TrainConfig, method_options
+from trainers.config.train_config import HINTS, TrainConfig
 
-__all__ = ["HINTS", "TrainConfig", "method_options"]
+__all__ = ["HINTS", "TrainConfig"]

@@ -26,7 +26,7 @@ from trainers.config.groups import (
 from trainers.engines.registry import check_engine_name
 from trainers.warmstart.shipped import SHIPPED, shipped_policy
 
-__all__ = ["HINTS", "TrainConfig", "method_options"]
+__all__ = ["HINTS", "TrainConfig"]
 
 MAY_DIFFER = ("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
@@ -78,11 +78,6 @@ class TrainConfig(
         return self.library or self.env_spec.library
 
     @property
-    def method_options(self) -> dict[str, Any]:
-        """The options of the preset, with what the environment implies."""
-        return method_options(self.env, self.preset_options)
-
-    @property
     def run_folder(self) -> str:
         """Where the run is written."""
         return self.run or f"runs/{self.preset}-{self.env.replace('/', '-')}-seed{self.seed}"
@@ -118,13 +113,3 @@ class TrainConfig(
 
 HINTS: Mapping[str, Any] = typing.get_type_hints(TrainConfig, include_extras=True)
 """The type of every setting, with its bounds."""
-
-
-def method_options(env: str, preset_options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a preset in an environment, with what the environment implies for a curriculum.
-
-    Args:
-        env: Short name or id of the environment.
-        preset_options: What was chosen; it has the last word.
-    """
-    return {**env_spec(env).curriculum, **preset_options}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from trainers.recipes.additions import add
 from trainers.recipes.recipe import Recipe
 from trainers.registry import Registry
 
-__all__ = ["RECIPES", "Recipe", "get_recipe", "recipe_names"]
+__all__ = ["RECIPES", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
 
 RECIPES = Registry("preset", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""
@@ -42,3 +44,15 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
         raise ConfigError(f"preset={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
     recipe = add(recipe, additions)
     return recipe.overridden(**overrides) if overrides else recipe
+
+
+def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
+    """A method as an environment has it: with the curriculum that the environment implies, where it may imply one.
+
+    Args:
+        env: Short name or id of the environment.
+        name: Name of the method.
+        options: What was chosen; it has the last word. Errors as of :func:`get_recipe`.
+    """
+    implied = {} if get_recipe(name).curriculum.own_schedule else env_spec(env).curriculum
+    return get_recipe(name, **{**implied, **options})

@@ -1,4 +1,9 @@
-"""SkillC's six ablations; each changes one thing."""
+"""SkillC's six ablations; each changes one thing.
+
+``no_pairing`` leaves the correction as it is: C(x) follows the contrast between a type's injected and skill-free groups
+of an update. The paper names the ablation without saying what becomes of C(x) where no task has both branches; with
+``lam=0`` the correction is 0 as well. ``no_pruning`` is SkillC itself where SkillC never prunes, as in WebShop.
+"""
 
 from __future__ import annotations
 

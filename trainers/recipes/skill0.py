@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainers.advantages import Grpo
 from trainers.recipes.parts.allocation import Whole
-from trainers.recipes.parts.curriculum import Internalization, Pruning
+from trainers.recipes.parts.curriculum import Pruning, SkillBudget
 from trainers.recipes.recipe import Recipe
 
 __all__ = ["RECIPE"]
@@ -14,6 +14,6 @@ RECIPE = Recipe(
     summary="Skill0: whole groups with the skill while it helps and the budget lasts, GRPO advantages.",
     allocation=Whole(),
     # No smoothing: the gap of the last validation alone ranks and drops.
-    curriculum=Internalization(pruning=Pruning(alpha_val=0.0)),
+    curriculum=SkillBudget(pruning=Pruning(alpha_val=0.0)),
     advantage=Grpo(),
 )

@@ -14,6 +14,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.commands.cli.demo import describe
 from trainers.commands.demo import DemoConfig, check_same, run_demo
+from trainers.recipes import recipe_in
 from trainers.tracking.progress import SilentProgress
 
 GAMES = {"seed": 0, "games_per_type": 4, "size": "small"}
@@ -146,7 +147,8 @@ def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):
 
 def test_the_shop_has_one_skill_that_stays(tmp_path: Path):
     training = DemoConfig(out=tmp_path, env="webshop").training()
-    assert training.method_options == {"capacity": (1,), "retire_by": ()}
+    pruning = recipe_in(training.env, training.preset, training.preset_options).curriculum.pruning
+    assert (pruning.capacity, pruning.retire_by) == ((1,), ())
     assert Path(training.model).name == "checkpoint_webshop"
     assert training.chat_options == {"role": "customer"}
 

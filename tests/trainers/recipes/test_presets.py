@@ -7,7 +7,7 @@ import json
 import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.recipes import get_recipe, recipe_names
+from trainers.recipes import get_recipe, recipe_in, recipe_names
 
 
 def test_the_ten_methods_exist_under_their_names() -> None:
@@ -70,3 +70,33 @@ def test_mistakes_are_named_with_the_nearest_name() -> None:
         get_recipe("skillc", omega=-1.0)
     with pytest.raises(ConfigError, match="key='type'"):
         get_recipe("no_pairing", key="task")
+
+
+def test_skillc_never_prunes_the_shops_one_skill_unless_asked() -> None:
+    for name in ("skillc", "no_pairing", "high_init"):
+        pruning = recipe_in("webshop", name, {}).curriculum.pruning
+        assert (pruning.capacity, pruning.retire_by) == ((1,), ())
+    asked = recipe_in("skillc/WebShop-v0", "skillc", {"retire_by": ("gap",)})
+    assert asked.curriculum.pruning.retire_by == ("gap",)
+    assert recipe_in("alfworld", "skillc", {}) == get_recipe("skillc")
+
+
+def test_skill0s_budget_acts_in_the_shop_too() -> None:
+    curriculum = recipe_in("webshop", "skill0", {}).curriculum.start(("shopping",), total_steps=30)
+    curriculum.update({"shopping": 0.9}, {"shopping": 0.1}, 10)
+    assert curriculum.active == ("shopping",)
+    curriculum.update({"shopping": 0.9}, {"shopping": 0.1}, 20)
+    assert curriculum.active == ()
+    early = recipe_in("webshop", "skill0", {}).curriculum.start(("shopping",), total_steps=30)
+    early.update({"shopping": 0.1}, {"shopping": 0.2}, 5)
+    assert early.active == ()
+    always = recipe_in("webshop", "skill_grpo", {}).curriculum.start(("shopping",), total_steps=30)
+    always.update({"shopping": 0.1}, {"shopping": 0.2}, 25)
+    assert always.active == ("shopping",)
+
+
+def test_without_pairs_the_correction_can_be_none() -> None:
+    assert get_recipe("no_pairing").curriculum.gating.lam == 1.0
+    without = get_recipe("no_pairing", lam=0).curriculum.start(("a",), total_steps=1)
+    without.update({"a": 1.0}, {"a": 0.0}, 0)
+    assert (without.lam("a"), without.gate("a") > 0.9) == (0.0, True)

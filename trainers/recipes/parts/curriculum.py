@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import ClassVar
 
 from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.options import Options
 
-__all__ = ["Gating", "Internalization", "Pruning"]
+__all__ = ["Gating", "Internalization", "Pruning", "SkillBudget"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ class Pruning(Options):
 class Internalization:
     """The curriculum of :class:`skillc_gym.curricula.skills.InternalizationCurriculum`."""
 
+    own_schedule: ClassVar[bool] = False
+    """Whether capacity and reasons to retire are the method's own in every environment; otherwise an environment may
+    imply others (:attr:`skillc_gym.envs.registry.EnvSpec.curriculum`: SkillC never prunes WebShop's one skill)."""
+
     gating: Gating = field(default_factory=Gating)
     pruning: Pruning = field(default_factory=Pruning)
 
@@ -74,3 +79,10 @@ class Internalization:
         """
         options = {**asdict(self.gating), **asdict(self.pruning)}
         return InternalizationCurriculum(task_types, total_steps=total_steps, **options)
+
+
+@dataclass(frozen=True)
+class SkillBudget(Internalization):
+    """The same with a budget of skills that shrinks in every environment, as Skill0's does."""
+
+    own_schedule: ClassVar[bool] = True
