@@ -229,16 +229,16 @@ def test_something_that_is_no_text_is_a_mistake_of_the_program(env):
 def test_many_long_actions_leave_no_memory_behind(env):
     rng = np.random.default_rng(0)
 
-    def storm(count):
+    def flood(count):
         for number in range(count):
             length = int(rng.integers(1, 100_000))
             env.step(f"search[{number} {'x]['[number % 3] * length}]")
             env.step("[" * length)
 
     env.reset(seed=0)
-    storm(100)
+    flood(100)
     tracemalloc.start()
-    storm(100)
+    flood(100)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert grown < 2_000_000
