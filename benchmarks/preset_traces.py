@@ -114,7 +114,7 @@ def compare(folders: Mapping[str, Path], record: Mapping[str, Mapping[str, Any]]
 
 
 def _run_all(root: Path, methods: Sequence[str]) -> dict[str, Path]:
-    from trainers.train import run
+    from trainers.training import run
 
     folders = {}
     for name, settings in configurations(methods).items():

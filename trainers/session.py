@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -16,6 +17,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer
+from trainers.registry import load_object
 from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.prompts import Prompts
@@ -101,6 +103,7 @@ def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Grou
         max_context=config.max_context,
         max_parallel=config.max_parallel,
         require_think=config.require_think,
+        wrappers=[partial(load_object(path, "wrapper"), **options) for path, options in config.env_wrappers.items()],
     )
 
 

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -22,6 +22,7 @@ from skillc_gym.vector.requests import (
     check_options,
     group_mask,
     group_seeds,
+    group_skills,
     group_tasks,
     member_actions,
     n_plus_values,
@@ -32,6 +33,16 @@ from skillc_gym.wrappers.stack import find_wrapper
 __all__ = ["PairedVectorEnv"]
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class _Start(NamedTuple):
+    """How a group begins."""
+
+    seed: int
+    task_id: str | None
+    n_plus: int
+    skills: Sequence[Any]
+    """Per member, None for the library's text."""
 
 
 class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
@@ -165,8 +176,10 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             seed: An integer, from which every group's seed is drawn; or the seeds themselves, one per group (or per
                 member, equal within a group); or None to go on drawing.
             options: ``task_ids``: one per group (None: the group's seed picks). ``n_plus``: one per group (default: as
-                before, at first half of the group). ``reset_mask``: bool per member; whole groups only. In the lists,
-                entries of groups that are not reset are ignored.
+                before, at first half of the group). ``skills``: per group another text than the library's for members
+                with the skill on, one for all or a list with one per member, see
+                :data:`~skillc_gym.wrappers.skill_injection.SkillChoice`. ``reset_mask``: bool per member; whole groups
+                only. In the lists, entries of groups that are not reset are ignored.
 
         Returns:
             observations, infos.
@@ -186,11 +199,15 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         known = None if options.get("task_ids") is None else self._known_tasks
         tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, known)
         n_plus = self._requested_n_plus(options.get("n_plus"), wanted)
+        skills = group_skills(options.get("skills"), self.num_groups, self.group_size, switchable=self._switchable)
         before = copy.deepcopy(self.np_random)
         seeds = self._draw_seeds(seed)
         try:
             self._start_all(
-                {group: (seeds[group], tasks[group], n_plus[group]) for group in np.flatnonzero(wanted).tolist()}
+                {
+                    group: _Start(seeds[group], tasks[group], n_plus[group], skills[group])
+                    for group in np.flatnonzero(wanted).tolist()
+                }
             )
         except BaseException:
             self._np_random = before
@@ -280,38 +297,42 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             return drawn
         return group_seeds(seed, self.num_groups, self.group_size)
 
-    def _start_all(self, episodes: Mapping[int, tuple[int, str | None, int]]) -> None:
-        """Starts groups with (seed, task, n_plus): all of them, or none if a member raises."""
+    def _start_all(self, episodes: Mapping[int, _Start]) -> None:
+        """Starts groups: all of them, or none if a member raises."""
         for group in episodes:
             self._started[group], self._done[self._span(group)] = False, True
-        begun = {group: self._reset_members(group, *episode) for group, episode in episodes.items()}
-        for group, (seed, _, n_plus) in episodes.items():
+        begun = {group: self._reset_members(group, episode) for group, episode in episodes.items()}
+        for group, episode in episodes.items():
             span = self._span(group)
             self._observations[span], self._infos[span] = begun[group]
-            self._n_plus[group], self._seeds[group], self._started[group] = n_plus, seed, True
+            self._n_plus[group], self._seeds[group], self._started[group] = episode.n_plus, episode.seed, True
             self._done[span], self._failed[span], self._lengths[span], self._returns[span] = False, False, 0, 0.0
 
-    def _reset_members(
-        self, group: int, seed: int, task_id: str | None, n_plus: int
-    ) -> tuple[list[Any], list[dict[str, Any]]]:
+    def _reset_members(self, group: int, start: _Start) -> tuple[list[Any], list[dict[str, Any]]]:
         """Resets a group's members; returns their observations and infos."""
         answers = []
         for place, member in enumerate(self.members(group)):
-            options: dict[str, Any] = {} if task_id is None else {"task_id": task_id}
+            options: dict[str, Any] = {} if start.task_id is None else {"task_id": start.task_id}
             if self._switchable:
-                options["skill"] = place < n_plus
-            answers.append(self.envs[member].reset(seed=seed, options=options or None))
+                options["skill"] = place < start.n_plus
+            if start.skills[place] is not None:
+                options["skill_text"] = start.skills[place]
+            answers.append(self.envs[member].reset(seed=start.seed, options=options or None))
         played = {info.get("task_id") for _, info in answers}
         if len(played) > 1:
             raise ConfigError(
-                f"Members of group {group} got different tasks from seed {seed}: {sorted(map(str, played))}"
+                f"Members of group {group} got different tasks from seed {start.seed}: {sorted(map(str, played))}"
             )
         return [observation for observation, _ in answers], [info for _, info in answers]
 
     def _restart_finished(self) -> frozenset[int]:
+        nothing = [None] * self.group_size
         finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
         self._start_all(
-            {group: (int(self.np_random.integers(2**31)), None, int(self._n_plus[group])) for group in finished}
+            {
+                group: _Start(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
+                for group in finished
+            }
         )
         return frozenset(member for group in finished for member in self.members(group))
 

@@ -14,13 +14,14 @@ __all__ = [
     "check_options",
     "group_mask",
     "group_seeds",
+    "group_skills",
     "group_tasks",
     "group_values",
     "member_actions",
     "n_plus_values",
 ]
 
-OPTIONS = ("task_ids", "n_plus", "reset_mask")
+OPTIONS = ("task_ids", "n_plus", "skills", "reset_mask")
 _SEED_BOUND = 2**64
 
 
@@ -95,6 +96,27 @@ def n_plus_values(
                 "pass library=..., or 0 for every group"
             )
     return counts
+
+
+def group_skills(values: Any, num_groups: int, group_size: int, *, switchable: bool) -> list[list[Any]]:
+    """What each member of each group sees where its skill is on; None for the library's text.
+
+    Args:
+        values: One entry per group: None, one choice for all its members, or a list with one per member.
+        num_groups: Number of groups.
+        group_size: Members per group.
+        switchable: Whether the members have skills.
+    """
+    if values is None:
+        return [[None] * group_size for _ in range(num_groups)]
+    if not switchable:
+        raise ConfigError('options["skills"] needs skills to replace; pass library=...')
+    given = group_values(values, "skills", num_groups)
+    members = [list(entry) if isinstance(entry, (list, tuple)) else [entry] * group_size for entry in given]
+    for group, choices in enumerate(members):
+        if len(choices) != group_size:
+            raise ConfigError(f"skills of group {group} are one per member ({group_size}), got {len(choices)}")
+    return members
 
 
 def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:

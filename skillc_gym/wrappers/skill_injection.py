@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -14,7 +15,10 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.stack import find_wrapper, text_space
 
-__all__ = ["SkillInjection"]
+__all__ = ["SkillChoice", "SkillInjection"]
+
+SkillChoice = SkillText | Callable[[dict[str, Any]], SkillText | None]
+"""A text, or a function that chooses one when it sees the info of the reset (task, type, goal); None: the library's."""
 
 _PLACES = ("observation", "info")
 _GAP = "\n\n"
@@ -34,7 +38,8 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         env: A text environment whose ``info`` has ``task_type``.
         library: Name of a built-in skill library, or a folder; see :func:`skill_library.load_library`.
         enabled: Whether skills are on, for episodes that do not say. Can be set; it counts from the next reset on.
-            ``reset(options={"skill": bool})`` decides for one episode and is not passed on.
+            ``reset(options={"skill": bool})`` decides for one episode and is not passed on. So does
+            ``options={"skill_text": ...}``: another text than the library's for an episode with the skill on.
         where: ``"observation"`` or ``"info"``.
 
     Raises:
@@ -81,13 +86,18 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         self._enabled = _as_bool(value, "enabled")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Starts an episode; ``options["skill"]`` (bool) overrides :attr:`enabled` for it."""
-        switched_on = self._enabled
-        if options is not None and "skill" in options:
-            switched_on = _as_bool(options["skill"], 'options["skill"]')
-            options = {key: value for key, value in options.items() if key != "skill"} or None
-        observation, info = self.env.reset(seed=seed, options=options)
-        skill = self._skill(info) if switched_on else None
+        """Starts an episode.
+
+        Args:
+            seed: Passed on.
+            options: ``skill`` (bool) overrides :attr:`enabled` for this episode; ``skill_text`` (a
+                :data:`SkillChoice`) is shown instead of the library's text where the skill is on.
+        """
+        mine = {key: value for key, value in (options or {}).items() if key in ("skill", "skill_text")}
+        rest = {key: value for key, value in (options or {}).items() if key not in mine} or None
+        switched_on = _as_bool(mine.get("skill", self._enabled), 'options["skill"]')
+        observation, info = self.env.reset(seed=seed, options=rest if mine else options)
+        skill = self._skill(info, mine.get("skill_text")) if switched_on else None
         self._provenance = _provenance(skill)
         self._prefix = skill.text + _GAP if skill is not None and self.where == "observation" else ""
         return self._prefix + observation, {**info, **self._provenance}
@@ -97,7 +107,23 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._prefix + observation, reward, terminated, truncated, {**info, **self._provenance}
 
-    def _skill(self, info: dict[str, Any]) -> SkillText:
+    def _skill(self, info: dict[str, Any], choice: SkillChoice | None) -> SkillText:
+        chosen = choice(info) if callable(choice) else choice
+        return self._library_skill(info) if chosen is None else self._checked(chosen)
+
+    def _checked(self, chosen: object) -> SkillText:
+        if not isinstance(chosen, SkillText):
+            raise ConfigError(
+                f'options["skill_text"] is a skill_library.SkillText, or a function of info; got {chosen!r}'
+            )
+        if self.where == "observation" and len(chosen.text) > self.library.longest:
+            raise ConfigError(
+                f"The text {chosen.name!r} has {len(chosen.text)} characters, and the observation space has room for "
+                f"{self.library.longest}, the library's longest; use SkillInjection(env, where='info')"
+            )
+        return chosen
+
+    def _library_skill(self, info: dict[str, Any]) -> SkillText:
         if "task_type" not in info:
             raise ConfigError(f'SkillInjection chooses by info["task_type"], which {self.env} does not give at reset')
         return self.library.for_task(info["task_type"])

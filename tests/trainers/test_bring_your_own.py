@@ -57,7 +57,7 @@ def test_the_advantage_is_that_of_leaving_one_out(folder: Path) -> None:
 def test_the_method_trains(folder: Path, toy_folder: Path) -> None:
     pytest.importorskip("trl", reason="needs the train extra")
     from tests.trainers.toys import toy_config
-    from trainers.train import run
+    from trainers.training import run
 
     config = toy_config(toy_folder, preset="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1)
     run(config)

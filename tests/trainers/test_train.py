@@ -15,7 +15,7 @@ from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
 from trainers.recipes import recipe_names
 from trainers.tracking.progress import SilentProgress
-from trainers.train import RunResult, run
+from trainers.training import RunResult, run
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 

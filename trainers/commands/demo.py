@@ -151,7 +151,7 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
 
 
 def _run(config: DemoConfig, training: TrainConfig, progress: Progress, elapsed: Callable[[], float]) -> dict[str, Any]:
-    from trainers.train import run
+    from trainers.training import run
 
     if config.policy is None and not config.generated:
         _warm_start(config, progress)

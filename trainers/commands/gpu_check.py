@@ -67,7 +67,7 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
         raise ConfigError(
             "No CUDA device. On the processor alone the check says nothing of speed; --allow-cpu runs it."
         )
-    from trainers.train import run
+    from trainers.training import run
 
     RunFolder(config.out / "run").to_resume(_training(config))
     started = time.perf_counter()

@@ -59,7 +59,7 @@ def compare(
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     """Trains and evaluates one cell, going on where it was interrupted; None if it is interrupted again."""
     from trainers.evaluation.policy import evaluate_policy
-    from trainers.train import run
+    from trainers.training import run
 
     run_folder = run(plan.training(cell))
     if not run_folder.finished:

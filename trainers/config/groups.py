@@ -52,6 +52,8 @@ class EnvironmentSettings:
     """Only these task types; all if None. Comma-separated on the command line."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the environment; on the command line ``env.generator='{"size": "small"}'``."""
+    env_wrappers: Mapping[str, Any] = field(default_factory=dict)
+    """Wrappers around the environment, the innermost first: their options by ``module:Class``, as JSON."""
     max_episode_steps: Count | None = None
     """Step limit of an episode; the environment's own if None."""
     library: str | None = None
@@ -189,6 +191,10 @@ class ValidationSettings:
 class RunSettings:
     """Run folder."""
 
+    report_to: tuple[str, ...] = ()
+    """Who is told the records beside metrics.jsonl: tensorboard, or loggers of your own as module:CLASS."""
+    metrics: tuple[str, ...] = ()
+    """Further metrics of an update: functions of its trajectories that return a dictionary, as module:FUNCTION."""
     run: str = ""
     """Run folder; runs/<preset>-<env>-seed<seed> if empty."""
     resume: str = "auto"

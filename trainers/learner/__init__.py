@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainers.learner.backend import Backend, TrainingBackend, Weights
-from trainers.learner.learner import Learner, Setup
+from trainers.learner.learner import Learner
+from trainers.learner.setup import Setup
 
 __all__ = ["Backend", "Learner", "Setup", "TrainingBackend", "Weights"]

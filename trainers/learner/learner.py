@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, FloatArray, RolloutBatch
-from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.engines.types import Sampling
 from trainers.evaluation.cuts import cut_warning
@@ -20,49 +19,23 @@ from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.validation import validation_record
 from trainers.learner.backend import Backend
 from trainers.learner.objective import Objective, policy_value
+from trainers.learner.remembering import SharedMemory
 from trainers.learner.rows import OwnPart, RowAssembler
-from trainers.recipes.method import Method
+from trainers.learner.setup import Setup
 from trainers.recipes.parts.rows import UpdateView
+from trainers.registry import load_object
 from trainers.rollout.collate import MicroBatch
-from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.collect import derive_seed
 from trainers.rollout.distributed import SharedRollouts
-from trainers.rollout.prompts import Prompts
-from trainers.rollout.task_sampling import TaskSplit, sample_tasks
+from trainers.rollout.task_sampling import sample_tasks
 from trainers.rollout.training_rows import TrainingRow
 from trainers.tracking.metrics import rollout_metrics
-from trainers.tracking.progress import Progress
-from trainers.tracking.run_folder import RunFolder
 from trainers.trajectory import Trajectory
 
-__all__ = ["Learner", "Setup"]
+__all__ = ["Learner"]
 
 _PLAY, _VALIDATE = 1, 3
 """What a seed is derived for; 2 orders the rollouts of an update."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a learner works with.
-
-    Attributes:
-        config: The run's settings.
-        folder: Where the run is written.
-        split: Training tasks and the curriculum's panel.
-        method: Allocation, advantages and curriculum, with their state.
-        rollouts: Environments and engine.
-        prompts: Renders rows behind other prompts.
-        pad_id: Token that fills up.
-        progress: Shown to a person.
-    """
-
-    config: TrainConfig
-    folder: RunFolder
-    split: TaskSplit
-    method: Method
-    rollouts: GroupRollouts
-    prompts: Prompts
-    pad_id: int
-    progress: Progress
 
 
 class Learner:
@@ -93,6 +66,8 @@ class Learner:
         exact = engine_spec(self.config.engine).exact_logprobs
         self.objective = Objective(losses, setup.prompts, setup.pad_id, exact_sampling=exact)
         self.rows = RowAssembler(self.config, self.objective, setup.pad_id)
+        self.memory = SharedMemory(self.method.recipe.memory, setup)
+        self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
         self._pending: dict[str, Any] = {}
         self._update_began = 0.0
 
@@ -123,9 +98,12 @@ class Learner:
         batch = self._play(update)
         played = time.perf_counter()
         batch, advantages, diagnostics = self.method.credit(batch)
+        diagnostics |= self.memory.observe(self.backend, batch)
         part = OwnPart(batch, [i for i, each in enumerate(batch.trajectories) if self._is_own(each)])
         batches = self.rows.update(self.backend, part, advantages, self._extra(part, advantages, update), update)
-        self._pending = {**diagnostics, **rollout_metrics(batch.trajectories)}
+        self._pending = diagnostics
+        for metric in self.metrics:
+            self._pending |= metric(batch.trajectories)
         if self.config.stream_norms_every and update % self.config.stream_norms_every == 0:
             self._pending["stream_grad_norm"] = self._part_norms(part, advantages)
         for count in self.counters:
@@ -176,7 +154,7 @@ class Learner:
         began, setup = time.perf_counter(), self.setup
         setup.rollouts.on_progress = lambda done, total: setup.progress.phase("validation", done, total)
         report = paired_evaluation(
-            self.shared,
+            self.memory.remembering(self.shared),
             setup.split.panel,
             seed=derive_seed(self.config.seed, _VALIDATE),
             sampling=Sampling(self.config.eval_temperature, self.config.eval_greedy),
@@ -218,6 +196,7 @@ class Learner:
             "task_digest": self.setup.split.digest,
             "method": self.method.state_dict(),
             "counters": self.counters,
+            "memory": self.memory.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -227,6 +206,7 @@ class Learner:
             CheckpointError: The state is of another method.
         """
         self.method.load_state_dict(state["method"])
+        self.memory.load_state_dict(state.get("memory", {}))
         self.counters = {name: int(count) for name, count in state["counters"].items()}
         self.update = int(state["step"])
 
@@ -244,6 +224,7 @@ class Learner:
             config.group_size,
             seed=derive_seed(config.seed, _PLAY, update),
             sampling=Sampling(config.temperature),
+            skills=self.memory.skills(n_plus, config.group_size, training=True),
         )
         scored = zip(own, self._scores(own), strict=True)
         everything = sorted(self.backend.gather(list(scored)), key=lambda entry: entry[0].group)
@@ -292,6 +273,8 @@ class Learner:
         if self._is_main:
             self.setup.folder.append(record)
             self.setup.progress.record(record)
+            for logger in self.setup.loggers:
+                logger.log(record)
 
     def _is_own(self, trajectory: Trajectory) -> bool:
         return trajectory.group % self.backend.num_processes == self.backend.process_index

@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
+from skillc_gym.errors import ConfigError
 from trainers.learner.backend import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
+from trainers.losses.base import Head
 from trainers.rollout.collate import MicroBatch, collate_tokens
 from trainers.rollout.prompts import Prompts
 from trainers.rollout.training_rows import TrainingRow, padding_row
@@ -41,14 +43,33 @@ class Objective:
         self.pad_id = pad_id
         self.exact_sampling = exact_sampling
         self.inputs = frozenset(name for loss in losses for name in loss.inputs)
-        heads = {name for loss in losses for name in loss.heads}
-        self.wants = frozenset({"logprobs", "entropies", *(self.inputs & {"logits", *heads})})
+        self.wants = frozenset({"logprobs", "entropies", *(self.inputs & {"logits", *self.heads})})
         self._sums: list[dict[str, torch.Tensor]] = []
 
     @property
     def passes(self) -> int:
         """Micro-batches since the last :meth:`take_log`."""
         return len(self._sums)
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether anybody asks for the weights that training began with."""
+        by_teacher = any(loss.teacher is not None and loss.teacher.weights == "reference" for loss in self.losses)
+        return by_teacher or "ref_logprobs" in self.inputs
+
+    @property
+    def average_decay(self) -> float | None:
+        """Weight of the past in the moving average of the weights, None if nobody asks for one."""
+        teachers = [loss.teacher for loss in self.losses if loss.teacher is not None]
+        decays = {teacher.decay for teacher in teachers if teacher.weights == "average"}
+        if len(decays) > 1:
+            raise ConfigError(f"One run keeps one moving average of its weights; the teachers ask for {sorted(decays)}")
+        return decays.pop() if decays else None
+
+    @property
+    def heads(self) -> dict[str, Head]:
+        """Modules of the losses' own, by the name of the figure they give."""
+        return {name: make for loss in self.losses for name, make in loss.heads.items()}
 
     @property
     def policy_loss(self) -> ClippedPolicyGradient | None:

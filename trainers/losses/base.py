@@ -30,10 +30,12 @@ class Teacher:
         prompt: The row's prompt rendered with the skill of its task's type or without any; a row that brings a teacher
             text of its own is rendered with that.
         weights: The live policy, the policy that training began with, or a moving average of the policy's weights.
+        decay: Weight of the past in that average, per update.
     """
 
     prompt: View = "with_skill"
     weights: Literal["policy", "reference", "average"] = "policy"
+    decay: float = 0.99
 
 
 @dataclass(frozen=True)

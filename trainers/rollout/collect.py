@@ -54,6 +54,7 @@ class _Plan:
     numbers: tuple[int, ...]
     group_size: int
     seed: int
+    skills: tuple[Any, ...] | None = None
 
     def group_seed(self, group: int) -> int:
         # Environments take seeds of 31 bits.
@@ -81,6 +82,7 @@ class GroupRollouts:
             after their first prompts, so that the two conditions are cut alike.
         max_parallel: Most episodes at once; more groups are played in turn, with the same result.
         require_think: Whether a reply without thoughts is ill-formed.
+        wrappers: Put around every environment, inside the reading of replies; for reward shaping, for instance.
         on_progress: Called after every turn with the numbers of finished and of all episodes.
 
     Raises:
@@ -100,6 +102,7 @@ class GroupRollouts:
         max_context: int = 4096,
         max_parallel: int = 128,
         require_think: bool = True,
+        wrappers: Sequence[Callable[[Any], Any]] = (),
         on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
         if max_reply_tokens < 1 or max_context <= max_reply_tokens:
@@ -116,6 +119,7 @@ class GroupRollouts:
         self.max_context = max_context
         self.max_parallel = max_parallel
         self.require_think = require_think
+        self.wrappers = tuple(wrappers)
         self.on_progress = on_progress
         self._envs: dict[tuple[int, int], PairedVectorEnv] = {}
 
@@ -128,6 +132,7 @@ class GroupRollouts:
         seed: int,
         sampling: Sampling,
         numbers: Sequence[int] | None = None,
+        skills: Sequence[Any] | None = None,
     ) -> list[Trajectory]:
         """Plays one group per task to its end.
 
@@ -138,6 +143,8 @@ class GroupRollouts:
             seed: With the group's number and the member's number within its condition it determines every draw, so the
                 first member with the skill and the first without it draw the same random numbers.
             sampling: How tokens are drawn.
+            skills: Per group, what its members see instead of the library's text; as ``skills`` in
+                :meth:`skillc_gym.vector.PairedVectorEnv.reset`.
             numbers: The groups' numbers, where this is a part of a larger collection; 0, 1, ... otherwise.
 
         Returns:
@@ -146,7 +153,8 @@ class GroupRollouts:
         if len(n_plus) != len(task_ids):
             raise ConfigError(f"Every group needs its n_plus: {len(task_ids)} tasks, {len(n_plus)} numbers.")
         numbers = range(len(task_ids)) if numbers is None else numbers
-        plan = _Plan(tuple(task_ids), tuple(int(n) for n in n_plus), tuple(numbers), group_size, seed)
+        shown = None if skills is None else tuple(skills)
+        plan = _Plan(tuple(task_ids), tuple(int(n) for n in n_plus), tuple(numbers), group_size, seed, shown)
         per_wave = max(1, self.max_parallel // group_size)
         played: list[Trajectory] = []
         for start in range(0, len(task_ids), per_wave):
@@ -161,7 +169,12 @@ class GroupRollouts:
 
     def _wave(self, plan: _Plan, groups: range, sampling: Sampling) -> list[Trajectory]:
         env = self._env(len(groups), plan.group_size)
-        options = {"task_ids": [plan.task_ids[g] for g in groups], "n_plus": [plan.n_plus[g] for g in groups]}
+        options: dict[str, Any] = {
+            "task_ids": [plan.task_ids[g] for g in groups],
+            "n_plus": [plan.n_plus[g] for g in groups],
+        }
+        if plan.skills is not None:
+            options["skills"] = [plan.skills[g] for g in groups]
         env.reset(seed=[plan.group_seed(g) for g in groups], options=options)
         members = [
             self._member(env, plan, group, place, i)
@@ -236,6 +249,7 @@ class GroupRollouts:
                 library=self.library,
                 where="info",
                 wrappers=(
+                    *self.wrappers,
                     partial(ActionFormat, require_think=self.require_think),
                     partial(ChatPrompt, chat_format=self.chat_format),
                 ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from trainers.engines.types import Sampling
 from trainers.rollout.collect import GroupRollouts
@@ -42,17 +42,37 @@ class SharedRollouts:
         self.processes = processes
 
     def collect_own(
-        self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Sampling
+        self,
+        task_ids: Sequence[str],
+        n_plus: Sequence[int],
+        group_size: int,
+        *,
+        seed: int,
+        sampling: Sampling,
+        skills: Sequence[Any] | None = None,
     ) -> list[Trajectory]:
-        """Plays this process's groups of a collection that all processes know."""
+        """Plays this process's groups of a collection that all processes know; see :meth:`GroupRollouts.collect`."""
         own = range(self.processes.process_index, len(task_ids), self.processes.num_processes)
         return self.rollouts.collect(
-            [task_ids[g] for g in own], [n_plus[g] for g in own], group_size, seed=seed, sampling=sampling, numbers=own
+            [task_ids[g] for g in own],
+            [n_plus[g] for g in own],
+            group_size,
+            seed=seed,
+            sampling=sampling,
+            numbers=own,
+            skills=None if skills is None else [skills[g] for g in own],
         )
 
     def collect(
-        self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Sampling
+        self,
+        task_ids: Sequence[str],
+        n_plus: Sequence[int],
+        group_size: int,
+        *,
+        seed: int,
+        sampling: Sampling,
+        skills: Sequence[Any] | None = None,
     ) -> list[Trajectory]:
         """Plays a collection together; every process gets all of it, ordered by group, then by member."""
-        own = self.collect_own(task_ids, n_plus, group_size, seed=seed, sampling=sampling)
+        own = self.collect_own(task_ids, n_plus, group_size, seed=seed, sampling=sampling, skills=skills)
         return sorted(self.processes.gather(own), key=lambda trajectory: trajectory.group)

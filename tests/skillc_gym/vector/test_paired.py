@@ -7,6 +7,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from toy_env import ToyEnv
 
+from skill_library import SkillText
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv, measure_overhead
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
@@ -319,3 +320,23 @@ def test_returned_arrays_are_the_callers(groups):
     groups.active[:] = False
     assert groups.active.all()
     assert Counter(groups.step({})[-1]["condition"].tolist()) == {1: 2, 0: 4}
+
+
+def test_members_with_the_skill_may_each_see_another_text(toy_library):
+    groups = make(toy_library, where="info")
+    first, second = SkillText("a", "Look.", "1"), SkillText("b", "Wait.", "2")
+    asked = {"task_ids": TASKS, "n_plus": [2, 1], "skills": [[first, second, first], None]}
+    _, infos = groups.reset(seed=0, options=asked)
+    assert infos["skill"].tolist() == ["a", "b", "", "general+paint", "", ""]
+    _, infos = groups.reset(seed=0, options={**asked, "skills": [first, second]})
+    assert infos["skill"].tolist() == ["a", "a", "", "b", "", ""]
+
+
+def test_texts_are_one_per_group_or_member_of_vectors_with_skills(groups, toy_library):
+    text = SkillText("a", "Look.", "1")
+    with pytest.raises(ConfigError, match="one per member"):
+        groups.reset(seed=0, options={"skills": [[text], None]})
+    with pytest.raises(ConfigError, match="one entry per group"):
+        groups.reset(seed=0, options={"skills": [text]})
+    with pytest.raises(ConfigError, match="library="):
+        PairedVectorEnv(ToyEnv, 2, 2).reset(seed=0, options={"skills": [text, text]})

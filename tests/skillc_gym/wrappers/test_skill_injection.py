@@ -3,7 +3,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from toy_env import TYPES, ToyEnv, write_skills
 
-from skill_library import SkillFileError, load_library
+from skill_library import Skill, SkillFileError, SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.wrappers import SkillInjection
 
@@ -114,3 +114,37 @@ def test_it_is_rebuilt_from_its_json(toy_library):
     assert (again.enabled, again.where) == (False, "info")
     assert play(again) == play(env)
     del gymnasium.registry["SkillcTest/Toy-v0"]
+
+
+def a_text(words="Look twice."):
+    skill = Skill("memory", "Of this run.", ("open",), words)
+    return SkillText(skill.name, skill.text, skill.sha256)
+
+
+def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
+    env = SkillInjection(toy, toy_library, where="info")
+    _, info = env.reset(seed=0, options={"skill": True, "skill_text": a_text()})
+    assert (info["skill"], info["skill_text"], info["skill_sha256"]) == ("memory", "Look twice.", a_text().sha256)
+    _, after = env.reset(seed=0)
+    assert after["skill"] != "memory"
+
+
+def test_the_text_may_be_chosen_when_the_task_is_known(toy, toy_library):
+    env = SkillInjection(toy, toy_library, where="info")
+    _, info = env.reset(seed=0, options={"skill_text": lambda info: a_text(f"Mind {info['task_id']}.")})
+    assert info["skill_text"] == f"Mind {info['task_id']}."
+    _, info = env.reset(seed=0, options={"skill_text": lambda info: None})
+    assert info["skill_text"] == load_library(toy_library).for_task(info["task_type"]).text
+
+
+def test_with_the_skill_off_no_text_is_shown(toy, toy_library):
+    env = SkillInjection(toy, toy_library)
+    off = play(env, {"task_id": "toy/open/0", "skill": False})
+    assert play(env, {"task_id": "toy/open/0", "skill": False, "skill_text": a_text()}) == off
+
+
+def test_texts_that_are_none_or_too_long_are_refused(toy, toy_library):
+    with pytest.raises(ConfigError, match="SkillText"):
+        SkillInjection(toy, toy_library).reset(seed=0, options={"skill_text": "words"})
+    with pytest.raises(ConfigError, match="where='info'"):
+        SkillInjection(ToyEnv(), toy_library).reset(seed=0, options={"skill_text": a_text("x" * 10_000)})

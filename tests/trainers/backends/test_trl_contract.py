@@ -25,7 +25,7 @@ from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
 from trainers.rollout.collate import MicroBatch, Tokens, collate
 from trainers.rollout.training_rows import padding_row, weigh
-from trainers.train import prepare
+from trainers.training import prepare
 from trainers.trajectory import TokenRow, Trajectory
 
 

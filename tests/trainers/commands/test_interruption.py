@@ -71,7 +71,7 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
 
 
 INSIDE = {
-    "train": ("trainers.train.run", ["model=x"]),
+    "train": ("trainers.training.run", ["model=x"]),
     "evaluate": ("trainers.evaluation.policy.evaluate_policy", ["model=x"]),
     "demo": ("trainers.commands.cli.demo.run_demo", []),
     "make-policy": ("trainers.commands.cli.make_policy.make_policy", ["--out", "policy"]),

@@ -15,7 +15,7 @@ from trainers.recipes import recipe_names
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from trainers.train import run
+from trainers.training import run
 
 SHARED: dict[str, Any] = {
     "model": "shipped",

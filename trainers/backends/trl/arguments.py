@@ -24,10 +24,10 @@ def grpo_arguments(learner: Learner) -> GRPOConfig:
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        return _arguments(config, folder, cuda=cuda, **serving)
+        return _arguments(config, folder, cuda=cuda, reference=learner.objective.needs_reference, **serving)
 
 
-def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **serving: Any) -> GRPOConfig:
+def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference: bool, **serving: Any) -> GRPOConfig:
     return GRPOConfig(
         output_dir=str(folder.path),
         use_cpu=not cuda,
@@ -45,7 +45,8 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, **serving:
         weight_decay=config.weight_decay,
         adam_beta2=config.adam_beta2,
         max_grad_norm=config.max_grad_norm,
-        beta=config.beta,
+        # The penalty is the learner's; here it only decides whether there is a reference model.
+        beta=(config.beta or 1.0) if reference else 0.0,
         epsilon=config.clip,
         loss_type="grpo",
         bf16=cuda and config.precision in ("auto", "bfloat16"),

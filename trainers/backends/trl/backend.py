@@ -81,7 +81,8 @@ class TrlBackend:
         """One forward pass with the given weights."""
         if weights == "reference":
             return self.trainer.reference_figures(tokens, wants)
-        return self.trainer.figures(self.trainer.model, tokens, wants)
+        model = self.trainer.extras.average if weights == "average" else self.trainer.model
+        return self.trainer.figures(model, tokens, wants)
 
     def gradient_norm(self, losses: Iterable[torch.Tensor]) -> float:
         """Norm of the gradient of the losses' sum with respect to the trained weights."""
@@ -110,6 +111,8 @@ class TrlBackend:
 
     def fit(self, checkpoint: Path | None) -> None:
         """Trains to the end, or until the learner is asked to stop."""
+        if checkpoint is not None:
+            self.trainer.extras.load(checkpoint)
         self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
     def restore(self, checkpoint: Path) -> None:

@@ -18,6 +18,7 @@ from trl import GRPOTrainer
 
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments
+from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.figures import own_figures
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
@@ -45,10 +46,12 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
             args=args,
             reward_funcs=_no_reward,
             train_dataset=Dataset.from_dict({"prompt": [""] * rows}),
-            callbacks=[_Flow(learner)],
+            callbacks=[_Flow(self)],
             **options,
         )
         self.remove_callback(PrinterCallback)
+        policy = self.accelerator.unwrap_model(self.model)
+        self.extras = Extras(learner.objective, policy, learner.config.temperature)
         self._batches: list[MicroBatch] = []
         self._sent_step = -1
 
@@ -72,7 +75,14 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         """A forward pass of one of the models; see :func:`own_figures`."""
         output_layer = self.accelerator.unwrap_model(model).get_output_embeddings()
         with self.accelerator.autocast():
-            return own_figures(model, output_layer, tokens, wants, temperature=self.learner.config.temperature)
+            return own_figures(
+                model,
+                output_layer,
+                tokens,
+                wants,
+                temperature=self.learner.config.temperature,
+                heads=self.extras.heads,
+            )
 
     def reference_figures(self, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
         """A forward pass of the weights that training began with."""
@@ -80,6 +90,12 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
             return self.figures(self.ref_model, tokens, wants)
         with self.accelerator.unwrap_model(self.model).disable_adapter():
             return self.figures(self.model, tokens, wants)
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """TRL's, which trains the losses' own heads too."""
+        optimizer: torch.optim.Optimizer = super().create_optimizer(model)
+        self.extras.add_to(optimizer)
+        return optimizer
 
     def sync_vllm(self) -> None:
         """Sends the weights to vLLM if they have changed since the last time."""
@@ -109,23 +125,30 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.accelerator.wait_for_everyone()
         if self.is_world_process_zero():
             _lift(partial / f"checkpoint-{self.state.global_step}")
+            with storing_weights(partial):
+                self.extras.save(partial)
             self.folder.commit(partial, step, self.learner.state_dict(), self.learner.config.keep_checkpoints)
         self.accelerator.wait_for_everyone()
 
 
 class _Flow(TrainerCallback):  # type: ignore[misc]
-    """Decides after each optimiser step whether to save and whether to stop."""
+    """Tends to what is trained beside the model; decides after each update whether to save and whether to stop."""
 
-    def __init__(self, learner: Learner) -> None:
-        self.learner = learner
+    def __init__(self, trainer: SkillTrainer) -> None:
+        self.trainer = trainer
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.trainer.extras.share_gradients(self.trainer.accelerator)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        minibatches = self.learner.config.minibatches
-        if state.global_step % minibatches:
+        self.trainer.extras.after_step()
+        learner = self.trainer.learner
+        if state.global_step % learner.config.minibatches:
             return
-        stop = self.learner.agree_to_stop()
-        control.should_save = stop or self.learner.due_to_save(state.global_step // minibatches)
-        control.should_training_stop = control.should_training_stop or stop or self.learner.over_budget
+        self.trainer.extras.after_update()
+        stop = learner.agree_to_stop()
+        control.should_save = stop or learner.due_to_save(state.global_step // learner.config.minibatches)
+        control.should_training_stop = control.should_training_stop or stop or learner.over_budget
 
 
 def _lift(folder: Path) -> None:

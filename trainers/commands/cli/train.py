@@ -27,7 +27,7 @@ class TrainOptions(Settings):
 def train(options: TrainOptions) -> int:
     """Runs the command; 130 if the run was interrupted."""
     config = options.config()
-    from trainers.train import run
+    from trainers.training import run
 
     return 0 if run(config, progress=make_progress()).finished else 130
 

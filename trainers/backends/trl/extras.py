@@ -1,0 +1,98 @@
+"""What a recipe trains or keeps beside the policy: heads over its hidden states, a moving average of its weights."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from trl.trainer.utils import add_fused_lm_head
+
+from skillc_gym.errors import CheckpointError
+from trainers.learner.objective import Objective
+
+__all__ = ["Extras"]
+
+_FILE = "extras.pt"
+
+
+class Extras:
+    """Made when the model is there; part of every checkpoint, but not of the trained policy.
+
+    Args:
+        objective: Says which heads and which average it asks for.
+        model: The policy, unwrapped.
+        temperature: Divides the logits.
+    """
+
+    def __init__(self, objective: Objective, model: Any, temperature: float) -> None:
+        self.model = model
+        self.decay = objective.average_decay
+        self.average = None if self.decay is None else _frozen_copy(model, temperature)
+        width = model.get_output_embeddings().in_features
+        device = next(model.parameters()).device
+        self._names = tuple(objective.heads)
+        self._modules = torch.nn.ModuleList([objective.heads[name](width) for name in self._names]).to(device)
+
+    @property
+    def heads(self) -> dict[str, torch.nn.Module]:
+        """The heads by the name of the figure they give."""
+        return dict(zip(self._names, self._modules, strict=True))
+
+    def add_to(self, optimizer: torch.optim.Optimizer) -> None:
+        """Gives the heads to the policy's optimiser, once."""
+        mine = list(self._modules.parameters())
+        known = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if mine and id(mine[0]) not in known:
+            optimizer.add_param_group({"params": mine, "weight_decay": 0.0})
+
+    def share_gradients(self, accelerator: Any) -> None:
+        """Averages the heads' gradients over the processes, as data parallelism does with the policy's."""
+        if accelerator.num_processes > 1:
+            for parameter in self._modules.parameters():
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                parameter.grad = accelerator.reduce(parameter.grad, reduction="mean")
+
+    def after_step(self) -> None:
+        """Forgets the gradients of an optimiser step."""
+        self._modules.zero_grad()
+
+    @torch.no_grad()
+    def after_update(self) -> None:
+        """Moves the average towards the policy."""
+        if self.average is not None and self.decay is not None:
+            for mean, value in zip(self.average.parameters(), self.model.parameters(), strict=True):
+                mean.lerp_(value.to(mean.dtype), 1.0 - self.decay)
+
+    def save(self, folder: Path) -> None:
+        """Writes them into a checkpoint, if there are any."""
+        if self._names or self.average is not None:
+            average = None if self.average is None else self.average.state_dict()
+            torch.save({"heads": self._modules.state_dict(), "average": average}, folder / _FILE)
+
+    def load(self, folder: Path) -> None:
+        """Reads them from a checkpoint.
+
+        Raises:
+            CheckpointError: It has none.
+        """
+        if not self._names and self.average is None:
+            return
+        path = folder / _FILE
+        if not path.is_file():
+            raise CheckpointError(f"{folder} lacks {_FILE}, which this recipe's losses need; resume from another one.")
+        saved = torch.load(path, weights_only=True, map_location="cpu")
+        self._modules.load_state_dict(saved["heads"])
+        if self.average is not None:
+            self.average.load_state_dict(saved["average"])
+
+
+def _frozen_copy(model: Any, temperature: float) -> Any:
+    average = copy.deepcopy(model).eval().requires_grad_(False)
+    base = average.get_base_model() if hasattr(average, "peft_config") else average
+    # TRL's fused forward is bound to the model that it was made for, and so would the copy's be.
+    base.__dict__.pop("forward", None)
+    add_fused_lm_head(base, temperature=temperature, outputs=("log_probs", "entropy"))
+    return average

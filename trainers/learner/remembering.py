@@ -1,0 +1,104 @@
+"""A recipe's skill memory at work in a run, the same in all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from skill_library import SkillText
+from skillc_gym.chat import Message
+from trainers.advantages import RolloutBatch
+from trainers.engines.types import Request, Sampling
+from trainers.learner.backend import Backend
+from trainers.learner.setup import Setup
+from trainers.memory import Memory, MemoryTools, SkillMemory
+from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.distributed import SharedRollouts
+from trainers.trajectory import Trajectory
+
+__all__ = ["SharedMemory"]
+
+_WRITE = 5
+"""What the writer's seeds are derived for."""
+
+
+class SharedMemory:
+    """Says what episodes see; every process learns the same from an update.
+
+    Args:
+        options: The recipe's memory.
+        setup: The run.
+    """
+
+    def __init__(self, options: Memory, setup: Setup) -> None:
+        write = partial(_write, setup.rollouts, setup.config.seed)
+        self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, write))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it ever shows another text than the library's."""
+        return type(self.memory).choose is not SkillMemory.choose
+
+    def skills(self, n_plus: Sequence[int], group_size: int, *, training: bool) -> list[Any] | None:
+        """Per group and member, who chooses the text when the episode begins; None for the library's everywhere."""
+        if not self.chooses:
+            return None
+        return [
+            [self._chooser(member, training) if member < count else None for member in range(group_size)]
+            for count in n_plus
+        ]
+
+    def remembering(self, shared: SharedRollouts) -> SharedRollouts | _Remembering:
+        """Rollouts for a validation, in which nothing is explored."""
+        return _Remembering(shared, self) if self.chooses else shared
+
+    def observe(self, backend: Backend, batch: RolloutBatch) -> dict[str, Any]:
+        """Takes in an update; the first process's state becomes everybody's."""
+        log = self.memory.observe(batch)
+        if backend.num_processes > 1:
+            self.memory.load_state_dict(backend.gather([self.memory.state_dict()])[0])
+        return log
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it knows, as JSON-able values."""
+        return self.memory.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what it knew."""
+        self.memory.load_state_dict(state)
+
+    def _chooser(self, member: int, training: bool) -> Callable[[dict[str, Any]], SkillText | None]:
+        def choose(info: dict[str, Any]) -> SkillText | None:
+            return self.memory.choose(
+                info["task_id"], info["task_type"], info.get("goal", ""), member, training=training
+            )
+
+        return choose
+
+
+@dataclass(frozen=True)
+class _Remembering:
+    """Shared rollouts whose skill-injected episodes see what a memory retrieves."""
+
+    shared: SharedRollouts
+    memory: SharedMemory
+
+    def collect(
+        self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Sampling
+    ) -> list[Trajectory]:
+        skills = self.memory.skills(n_plus, group_size, training=False)
+        return self.shared.collect(task_ids, n_plus, group_size, seed=seed, sampling=sampling, skills=skills)
+
+
+def _write(rollouts: GroupRollouts, seed: int, prompts: Sequence[Sequence[Message]]) -> list[str]:
+    """Lets the engine answer prompts greedily, each on its own."""
+    requests = [
+        Request(("write", i), rollouts.chat.prompt(messages), derive_seed(seed, _WRITE, i), rollouts.max_reply_tokens)
+        for i, messages in enumerate(prompts)
+    ]
+    rollouts.engine.reset()
+    replies = rollouts.engine.generate(requests, Sampling(greedy=True))
+    rollouts.engine.reset()
+    return [rollouts.chat.reply_text(reply.token_ids) for reply in replies]

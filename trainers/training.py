@@ -1,0 +1,195 @@
+"""A training run as a function: ``run(config)``; the command line is ``skillc train``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillc_gym.errors import ConfigError
+from trainers.backends import BACKENDS
+from trainers.config import TrainConfig
+from trainers.interruption import stop_requests
+from trainers.model_names import hub_access
+from trainers.models import within_model, without_bars
+from trainers.recipes import recipe_in
+from trainers.recipes.method import Method
+from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.task_sampling import TaskSplit, split_tasks
+from trainers.session import chat_format, load_tokenizer, make_prompts, make_rollouts, tasks_of
+from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
+from trainers.tracking.loggers import LOGGERS, Logger
+from trainers.tracking.progress import Progress, SilentProgress
+from trainers.tracking.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from trainers.learner import Learner, TrainingBackend
+
+__all__ = ["RunResult", "prepare", "run"]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended."""
+
+    folder: RunFolder
+    """Its files."""
+    step: int
+    """Updates done."""
+    finished: bool
+    """False if it was interrupted; calling :func:`run` again goes on."""
+
+    @property
+    def policy(self) -> Path:
+        """The trained policy, a transformers checkpoint folder; there once the run has finished."""
+        return self.folder.policy_path
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        return self.folder.metrics()
+
+
+def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
+    """Trains a policy, or goes on with a run that was interrupted.
+
+    Ctrl-C or SIGTERM finishes the current update, saves a checkpoint and returns; a second one drops the update, and
+    the run goes on from its last checkpoint.
+
+    Args:
+        config: All settings.
+        progress: Who is told what happens; nobody by default.
+
+    Raises:
+        MissingExtraError: If the extra ``train`` is not installed.
+        CheckpointError: If the folder's checkpoint belongs to another configuration.
+        UnknownNameError: For a preset, environment or option that does not exist.
+        MissingDataError: If there is no model or no data where the configuration says.
+        ConfigError: If the run's folder cannot be made, or another process trains in it.
+        StorageError: If the disk is full or read-only.
+    """
+    BACKENDS.get(config.backend).require()
+    progress = progress or SilentProgress()
+    try:
+        with without_bars(), hub_access(config.model_path), ExitStack() as stack:
+            learner, backend, checkpoint = prepare(config, progress, stack)
+            with stop_requests(lambda: _ask_to_stop(learner, progress)):
+                finished = _train(learner, backend, checkpoint)
+            return _finish(learner, backend, finished, progress)
+    finally:
+        progress.close()
+
+
+def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[Learner, TrainingBackend, Path | None]:
+    """Builds everything that a run needs.
+
+    Args:
+        config: All settings.
+        progress: Who is told what happens.
+        stack: Keeps the run's folder locked until it is closed.
+
+    Returns:
+        The learner with its backend, and the checkpoint from which its state has been restored.
+    """
+    from trainers.learner import Learner, Setup
+
+    tasks = tasks_of(config)
+    split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
+    recipe = recipe_in(config.env, config.preset, config.preset_options)
+    method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
+    config = within_model(config)
+    tokenizer = load_tokenizer(config)
+    chat = ChatTokens(tokenizer, growing=chat_format(config).form == "conversation")
+    folder = RunFolder(config.run_folder)
+    if _is_first_process():
+        # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.
+        stack.enter_context(folder.locked())
+    checkpoint = folder.to_resume(config)
+    saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
+    rollouts = make_rollouts(config, chat, _NoEngine())
+    prompts = make_prompts(config, chat)
+    loggers = [LOGGERS.get(name)() for name in config.report_to]
+    setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
+    learner = Learner(setup)
+    backend: TrainingBackend = BACKENDS.get(config.backend).make(learner, tokenizer)
+    rollouts.engine = backend.engine(chat)
+    if backend.is_main:
+        folder.prepare(config, _task_record(split))
+        folder.truncate(saved["step"] if saved else None)
+        _start_loggers(loggers, folder, config, stack)
+    if saved and checkpoint:
+        with restoring(checkpoint):
+            learner.load_state_dict(saved)
+    title = f"{config.preset} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
+    progress.start(title, learner.update, config.steps)
+    if checkpoint:
+        progress.note(f"Going on from {checkpoint} (step {learner.update}).")
+    for path, fault in folder.damaged.items():
+        progress.note(f"Passed over {path}, which is damaged: {fault}.")
+    return learner, backend, checkpoint
+
+
+def _is_first_process() -> bool:
+    """Whether this is the process that writes; known before a backend is."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _start_loggers(loggers: Sequence[Logger], folder: RunFolder, config: TrainConfig, stack: ExitStack) -> None:
+    for logger in loggers:
+        logger.start(folder.path, config.to_json())
+        stack.callback(logger.close)
+
+
+def _task_record(split: TaskSplit) -> dict[str, Any]:
+    return {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
+
+
+def _train(learner: Learner, backend: TrainingBackend, checkpoint: Path | None) -> bool:
+    """Trains to the end unless interrupted; tells whether it got there."""
+    try:
+        if checkpoint is None:
+            learner.validate()
+        elif learner.finished:
+            backend.restore(checkpoint)
+            return True
+        if learner.stop_requested:
+            return False
+        backend.fit(checkpoint)
+    except KeyboardInterrupt:
+        return False
+    return learner.finished
+
+
+def _finish(learner: Learner, backend: TrainingBackend, finished: bool, progress: Progress) -> RunResult:
+    folder = learner.setup.folder
+    learner.setup.rollouts.close()
+    if finished:
+        with folder.new_policy(commit=backend.is_main) as path:
+            backend.save_policy(path)
+        progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
+    else:
+        saved = folder.checkpoints()
+        where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
+        progress.note(f"Stopped. The same command with resume=auto goes on {where} in {folder.path}.")
+    return RunResult(folder, learner.update, finished)
+
+
+def _ask_to_stop(learner: Learner, progress: Progress) -> None:
+    learner.stop_requested = True
+    progress.note("Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step.")
+
+
+class _NoEngine:
+    """Stands in until the trainer owns the model that generates."""
+
+    def generate(self, requests: Any, sampling: Any) -> Any:
+        raise ConfigError("The rollouts have no engine yet.")
+
+    def release(self, keys: Any) -> None:
+        """Nothing is kept."""
+
+    def reset(self) -> None:
+        """Nothing is kept."""
