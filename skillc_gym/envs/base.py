@@ -121,6 +121,10 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         """Chooses a task: evenly, unless overridden."""
         return self.task_ids[int(self.np_random.integers(len(self.task_ids)))]
 
+    def _drawn_type(self, task_id: str) -> str:
+        """Returns the type of a task that `_draw` chose: to override where `task_type_of` takes time to check names."""
+        return self.task_type_of(task_id)
+
     def _return_to(self, task_id: str, state: Any) -> None:
         """Begins the task of a snapshot and goes to its state; to override where beginning costs or draws."""
         self._start(task_id)
@@ -147,7 +151,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         super().reset(seed=seed)
         self._task_id = ""  # whatever raises from here on: the episode before is over
         task_id = self._draw() if named is None else named
-        self._task_type = self.task_type_of(task_id) if kind is None else kind
+        self._task_type = self._drawn_type(task_id) if kind is None else kind
         self._observation = self._start(task_id)
         self._task_id, self._action, self._action_valid = task_id, None, True
         return self._observation, self._info()
@@ -169,8 +173,10 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
             raise _reset_needed()
         if type(action) is not str:
             require_text(action)
-        self._action = action if len(action) <= self.action_space.max_length and _writable(action) else ""  # type: ignore[attr-defined]
-        self._observation, reward, terminated, self._action_valid = self._act(self._action)
+        if len(action) > self.action_space.max_length or not (action.isascii() or _writable(action)):  # type: ignore[attr-defined]
+            action = ""
+        self._action = action
+        self._observation, reward, terminated, self._action_valid = self._act(action)
         return self._observation, reward, terminated, False, self._info()
 
     def snapshot(self) -> Snapshot:
@@ -241,7 +247,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
 
 def _writable(action: str) -> bool:
     """Whether a text can be written down: half a surrogate pair cannot."""
-    return action.isascii() or not _HALF.search(action)
+    return not _HALF.search(action)
 
 
 def _reset_needed() -> ResetNeeded:
@@ -257,7 +263,8 @@ def _make_again(
 
 
 def _task_option(options: Mapping[str, Any] | None) -> str | None:
-    options = options or {}
+    if not options:
+        return None
     for name in options:
         if name not in ("task_id", "skill"):
             raise ConfigError(f"Unknown reset option {name!r}; this environment knows 'task_id'.")

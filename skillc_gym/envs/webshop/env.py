@@ -123,6 +123,7 @@ class WebShopEnv(TextTaskEnv):
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices, order=goal_order)
         self.tagger = find_tagger(noun_tagger)
+        self._tagger_id = self.tagger.id
         self._nouns = open_nouns(self.catalog, self.tagger)
         self.observation_space = Unicode(MAX_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION)
@@ -251,6 +252,9 @@ class WebShopEnv(TextTaskEnv):
     def _draw(self) -> str:
         return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.fixes.fair_draws))
 
+    def _drawn_type(self, task_id: str) -> str:
+        return TASK_TYPE
+
     def _start(self, task_id: str) -> str:
         self._begin(int(task_id.rpartition("/")[2]))
         self._reward = None
@@ -336,14 +340,24 @@ class WebShopEnv(TextTaskEnv):
         return 0.0 if self._reward is None else self._reward.total
 
     def _info(self) -> Info:
-        info, page = super()._info(), self._page
-        info["available_actions"] = info["admissible_commands"]
-        info["has_search_bar"] = page.kind == "index"
-        info["clickables"] = list(self._body.clickables)
-        info["page"] = page.kind
-        info["selected_options"] = [f"{group}: {value}" for group, value in page.options]
-        info["query_cut"] = page.cut
-        info["noun_tagger"] = self.tagger.id
+        page, body, score, actions = self._page, self._body, self._score(), self._commands()
+        # The base's entries too, in one literal: this is a fifth of a step.
+        info: Info = {
+            "task_id": self._task_id,
+            "task_type": TASK_TYPE,
+            "goal": self.goal,
+            "admissible_commands": actions,
+            "won": 1.0 if score == 1.0 else 0.0,
+            "task_score": score,
+            "action_valid": self._action_valid,
+            "available_actions": actions,
+            "has_search_bar": page.kind == "index",
+            "clickables": list(body.clickables),
+            "page": page.kind,
+            "selected_options": [f"{group}: {value}" for group, value in page.options] if page.options else [],
+            "query_cut": page.cut,
+            "noun_tagger": self._tagger_id,
+        }
         if self._reward is not None:
             info.update(self._reward.parts())
         return info
