@@ -97,6 +97,7 @@ class Learner:
         update, began = self.update + 1, time.perf_counter()
         batch = self._play(update)
         played = time.perf_counter()
+        batch = replace(batch, returns=self.memory.returns(batch))
         batch, advantages, diagnostics = self.method.credit(batch)
         diagnostics |= self.memory.observe(self.backend, batch)
         part = OwnPart(batch, [i for i, each in enumerate(batch.trajectories) if self._is_own(each)])

@@ -9,7 +9,7 @@ from typing import Any
 
 from skill_library import SkillText
 from skillc_gym.chat import Message
-from trainers.advantages import RolloutBatch
+from trainers.advantages import FloatArray, RolloutBatch
 from trainers.engines.types import Request, Sampling
 from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
@@ -53,6 +53,10 @@ class SharedMemory:
     def remembering(self, shared: SharedRollouts) -> SharedRollouts | _Remembering:
         """Rollouts for a validation, in which nothing is explored."""
         return _Remembering(shared, self) if self.chooses else shared
+
+    def returns(self, batch: RolloutBatch) -> FloatArray:
+        """What the learner maximises, with the memory's own rewards."""
+        return self.memory.returns(batch)
 
     def observe(self, backend: Backend, batch: RolloutBatch) -> dict[str, Any]:
         """Takes in an update; the first process's state becomes everybody's."""

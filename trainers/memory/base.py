@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from skill_library import SkillLibrary, SkillText
 from skillc_gym.chat import Message
-from trainers.advantages import RolloutBatch
+from trainers.advantages import FloatArray, RolloutBatch
 from trainers.options import Options
 
 __all__ = ["FixedLibrary", "Memory", "MemoryTools", "SkillMemory"]
@@ -54,6 +54,10 @@ class SkillMemory:
             training: False in a validation, where nothing is explored.
         """
         return None
+
+    def returns(self, batch: RolloutBatch) -> FloatArray:
+        """What the learner maximises, with rewards of the memory's own; moves nothing. float64[N]."""
+        return batch.returns
 
     def observe(self, batch: RolloutBatch) -> dict[str, Any]:
         """Takes in an update's rollouts: credits, writes, evicts.
