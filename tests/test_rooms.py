@@ -27,7 +27,7 @@ APART = ("envs.alfworld", "envs.webshop", "envs.coins")
 """Rooms of one row that do not know each other."""
 
 TRAINERS = (
-    ("advantages", "engines"),
+    ("advantages", "allocation", "engines"),
     ("losses",),
     ("rollout", "memory"),
     ("recipes",),
