@@ -43,11 +43,13 @@ _FLAGS = (
     "--disable-backgrounding-occluded-windows",
     # A step is a new page of the same site: what makes pages of many sites safe or quick to go back to only costs here.
     "--incognito",
-    "--in-process-gpu",
     "--renderer-process-limit=1",
     "--disable-site-isolation-trials",
     "--disable-features=MediaRouter,OptimizationHints,Translate,InterestFeedContentSuggestions,PaintHolding,"
-    "BackForwardCache,RenderDocument,SpareRendererForSitePerProcess",
+    "BackForwardCache,RenderDocument,SpareRendererForSitePerProcess,AutofillServerCommunication",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--allow-browser-signin=false",
     "--metrics-recording-only",
     "--no-pings",
     "--mute-audio",
@@ -65,6 +67,17 @@ _ON_ITS_WAY = (
 )
 """What a driver complains of while a page is on its way to another one."""
 _START_SECONDS = 120
+_OFF = (
+    "autofill.profile_enabled",
+    "autofill.credit_card_enabled",
+    "credentials_enable_service",
+    "profile.password_manager_enabled",
+    "safebrowsing.enabled",
+    "search.suggest_enabled",
+    "signin.allowed",
+    "translate.enabled",
+)
+"""Preferences by which a browser would ask others about pages, forms and words."""
 _STARTED = re.compile(rb"started successfully on port (\d+)")
 
 
@@ -290,6 +303,7 @@ def _connect(settings: BrowserSettings, browser: str, port: int, folder: str) ->
     options.binary_location, options.page_load_strategy = browser, "eager"
     for flag in (*filter(None, _FLAGS), *_own_flags(settings, folder)):
         options.add_argument(flag)
+    options.add_experimental_option("prefs", dict.fromkeys(_OFF, False))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{port}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})

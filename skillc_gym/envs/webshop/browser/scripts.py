@@ -62,6 +62,5 @@ history.pushState(null, "", address);
 document.title = other.title;
 Object.assign(root.dataset, other.documentElement.dataset);
 document.body.replaceWith(document.adoptNode(other.body));
-window.scrollTo(0, 0);
 }"""
 """Exchanges the page for another one without loading it."""

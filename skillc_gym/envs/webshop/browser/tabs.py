@@ -21,6 +21,9 @@ from skillc_gym.errors import ConfigError, EngineError, missing_extra
 __all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "shared_pool"]
 
 
+_TIDIED = 50
+
+
 class SiteLostError(EngineError):
     """The site does not answer."""
 
@@ -41,6 +44,7 @@ class Tab:
         self.browser, self._html = browser, html
         self.generation = browser.generation
         self._handle = browser.tab()
+        self._exchanged = 0
 
     def go(self, url: str) -> Reading:
         """Goes to an address and reads the page."""
@@ -73,6 +77,10 @@ class Tab:
         reading = self._read(script + READ, *arguments)
         if reading is None:
             raise BrowserLostError("The browser shows no page after one was exchanged.")
+        self._exchanged += 1
+        if self._exchanged % _TIDIED == 0:
+            # Pages that were exchanged stay in memory until the browser thinks of it: hundreds of megabytes later.
+            self._command("HeapProfiler.collectGarbage")
         return reading
 
     def ask(self, script: str, *arguments: Any) -> Any:

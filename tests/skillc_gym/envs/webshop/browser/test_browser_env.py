@@ -15,6 +15,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 from hostile_shop import SHOP
 
 import skillc_gym
@@ -68,6 +69,11 @@ class TestContract(TextEnvContract):
         return gymnasium.make(
             "skillc/WebShopBrowser-v0", data=SHOP, transport="swap", browsers=1, disable_env_checker=True
         )
+
+    def test_gymnasium_accepts_it(self):
+        env = self.make_env()
+        check_env(env, skip_render_check=True)  # one of the modes needs a screen
+        env.close()
 
 
 def test_pictures_show_the_page(make_env):
@@ -209,6 +215,7 @@ def test_groups_share_browsers(chromium):
 PARENT = """
     import os, signal, sys, time
     sys.path[:0] = {path!r}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have switched it off for its children
     from hostile_shop import SHOP
     from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
     env = WebShopBrowserEnv(data=SHOP, transport="swap")
