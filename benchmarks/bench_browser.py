@@ -192,14 +192,14 @@ def _group(group: int) -> list[int]:
 
 
 def _megabytes(processes: list[int]) -> float:
-    """Memory with what is shared counted once among those who share it."""
+    """The memory that belongs to processes alone: what other browsers on the machine share with them does not count."""
     total = 0
     for process in processes:
         try:
             lines = Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
     return total / 1024
 
 
