@@ -1,0 +1,233 @@
+"""The public surface: every exported name resolves, and the documented signatures work as they are written."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import skillc_gym
+import trainers
+from skillc_gym import InternalizationCurriculum, PairedVectorEnv, SkillCurriculum, SkillInjection
+from trainers.advantages import Contrast, csca, gae, gigpo, grpo, rloo
+
+HOUSES = {"data": "generated", "split": "valid_unseen", "generator": {"games_per_type": 1, "size": "small"}}
+ROOMS = (
+    "skill_library",
+    "skillc_gym",
+    "skillc_gym.adapters",
+    "skillc_gym.curricula",
+    "skillc_gym.curriculum",
+    "skillc_gym.envs",
+    "skillc_gym.episodes",
+    "skillc_gym.vector",
+    "skillc_gym.wrappers",
+    "trainers",
+    "trainers.advantages",
+    "trainers.allocation",
+    "trainers.config",
+    "trainers.memory",
+    "trainers.recipes",
+)
+
+
+def assert_every_name_resolves(room: str) -> None:
+    module = importlib.import_module(room)
+    names = list(getattr(module, "__all__", ()))
+    assert sorted(names) == sorted(set(names))
+    assert [name for name in names if getattr(module, name, None) is None] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_exported_name_resolves(room: str):
+    assert_every_name_resolves(room)
+
+
+@pytest.mark.parametrize("room", ["trainers.losses", "trainers.learner", "trainers.backends"])
+def test_every_exported_name_of_what_needs_torch_resolves(room: str):
+    pytest.importorskip("torch", reason="needs the train extra")
+    assert_every_name_resolves(room)
+
+
+def test_the_trainers_verbs_are_what_they_are_called():
+    assert trainers.TrainConfig(model="shipped").preset == "skillc"
+    assert trainers.get_recipe("grpo").name == "grpo"
+    assert callable(trainers.train)
+    assert callable(trainers.evaluate)
+
+
+def test_the_house_takes_the_documented_arguments():
+    env = gym.make(
+        "skillc/ALFWorld-v0",
+        split="valid_unseen",
+        data="generated",
+        task_types=["heat", "cool"],
+        engine="native",
+        max_episode_steps=2,
+        generator=HOUSES["generator"],
+    )
+    observation, info = env.reset(seed=0, options={"task_id": env.unwrapped.task_ids[0]})
+    assert observation.startswith("-= Welcome")
+    assert info["task_id"] == env.unwrapped.task_ids[0]
+    assert info["task_id"].startswith("valid_unseen/")
+    assert {"task_type", "goal", "admissible_commands", "won", "task_score", "action_valid"} <= set(info)
+    assert env.unwrapped.action_mask().any()
+    _, reward, terminated, truncated, info = env.step("no such command")
+    assert (reward, terminated, truncated, bool(info["action_valid"])) == (0.0, False, False, False)
+    assert env.step("look")[2:4] == (False, True)
+
+
+def test_the_shop_takes_the_documented_arguments():
+    env = gym.make(
+        "skillc/WebShop-v0",
+        data="generated",
+        goals="synthetic",
+        split="all",
+        observation_mode="text",
+        noun_tagger=None,
+        compat="fixed",
+        seed_prices=0,
+        max_episode_steps=3,
+    )
+    _, info = env.reset(seed=0)
+    assert info["task_id"].startswith("synthetic/")
+    assert {"available_actions", "has_search_bar", "clickables", "won", "task_score", "action_valid"} <= set(info)
+    assert info["has_search_bar"]
+    _, _, _, _, info = env.step("search[rug]")
+    assert info["clickables"]
+    assert not info["has_search_bar"]
+
+
+def test_the_browsers_signature_is_the_documented_one():
+    pytest.importorskip("selenium", reason="needs the browser extra")
+    spec = gym.spec("skillc/WebShopBrowser-v0")
+    module, _, name = str(spec.entry_point).partition(":")
+    given = inspect.signature(getattr(importlib.import_module(module), name).__init__).parameters
+    assert {"transport", "url", "render_mode"} <= set(given)
+    assert (given["transport"].default, given["url"].default, given["render_mode"].default) == ("served", None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "action"),
+    [("skillc/ALFWorld-v0", HOUSES, "look"), ("skillc/WebShop-v0", {"data": "generated"}, "search[rug]")],
+)
+def test_snapshots_pickle_and_return(name: str, options: Mapping[str, Any], action: str):
+    env = gym.make(name, **options)
+    env.reset(seed=0)
+    saved = pickle.loads(pickle.dumps(env.unwrapped.snapshot()))
+    first = env.step(action)[0]
+    env.unwrapped.restore(saved)
+    assert env.step(action)[0] == first
+
+
+def test_the_skill_is_switched_per_episode():
+    env = SkillInjection(gym.make("skillc/ALFWorld-v0", **HOUSES), library="alfworld", enabled=True)
+    shown, with_skill = env.reset(seed=0)
+    bare, without = env.reset(seed=0, options={"skill": False})
+    assert shown.endswith(bare)
+    assert len(shown) > len(bare)
+    assert (with_skill["condition"], without["condition"]) == (1, 0)
+    assert with_skill["skill"]
+    assert len(with_skill["skill_sha256"]) == 64
+    env.enabled = False
+    assert env.reset(seed=0)[0] == bare
+
+
+def test_the_curriculum_has_the_documented_signature():
+    curriculum = InternalizationCurriculum(
+        ["heat", "cool"],
+        temperature=0.1,
+        rho_min=0.1,
+        alpha_val=0.7,
+        lam=1.0,
+        tau_retire=0.0,
+        capacity=(6, 3, 0),
+        total_steps=180,
+    )
+    curriculum.update({"heat": 0.9, "cool": 0.5}, {"heat": 0.1, "cool": 0.5}, 0)
+    assert curriculum.gap("heat") > curriculum.gap("cool") == 0.0
+    assert 0.0 < curriculum.gate("cool") < curriculum.gate("heat") < 1.0
+    assert curriculum.rho_with("heat") > curriculum.rho_with("cool")
+    assert curriculum.lam("heat") > 0.0
+    assert curriculum.n_plus("heat", 8) == 6
+    other = InternalizationCurriculum(["heat", "cool"])
+    other.load_state_dict(curriculum.state_dict())
+    assert (other.active, other.gap("heat")) == (curriculum.active, curriculum.gap("heat"))
+
+
+def test_the_curriculum_chooses_type_and_condition():
+    types = ["pick_heat_then_place_in_recep"]
+    inner = SkillInjection(gym.make("skillc/ALFWorld-v0", **HOUSES), library="alfworld")
+    _, info = SkillCurriculum(inner, InternalizationCurriculum(types)).reset(seed=0)
+    assert info["task_type"] == types[0]
+
+
+def test_groups_share_a_task_and_differ_in_condition():
+    groups = PairedVectorEnv("skillc/ALFWorld-v0", num_groups=2, group_size=4, library="alfworld", **HOUSES)
+    tasks = list(groups.envs[0].unwrapped.task_ids[:2])
+    _, infos = groups.reset(seed=1, options={"task_ids": tasks, "n_plus": [1, 4]})
+    assert infos["condition"].tolist() == [1, 0, 0, 0, 1, 1, 1, 1]
+    assert infos["task_id"].tolist() == [tasks[0]] * 4 + [tasks[1]] * 4
+    assert groups.active.dtype == bool
+    assert groups.active.all()
+    actions: list[str | None] = ["look"] * 8
+    assert groups.step(actions)[1].shape == (8,)
+
+
+def test_skillc_credit_has_the_documented_signature():
+    found = csca(
+        [1, 0, 0, 1],
+        ["a"] * 4,
+        [1, 1, 0, 0],
+        [0.5] * 4,
+        omega=0.4,
+        eps=1e-6,
+        scope="batch",
+        correction_mask="all",
+        success=None,
+    )
+    assert (found.shape, found.dtype) == ((4,), np.float64)
+    masked = csca([1, 0], "ab", [0, 0], [1, 1], scope="group", correction_mask="success", success=[1, 0])
+    assert masked[0] > masked[1]
+    contrast = Contrast(decay=0.9, clip=2.0, bias_correction=True)
+    contrast.update({"heat": 0.5})
+    assert contrast.value("heat") == pytest.approx(0.5)
+
+
+def test_the_fields_advantages_have_the_documented_signatures():
+    assert rloo([1, 0, 0], ["a"] * 3).tolist() == [1.0, -0.5, -0.5]
+    assert grpo([1.0, 0.0], ["a", "a"], eps=1e-6) == pytest.approx([1.0, -1.0], abs=1e-5)
+    steps = gigpo([1, 0], ["a", "a"], [["s", "t"], ["s"]], [[0, 1], [0]], gamma=0.95, step_weight=1.0, std=False)
+    assert [one.shape for one in steps] == [(2,), (1,)]
+    assert steps[0] == pytest.approx([0.5 + 0.95 / 2, 0.5])
+    assert gae([0, 1], [0.5, 0.5], gamma=1.0, lam=1.0).tolist() == [0.5, 0.5]
+
+
+def test_the_fields_losses_have_the_documented_signatures():
+    torch = pytest.importorskip("torch", reason="needs the train extra")
+    losses = importlib.import_module("trainers.losses")
+    student, teacher = torch.tensor([-1.0, -2.0]), torch.tensor([-2.0, -1.0])
+    gap = teacher - student
+    assert torch.allclose(losses.opsd(student, teacher), gap)
+    assert torch.allclose(losses.grpo_opsd(student, teacher), gap / 2)
+    assert torch.allclose(losses.sdar(student, teacher, beta=5.0), torch.sigmoid(5 * gap) * gap)
+    assert torch.allclose(losses.skill_sd(student, teacher, student), torch.exp(gap) - 1 - gap)
+    factor = losses.rlsd_weight(student, teacher, torch.tensor([1.0, 1.0]), 1.0, clip=0.2)
+    assert factor.tolist() == pytest.approx([0.8, 1.2])
+    logits = torch.tensor([[0.0, 0.0]])
+    assert float(losses.generalised_jsd(logits, logits, 0.5)) == pytest.approx(0.0, abs=1e-7)
+    other = torch.tensor([[math.log(3.0), 0.0]])
+    assert losses.generalised_jsd(logits, other, 0.5).shape == (1,)
+
+
+def test_modules_that_others_name_stay():
+    names = ("curriculum", "episodes", "vector", "wrappers")
+    assert all(importlib.import_module(f"skillc_gym.{name}") for name in names)
+    assert {skillc_gym.ALFWORLD_ID, skillc_gym.WEBSHOP_ID, "skillc/WebShopBrowser-v0"} <= set(gym.registry)
