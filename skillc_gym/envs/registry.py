@@ -141,12 +141,18 @@ def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
     """Returns an environment's description and how a small policy starts there.
 
     Raises:
-        UnknownNameError: Nobody demonstrates in that environment.
+        ConfigError: Nobody demonstrates in that environment.
+        UnknownNameError: There is no such environment.
     """
     spec = env_spec(name)
-    if spec.warm_start is None:
-        raise unknown_name("environment", name, warm_started_names())
-    return spec, spec.warm_start
+    if spec.warm_start is not None:
+        return spec, spec.warm_start
+    if spec in env_specs():
+        raise ConfigError(
+            f"The environment {spec.name!r} comes without demonstrations, so without a small policy; those with one are "
+            f"{', '.join(warm_started_names())}. Elsewhere name a model, and no 'shipped' one"
+        )
+    raise unknown_name("environment", name, warm_started_names())
 
 
 def warm_started_names() -> tuple[str, ...]:

@@ -137,7 +137,8 @@ def _data(spec: EnvSpec, asked: Questions) -> Iterator[Finding]:
         generated = {"data": "generated", "generator": _few(spec)}
         yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
     named = {} if asked.data is None else {"data": asked.data}
-    title = f"{spec.name}, {asked.data or 'real'}"
+    which = asked.data or ("real" if spec.warm_start else "")
+    title = f"{spec.name}, {which}" if which else spec.name
     needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)
     yield from _checked("data", title, lambda: _tasks(spec, named), asked=needed)
 

@@ -81,6 +81,8 @@ class Game:
             return
         observation, over = self._step(command)
         self.tell(observation)
+        if not self.info["action_valid"]:
+            self.tell(f"({command!r} was not possible; :commands lists what is.)")
         if over:
             self.tell(self._ending())
 

@@ -30,7 +30,8 @@ def draw_success(axes: Any, run: RunRecords) -> None:
     )
     step_axis(axes, run)
     rate_axis(axes, "success rate")
-    axes.legend(loc="lower right")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right")
 
 
 def draw_type_success(axes: Any, run: RunRecords, task_type: str) -> None:

@@ -147,7 +147,7 @@ def _take(options: Mapping[str, Option], left: list[str], place: bool) -> tuple[
     taken = _values(options, left) if option and is_list(option.hint) else left[:1]
     del left[: len(taken)]
     if not taken or (taken[0].startswith("--") and _known(options, taken[0][2:].partition("=")[0])):
-        raise ConfigError(f"{word} wants a value; for instance {word} ...")
+        raise ConfigError(f"{word} wants a value: {options[key].doc}")
     return key, taken
 
 
