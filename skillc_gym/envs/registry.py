@@ -149,8 +149,8 @@ def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
         return spec, spec.warm_start
     if spec in env_specs():
         raise ConfigError(
-            f"The environment {spec.name!r} comes without demonstrations, so without a small policy; those with one are "
-            f"{', '.join(warm_started_names())}. Elsewhere name a model, and no 'shipped' one"
+            f"The environment {spec.name!r} comes without demonstrations, so without a small policy; name a model that "
+            f"is not 'shipped', or take one of {', '.join(warm_started_names())}"
         )
     raise unknown_name("environment", name, warm_started_names())
 
