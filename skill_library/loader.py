@@ -103,8 +103,11 @@ def _skill_files(name: str | os.PathLike[str], folder: Path, *, anywhere: bool) 
 def _folder(name: str | os.PathLike[str]) -> Path:
     """A folder, or the one that an installed package names: as a package (its own folder), a path, or text."""
     folder = Path(name)
-    if folder.exists():
-        return folder
+    try:
+        if folder.exists():
+            return folder
+    except (OSError, ValueError):  # longer than a name may be, or with a zero in it: whatever it is, it is no folder
+        raise _no_library(name) from None
     for entry in entry_points(group=LIBRARIES):
         if entry.name == name:
             found = entry.load()

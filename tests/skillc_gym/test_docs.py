@@ -7,7 +7,10 @@ import sys
 import types
 from pathlib import Path
 
+import gymnasium
 import pytest
+
+from skillc_gym.envs import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -33,8 +36,15 @@ def test_the_blocks_run(page, monkeypatch):
         f"reader_of_{page.removesuffix('.md').replace('-', '_')}"
     )  # pickles find classes by module
     monkeypatch.setitem(sys.modules, reader.__name__, reader)
-    for block in blocks:
-        exec(compile(block, page, "exec"), reader.__dict__)
+    # What the page registers is gone after it.
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    known = dict(gymnasium.registry)
+    try:
+        for block in blocks:
+            exec(compile(block, page, "exec"), reader.__dict__)
+    finally:
+        for name in set(gymnasium.registry) - set(known):
+            del gymnasium.registry[name]
 
 
 def test_the_quoted_skill_is_the_skill():

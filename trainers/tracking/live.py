@@ -117,7 +117,7 @@ class LiveProgress(SilentProgress):
         pieces = [
             f"loss {record['loss']:+.3f}",
             f"gradient {norm:.2f}" if norm is not None else "",
-            f"kl {record['kl']:.4f}",
+            f"kl {record['kl']:.4f}" if record.get("kl") is not None else "",
             f"turns {record['episode_length']:.1f}",
             f"well-formed {_percent(record['format_valid'])}",
             f"{tokens_per_second(record):,.0f} tokens/s",

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skillc_gym.errors import ConfigError, MissingDataError
-from trainers.commands.cli.make_policy import MakePolicyOptions
+from trainers.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.warmstart.make import make_policy
 from trainers.warmstart.shipped import shipped_policy
 
 pytest.importorskip("torch", reason="needs the train extra")
 
 
-def options(tmp_path: Path, **changes) -> MakePolicyOptions:
-    short = MakePolicyOptions(out=tmp_path / "policy", episodes=24, batches=2, batch_episodes=4, learning_rate=1e-4)
-    return replace(short, **changes)
+def options(
+    tmp_path: Path, start: str | None = None, error_rate_without_skill: float | None = None
+) -> MakePolicyOptions:
+    return MakePolicyOptions(
+        Shown(episodes=24, error_rate_without_skill=error_rate_without_skill),
+        Cloning(batches=2, batch_episodes=4, learning_rate=1e-4, start=start),
+        out=tmp_path / "policy",
+    )
 
 
 def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
