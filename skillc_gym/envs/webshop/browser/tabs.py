@@ -21,7 +21,7 @@ from skillc_gym.errors import ConfigError, EngineError, missing_extra
 __all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "shared_pool"]
 
 
-_TIDIED = 50
+_MOST_EXCHANGED = 100
 
 
 class SiteLostError(EngineError):
@@ -78,9 +78,20 @@ class Tab:
         if reading is None:
             raise BrowserLostError("The browser shows no page after one was exchanged.")
         self._exchanged += 1
-        if self._exchanged % _TIDIED == 0:
-            # Pages that were exchanged stay in memory until the browser thinks of it: hundreds of megabytes later.
-            self._command("HeapProfiler.collectGarbage")
+        return reading
+
+    @property
+    def worn(self) -> bool:
+        """Whether so many pages were exchanged that the next one had better be loaded, by `renew`."""
+        return self._exchanged >= _MOST_EXCHANGED
+
+    def renew(self, url: str) -> Reading:
+        """Goes to an address by way of an empty page: what was exchanged before would stay in memory otherwise."""
+        self._check()
+        self.browser.go(self._handle, "about:blank")
+        self._exchanged = 0
+        reading = self.go(url)
+        self._command("HeapProfiler.collectGarbage")
         return reading
 
     def ask(self, script: str, *arguments: Any) -> Any:

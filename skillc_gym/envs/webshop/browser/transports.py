@@ -92,6 +92,8 @@ class Swapped:
         page = self._front.page_at(address)
         if page is None:
             raise NoSuchPageError(f"There is no page {address!r}.")
+        if tab.worn:
+            return tab.renew(self._episode + address)
         if not tab.ask("return document.documentElement.dataset.state ? location.origin : ''"):
             return tab.go(self._episode + address)
         return self._exchange(tab, page)
