@@ -33,7 +33,7 @@ class PolicySettings:
     """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
     "shipped" is the small one that comes with the environment."""
     preset: str = "skillc"
-    """The method: grpo, skill_grpo, skill0, skillc, or one of the ablations."""
+    """The method: skillc, grpo or another recipe by name, with `+NAME` behind it for an addition, or module:RECIPE."""
     preset_options: Mapping[str, Any] = field(default_factory=dict)
     """Changes to the preset's options; on the command line ``preset.correction_mask=success``."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import Episode, read_jsonl
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.files import replace_file
 from trainers.report import shell
 from trainers.report.figures import save_figures, save_outcome_figure
@@ -95,6 +95,11 @@ def _recorded(place: Path, step: int | None) -> tuple[Mapping[str, tuple[Episode
         return found, place / "report" / f"replay-{number:06d}.html"
     if step is not None:
         raise ConfigError(f"{place} is no training run and has no steps; leave the step out")
+    if not flat.is_file():
+        raise MissingDataError(
+            f"{place} holds no recorded episodes: expected transcripts/ of a training run, transcripts.jsonl of an "
+            "evaluation, or a file of episodes"
+        )
     usual = place.with_suffix(".html") if place.is_file() else place / "report" / "replay.html"
     return {"Episodes": tuple(read_jsonl(flat))}, usual
 
