@@ -16,14 +16,15 @@ settings.load_profile("untimed")
 ROOT = Path(__file__).resolve().parent.parent
 WEBSHOP = ROOT.parent / "shared" / "data" / "webshop"
 VECTORS = ROOT.parent / "shared" / "reference" / "webshop"
+NAMED = os.environ.get("ALFWORLD_DATA")
+"""Read before any test: importing upstream sets the variable."""
 ARCHIVE = ROOT.parent / "shared" / "data" / "alfworld" / "alfworld_games_json_2.1.1.tar.xz"
 
 
 @pytest.fixture(scope="session")
 def alfworld_data() -> Path:
     """A folder or archive of real ALFWorld games; skips the test where there is none."""
-    named = os.environ.get("ALFWORLD_DATA")
-    for place in [Path(named)] if named else [ARCHIVE]:
+    for place in [Path(NAMED)] if NAMED else [ARCHIVE]:
         if place.exists():
             return place
     pytest.skip("no ALFWorld games: set ALFWORLD_DATA to the folder or archive that holds json_2.1.1")
