@@ -7,7 +7,6 @@ python -m benchmarks.bench_browser speed load --data FOLDER
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import random
@@ -21,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_load import load_site
+from benchmarks.page_record import measure_and_write
 from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
 UPSTREAM = 4.1
@@ -35,17 +34,9 @@ _EPISODE = 15
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures; returns 1 if a goal was missed."""
-    options = _parser().parse_args(arguments)
-    try:
-        record = measure(options)
-    except SkillCError as error:
-        print(error, file=sys.stderr)
+    record = measure_and_write(_parser().parse_args(arguments), measure, markdown)
+    if record is None:
         return 2
-    print(markdown(record))
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
     return 0 if all(row["met"] for row in record["rows"]) else 1
 
 

@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.revision import write_record
+from benchmarks.page_record import measure_and_write
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.experts.reading import words
 from skillc_gym.envs.webshop.experts.shopper import Shopper
 from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger
 from skillc_gym.envs.webshop.goals.reward import score
-from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
 _LIMIT = 15
@@ -27,17 +26,9 @@ _LIMIT = 15
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compares and writes a page."""
-    options = _parser().parse_args(arguments)
-    try:
-        record = measure(options)
-    except SkillCError as error:
-        print(error, file=sys.stderr)
+    record = measure_and_write(_parser().parse_args(arguments), measure, markdown)
+    if record is None:
         return 2
-    print(markdown(record))
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        write_record(options.out.with_suffix(".json"), record)
-        options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
     return 0
 
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_episodes import Comparison, Trio, draw
-from benchmarks.revision import write_record
+from benchmarks.page_record import measure_and_write
 from skillc_gym.envs.webshop.browser.transports import TRANSPORTS
-from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
 _SHOPS: tuple[dict[str, Any], ...] = (
@@ -31,17 +30,9 @@ _SHOPS: tuple[dict[str, Any], ...] = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compares; returns 1 if anything differs."""
-    options = _parser().parse_args(arguments)
-    try:
-        record = measure(options)
-    except SkillCError as error:
-        print(error, file=sys.stderr)
+    record = measure_and_write(_parser().parse_args(arguments), measure, markdown)
+    if record is None:
         return 2
-    print(markdown(record))
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        write_record(options.out.with_suffix(".json"), record)
-        options.out.with_suffix(".md").write_text(markdown(record), encoding="utf-8")
     return 1 if record["differences"] else 0
 
 
