@@ -38,7 +38,7 @@ TRAINERS = (
     ("report", "learner"),
     ("backends",),
     ("session",),
-    ("evaluation.panel", "evaluation.policy", "evaluation.text_player", "training"),
+    ("evaluation.panel", "evaluation.policy", "evaluation.text_player", "training", "warmstart.measurement"),
     ("comparison",),
     ("commands",),
 )

@@ -73,13 +73,18 @@ class WarmStart:
     generator: Mapping[str, Any]
     """The family of generated tasks of the shipped policy and of the demonstration."""
     policy: str
-    """Folder of the shipped policy: absolute, or beside the trainers' warm start."""
+    """Folder of the shipped policy ("shipped"): absolute, or beside the trainers' warm start."""
     demo: DemoTasks
     """The demonstration."""
     spelling: Spelling = PLAIN_WORDS
     """What the language's words are."""
     min_count: int = 1
     """Words that demonstrations hold more seldom are unknown to the policy."""
+    policies: Mapping[str, str] = field(default_factory=dict)
+    """Folders of further shipped policies: that of "shipped-hard" under "hard"."""
+    essential: Mapping[str, str] = field(default_factory=dict)
+    """Per task type, a regular expression that is found in an episode's possible commands, one a line, if the essential
+    step was taken; types that are left out have none that could be told."""
     slips: bool = False
     """Whether the environment lists its ``commands``, so that demonstrations can show recovery from impossible ones."""
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.envs.registry import env_spec, warm_started
+from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import DemoTasks, WarmStart
 from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.config import TrainConfig
@@ -18,6 +18,7 @@ from trainers.report.make import ReportFiles, make_report
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
 from trainers.warmstart.recipes import data_recipe
+from trainers.warmstart.settings import small_policy_settings
 from trainers.warmstart.shipped import shipped_policy
 
 if TYPE_CHECKING:
@@ -94,39 +95,15 @@ class DemoConfig:
 
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
-        compact = env_spec(self.env).chat.get("compact")
         settings: dict[str, Any] = {
             "model": str(self.start),
-            "env": self.env,
             "preset": self.preset,
-            "data": self.data,
-            "chat": "compact",
             "steps": self.steps,
             "seed": self.seed,
-            "draw": "types",
-            "max_context": 2048,
-            "learning_rate": 3e-4,
-            "adam_beta2": 0.98,
-            "beta": 0.0,
-            "validate_every": 5,
-            "save_every": 5,
             "run": str(self.out),
-            "chat_options": {"role": compact.role} if compact else {},
-            "panel_per_type": self.tasks.panel_per_type,
-            "max_reply_tokens": self.tasks.max_reply_tokens,
-            **self._source(),
+            **small_policy_settings(self.env, self.data),
         }
         return TrainConfig(**{**settings, **self.options})
-
-    def _source(self) -> dict[str, Any]:
-        """What depends on whether the tasks are generated."""
-        if not self.generated:
-            return {"max_episode_steps": self.tasks.max_episode_steps_of_data}
-        return {
-            "max_episode_steps": self.tasks.max_episode_steps,
-            "preset_options": dict(self.tasks.preset_options),
-            "env_options": {"generator": dict(self.warm_start.generator)},
-        }
 
 
 def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[str, Any]:

@@ -31,7 +31,8 @@ class PolicySettings:
 
     model: str
     """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
-    "shipped" is the small one that comes with the environment."""
+    "shipped" is the small one that comes with the environment, "shipped-hard" one to which success without the skill
+    is rare."""
     preset: str = "skillc"
     """The method: skillc, grpo or another recipe by name, with `+NAME` behind it for an addition, or module:RECIPE."""
     preset_options: Mapping[str, Any] = field(default_factory=dict)

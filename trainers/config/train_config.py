@@ -24,7 +24,7 @@ from trainers.config.groups import (
     ValidationSettings,
 )
 from trainers.engines.registry import check_engine_name
-from trainers.warmstart.shipped import SHIPPED, shipped_policy
+from trainers.warmstart.shipped import is_shipped, shipped_policy
 
 __all__ = ["HINTS", "TrainConfig"]
 
@@ -59,8 +59,8 @@ class TrainConfig(
 
     @property
     def model_path(self) -> str:
-        """Folder or name of the checkpoint; "shipped" is the policy that comes with the environment."""
-        return str(shipped_policy(self.env)) if self.model == SHIPPED else self.model
+        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment."""
+        return str(shipped_policy(self.env, self.model)) if is_shipped(self.model) else self.model
 
     @property
     def env_spec(self) -> EnvSpec:

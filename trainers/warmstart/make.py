@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.rollout.chat_encoder import ChatEncoder
-from trainers.tracking.run_folder import make_folder
+from trainers.tracking.run_folder import make_folder, provenance
 from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue
 from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 from trainers.warmstart.model import TINY, PolicySize, build_model
+from trainers.warmstart.shipped import is_shipped, shipped_policy
 from trainers.warmstart.tokenizer import build_tokenizer, vocabulary
 
 CARD = "policy_card.json"
@@ -45,7 +46,15 @@ class PolicyRecipe:
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
     start: str | None = None
-    """Checkpoint folder to go on from, with its tokenizer and shape; None starts from random weights."""
+    """Checkpoint folder to go on from, with its tokenizer and shape, or the name of a shipped policy; None starts from
+    random weights."""
+
+    @property
+    def start_folder(self) -> Path | None:
+        """The folder to go on from."""
+        if self.start is None or not is_shipped(self.start):
+            return None if self.start is None else Path(self.start)
+        return shipped_policy(self.demonstrations.env, self.start)
 
 
 def _check(recipe: PolicyRecipe) -> None:
@@ -100,11 +109,11 @@ def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tupl
     return tokenizer, build_model(tokenizer, recipe.size, seed=recipe.seed)
 
 
-def _policy_to_go_on_from(folder: str) -> tuple[Any, Any]:
+def _policy_to_go_on_from(folder: Path) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-    if not (Path(folder) / "config.json").is_file():
-        raise MissingDataError(f"start={folder!r} holds no checkpoint (config.json); name the folder of a policy.")
+    if not (folder / "config.json").is_file():
+        raise MissingDataError(f"start={str(folder)!r} holds no checkpoint (config.json); name the folder of a policy.")
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     return tokenizer, AutoModelForCausalLM.from_pretrained(folder, attn_implementation="sdpa")
 
@@ -135,9 +144,10 @@ def make_policy(
     """
     _check(recipe)
     make_folder(out)
+    start = recipe.start_folder
     spec, _ = warm_started(recipe.demonstrations.env)
     played = _play_all(recipe, chat_format or spec.chat_format("compact"), progress)
-    tokenizer, model = _policy_to_go_on_from(recipe.start) if recipe.start else _fresh_policy(recipe, played)
+    tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
     model = model.to(device)
     encoder = ChatEncoder(tokenizer)
     dialogues = [tokenise_dialogue(encoder, demo.messages, demo.slips) for demo in played]
@@ -160,7 +170,13 @@ def make_policy(
         "loss_first": losses[0],
         "loss_last": sum(losses[-20:]) / len(losses[-20:]),
         "weights_sha256": sha256_of_file(out / "model.safetensors"),
-        "start_sha256": sha256_of_file(Path(recipe.start) / "model.safetensors") if recipe.start else None,
+        "start_sha256": sha256_of_file(start / "model.safetensors") if start else None,
+        "versions": provenance(),
     }
-    (out / CARD).write_text(json.dumps(card, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    write_card(out, card)
     return card
+
+
+def write_card(folder: Path, card: Mapping[str, Any]) -> None:
+    """Writes a policy's card, ``policy_card.json``."""
+    (folder / CARD).write_text(json.dumps(card, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -31,6 +31,14 @@ _WARM_START = WarmStart(
     },
     generator={"seed": 0, "games_per_type": 400, "size": "small"},  # 2,400 games to train on
     policy="checkpoint",
+    policies={"hard": "checkpoint_hard"},
+    essential={
+        "look_at_obj_in_light": r"^use desklamp|^use floorlamp",
+        "pick_clean_then_place_in_recep": r"^clean ",
+        "pick_heat_then_place_in_recep": r"^heat ",
+        "pick_cool_then_place_in_recep": r"^cool ",
+        "pick_two_obj_and_place": r"(?s)^(?:move|put) .*^(?:move|put) ",
+    },
     demo=_DEMO,
     spelling=PLAIN_WORDS,
     slips=True,

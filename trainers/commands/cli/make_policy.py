@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import count_line, say
 from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
-from trainers.warmstart.make import PolicyRecipe, make_policy
+from trainers.warmstart.make import PolicyRecipe, make_policy, write_card
 from trainers.warmstart.model import SMALL, TINY
 from trainers.warmstart.recipes import data_recipe, set_error_rate, shipped_recipe
-from trainers.warmstart.shipped import SHIPPED, shipped_policy
 
 __all__ = ["COMMAND", "MakePolicyOptions"]
 
@@ -52,7 +52,7 @@ class Cloning:
     shape: Literal["tiny", "small"] = "tiny"
     """Size of the policy: 0.9 or some 28 million parameters."""
     start: str | None = None
-    """Policy to go on from instead of random weights: a checkpoint folder, or "shipped"."""
+    """Policy to go on from instead of random weights: a checkpoint folder, or "shipped" or another that ships."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,9 @@ class MakePolicyOptions:
     """The environment's folder or archive, or "generated"."""
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
+    measure: int = 0
+    """Play so many held-out tasks per type with the finished policy, at temperatures 1.0 and 0.4, with and without
+    skills, and write the rates into its card; 0 for none."""
 
     def recipe(self) -> PolicyRecipe:
         """The recipe that the options make of the shipped one."""
@@ -88,13 +91,21 @@ class MakePolicyOptions:
             size=TINY if self.cloning.shape == "tiny" else SMALL,
             max_length=self.cloning.max_length,
             seed=self.seed,
-            start=str(shipped_policy(self.env)) if self.cloning.start == SHIPPED else self.cloning.start,
+            start=self.cloning.start,
         )
 
 
 def make(options: MakePolicyOptions) -> int:
     """Runs the command."""
-    card = make_policy(options.recipe(), options.out, progress=_show)
+    if options.measure < 0:
+        raise ConfigError(f"measure, the tasks per type to play, must be at least 0, got {options.measure}.")
+    recipe = options.recipe()
+    card = make_policy(recipe, options.out, progress=_show)
+    if options.measure:
+        from trainers.warmstart.measurement import measure_start
+
+        card["measured"] = measure_start(recipe, options.out, options.measure)
+        write_card(options.out, card)
     say(json.dumps({key: value for key, value in card.items() if key != "recipe"}, indent=2))
     return 0
 
