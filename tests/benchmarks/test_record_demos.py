@@ -14,6 +14,7 @@ from benchmarks.demo_record import one_panel
 from benchmarks.record_demos import main
 from benchmarks.revision import one_revision, require_clean, write_record
 from skillc_gym.errors import ConfigError
+from trainers.tracking import revision as trees
 
 
 def read(path: Path) -> Any:
@@ -64,11 +65,11 @@ def test_an_unknown_method_is_named(tmp_path, capsys):
 
 
 def test_a_changed_tree_is_refused(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(revision, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
+    monkeypatch.setattr(trees, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "found")]) == 2
     assert "the working tree has changes" in capsys.readouterr().err
     require_clean(allow_changes=True)
-    monkeypatch.setattr(revision, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": False}})
+    monkeypatch.setattr(trees, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": False}})
     require_clean()
 
 

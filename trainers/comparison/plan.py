@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,13 @@ from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe
 
-__all__ = ["Cell", "ComparisonPlan", "read_method"]
+__all__ = ["UNTRAINED", "Cell", "ComparisonPlan", "read_method"]
 
-_PER_CELL = ("run", "preset", "preset_options", "seed", "resume")
-"""Settings that belong to a cell, not to the protocol."""
+UNTRAINED = "untrained"
+"""Stands in the place of a method for a starting point as it is."""
+
+_PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
+"""Settings that move no figure, and the seed, which the cell names."""
 
 
 def read_method(label: str) -> tuple[str, dict[str, Any]]:
@@ -43,28 +46,38 @@ def read_method(label: str) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One method with one seed."""
+    """One method with one seed from one starting point; :data:`UNTRAINED` is the starting point itself."""
 
+    start: str
     method: str
     seed: int
 
     @property
+    def trained(self) -> bool:
+        """Whether there is anything to train."""
+        return self.method != UNTRAINED
+
+    @property
     def name(self) -> str:
         """A file name for it."""
-        return f"{re.sub(r'[^A-Za-z0-9.+=_-]', '_', self.method)}-seed{self.seed}"
+        words = [self.start, self.method, f"seed{self.seed}" if self.trained else ""]
+        return re.sub(r"[^A-Za-z0-9.+=_-]", "_", "-".join(filter(None, words)))
 
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """A table's methods and the protocol that they share.
+    """A table's methods, starting points and seeds, and the protocol that they share.
 
     Attributes:
         config: Settings of every run; what belongs to a cell is replaced.
         methods: As :func:`read_method` takes them; the first is the baseline.
         seeds: Training seeds.
         folder: Where everything is written.
-        held_out: Split of the tasks that are played after training.
+        held_out: Split of the tasks that are played before and after training.
         per_type: So many of them per type; all if None.
+        starts: Models to start from, by the names that tables give them; the configured one, nameless, if empty.
+        overrides: Settings that differ for a method, by its label; they are recorded with its cells.
+        title: Name of the record and its pictures.
     """
 
     config: TrainConfig
@@ -73,6 +86,9 @@ class ComparisonPlan:
     folder: Path
     held_out: str
     per_type: int | None
+    starts: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    title: str = "comparison"
 
     def __post_init__(self) -> None:
         if not self.methods or len(set(self.methods)) < len(self.methods):
@@ -81,37 +97,77 @@ class ComparisonPlan:
             raise ConfigError(f"A comparison needs seeds, each once; got {list(self.seeds)}")
         if self.config.budget_tokens is None:
             raise ConfigError("A comparison needs a budget of generated tokens per run, such as --budget-tokens 500000")
-        for label in self.methods:
-            read_method(label)
+        strangers = sorted(set(self.overrides) - set(self.methods))
+        if strangers:
+            raise ConfigError(f"Settings are overridden for methods that are not compared: {', '.join(strangers)}")
+        for cell in self.cells:
+            self.training(cell)
+        if len({cell.name for cell in self.jobs}) < len(self.jobs):
+            raise ConfigError("Two cells would have one file name; give the starting points plainer names")
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The starting points' models by their names."""
+        return self.starts or {"": self.config.model}
+
+    @property
+    def budget(self) -> int:
+        """Generated tokens of every run."""
+        return self.config.budget_tokens or 0
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, seed by seed, so that a half-finished table has whole columns."""
-        return tuple(Cell(method, seed) for seed in self.seeds for method in self.methods)
+        """All cells, seed by seed, so that an interrupted table is a whole one of fewer seeds."""
+        return tuple(Cell(start, label, seed) for seed in self.seeds for start in self.models for label in self.methods)
+
+    @property
+    def jobs(self) -> tuple[Cell, ...]:
+        """All that is to be run: the starting points as they are, then the cells."""
+        return (*(Cell(start, UNTRAINED, self.config.seed) for start in self.models), *self.cells)
 
     @property
     def protocol(self) -> dict[str, Any]:
-        """What every cell shares, as JSON-able values; cells of another protocol do not belong into the table."""
-        settings = {name: value for name, value in self.config.to_json().items() if name not in _PER_CELL}
-        return {"settings": settings, "held_out": self.held_out, "per_type": self.per_type}
+        """What all cells share, as JSON-able values."""
+        apart = (*_PER_PLACE, "preset", "preset_options", "model")
+        settings = {name: value for name, value in self.config.to_json().items() if name not in apart}
+        return {
+            "settings": settings,
+            "starts": dict(self.models),
+            "methods": list(self.methods),
+            "overrides": {label: dict(changes) for label, changes in self.overrides.items()},
+            "seeds": list(self.seeds),
+            "held_out": self.held_out,
+            "per_type": self.per_type,
+        }
 
-    @property
-    def digest(self) -> str:
-        """Hash of the protocol."""
-        return hashlib.sha256(json.dumps(self.protocol, sort_keys=True).encode()).hexdigest()
+    def digest(self, cell: Cell) -> str:
+        """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
+        config = self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])
+        settings = {name: value for name, value in config.to_json().items() if name not in _PER_PLACE}
+        protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
+        return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
 
     def training(self, cell: Cell) -> TrainConfig:
-        """The settings of a cell's run."""
+        """The settings of a cell's run.
+
+        Raises:
+            SkillCError: They contradict each other, or there is no such method, option or setting.
+        """
         preset, options = read_method(cell.method)
-        changes: Mapping[str, Any] = {
-            "preset": preset,
-            "preset_options": {**self.config.preset_options, **options},
+        changes: dict[str, Any] = {
+            "model": self.models[cell.start],
             "seed": cell.seed,
             "run": str(self.folder / "runs" / cell.name),
             "resume": "auto",
+            **self.overrides.get(cell.method, {}),
+            "preset": preset,
         }
-        return self.config.with_(**changes)
+        changed = changes.pop("preset_options", {})
+        return self.config.with_(**changes, preset_options={**self.config.preset_options, **changed, **options})
 
-    def evaluation(self, cell: Cell, policy: Path) -> TrainConfig:
-        """The settings of a cell's evaluation: the same tasks and draws for every cell."""
-        return self.training(cell).with_(model=str(policy), split=self.held_out, seed=self.config.seed)
+    def evaluation(self, cell: Cell, policy: str | Path) -> TrainConfig:
+        """The settings of a cell's evaluation: the same tasks and draws for every cell.
+
+        The shared settings alone: what is overridden for a method belongs to its training.
+        """
+        return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="")

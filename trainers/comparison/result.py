@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from skillc_gym.errors import ConfigError, TranscriptError
 
-__all__ = ["CellResult", "CurvePoint", "TaskOutcome", "area_under_curve", "tokens_to_reach"]
+__all__ = ["CellResult", "CurvePoint", "TaskOutcome", "Usage", "area_under_curve", "by_env_steps", "tokens_to_reach"]
 
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """One task of the panel after training, in both conditions."""
+    """One held-out task of the panel, in both conditions."""
 
     task_id: str
     task_type: str
@@ -26,42 +26,73 @@ class TaskOutcome:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A validation during training: tokens generated so far, and success without and with the skill."""
+    """A validation during training.
+
+    Attributes:
+        tokens: Generated so far.
+        without: Success without the skill.
+        with_skill: Success with it.
+        update: Updates done.
+        env_steps: Environment steps so far.
+        won_without: The outcome of every task of the validation panel, in its order: "1" where it was solved.
+        won_with: The same with the skill.
+    """
 
     tokens: int
     without: float
     with_skill: float
+    update: int = 0
+    env_steps: int = 0
+    won_without: str = ""
+    won_with: str = ""
 
 
 @dataclass(frozen=True)
-class CellResult:
-    """A run of a method with one seed.
+class Usage:
+    """What a run cost.
 
     Attributes:
-        method: Name of the method.
-        seed: The run's seed.
-        panel_sha256: Hash of the panel; the same in every cell of a table.
-        outcomes: After training, one per task of the panel.
-        curve: Validations in the order of training, the one before the first update included.
         tokens_generated: In training, all updates together.
         prompt_tokens: Tokens that were read in training, as far as the run counts them.
         env_steps: Steps of the environments in training.
         updates: Updates done.
         seconds_per_update: Median over the updates, validation apart.
-        skills: For methods with a memory, what it says of itself in the last update.
+        seconds: Updates and validations together.
     """
 
+    tokens_generated: int = 0
+    prompt_tokens: int = 0
+    env_steps: int = 0
+    updates: int = 0
+    seconds_per_update: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A run of a method with one seed from one starting point; without training, the starting point itself.
+
+    Attributes:
+        start: Name of the starting point.
+        method: Name of the method.
+        seed: The run's seed.
+        panel_sha256: Hash of the panel; the same in every cell of a table.
+        outcomes: After training, one per task of the panel.
+        curve: Validations in the order of training, the one before the first update included.
+        usage: What the run cost.
+        skills: For methods with a memory, what it says of itself in the last update.
+        versions: What computed it, the revision included.
+    """
+
+    start: str
     method: str
     seed: int
     panel_sha256: str
     outcomes: tuple[TaskOutcome, ...]
-    curve: tuple[CurvePoint, ...]
-    tokens_generated: int
-    prompt_tokens: int
-    env_steps: int
-    updates: int
-    seconds_per_update: float
-    skills: Mapping[str, Any]
+    curve: tuple[CurvePoint, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    skills: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def without(self) -> float:
@@ -74,12 +105,19 @@ class CellResult:
         return sum(outcome.won_with for outcome in self.outcomes) / len(self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-able values; :meth:`from_json` gives an equal result."""
+        """JSON-able values; :meth:`from_json` gives an equal result.
+
+        Outcomes are columns over ``panel`` (task and type), one character a task; scores stand there where they say
+        more than success.
+        """
         return {
-            **{spec.name: getattr(self, spec.name) for spec in fields(self)},
-            "outcomes": [asdict(outcome) for outcome in self.outcomes],
+            **{name: getattr(self, name) for name in ("start", "method", "seed", "panel_sha256")},
+            "panel": [[outcome.task_id, outcome.task_type] for outcome in self.outcomes],
+            "outcomes": _columns(self.outcomes),
             "curve": [asdict(point) for point in self.curve],
+            "usage": asdict(self.usage),
             "skills": dict(self.skills),
+            "versions": dict(self.versions),
         }
 
     @classmethod
@@ -90,13 +128,32 @@ class CellResult:
             TranscriptError: A field is missing or unknown.
         """
         try:
-            lists = {
-                "outcomes": tuple(TaskOutcome(**entry) for entry in values["outcomes"]),
+            fields = {key: value for key, value in values.items() if key != "panel"}
+            parts = {
+                "outcomes": _outcomes(values["panel"], values["outcomes"]),
                 "curve": tuple(CurvePoint(**entry) for entry in values["curve"]),
+                "usage": Usage(**values["usage"]),
             }
-            return cls(**{**values, **lists})
-        except (KeyError, TypeError) as error:
+            return cls(**{**fields, **parts})
+        except (KeyError, TypeError, ValueError) as error:
             raise TranscriptError(f"A cell of a comparison was written by another version: {error}") from error
+
+
+def _columns(outcomes: Sequence[TaskOutcome]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for arm in ("without", "with"):
+        won = [getattr(outcome, f"won_{arm}") for outcome in outcomes]
+        scores = [getattr(outcome, f"score_{arm}") for outcome in outcomes]
+        columns[f"won_{arm}"] = "".join("01"[int(each)] for each in won)
+        columns[f"score_{arm}"] = None if scores == [float(each) for each in won] else scores
+    return columns
+
+
+def _outcomes(panel: Sequence[Sequence[str]], columns: Mapping[str, Any]) -> tuple[TaskOutcome, ...]:
+    won = {arm: [mark == "1" for mark in columns[f"won_{arm}"]] for arm in ("with", "without")}
+    scores = {arm: columns[f"score_{arm}"] or [float(each) for each in won[arm]] for arm in won}
+    rows = zip(panel, won["with"], won["without"], scores["with"], scores["without"], strict=True)
+    return tuple(TaskOutcome(task, kind, *rest) for (task, kind), *rest in rows)
 
 
 def area_under_curve(curve: Sequence[CurvePoint], budget: int) -> float:
@@ -119,6 +176,11 @@ def area_under_curve(curve: Sequence[CurvePoint], budget: int) -> float:
         height = first.without + share * (second.without - first.without)
         area += (end - first.tokens) * (first.without + height) / 2
     return area / (budget - min(points[0].tokens, budget - 1))
+
+
+def by_env_steps(curve: Sequence[CurvePoint]) -> list[CurvePoint]:
+    """The same validations over environment steps: these stand in the place of tokens."""
+    return [replace(point, tokens=point.env_steps) for point in curve]
 
 
 def tokens_to_reach(curve: Sequence[CurvePoint], success: float) -> int | None:

@@ -2,164 +2,96 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
-import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-from skillc_gym.errors import CheckpointError
-from skillc_gym.panels import panel_hash
-from trainers.comparison.picture import draw_comparison
+from skillc_gym.errors import ConfigError
+from trainers.comparison.cells import read_cell, run_cell
 from trainers.comparison.plan import Cell, ComparisonPlan
-from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome
-from trainers.comparison.table import method_rows, table_text
-from trainers.evaluation.paired_report import PairedReport
-from trainers.tracking.run_folder import make_folder, provenance, write_json
+from trainers.comparison.record import write_comparison
+from trainers.comparison.result import CellResult
+from trainers.comparison.workers import run_jobs
+from trainers.tracking.json_files import read_object
+from trainers.tracking.revision import one_revision
+from trainers.tracking.run_folder import make_folder, provenance
 
-__all__ = ["compare", "run_cell"]
+__all__ = ["compare", "require_one_revision"]
 
-_THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+Note = Callable[[str], object]
 
 
-def compare(
-    plan: ComparisonPlan, *, workers: int = 1, note: Callable[[str], object] = lambda text: None
-) -> list[CellResult]:
+def compare(plan: ComparisonPlan, *, workers: int = 0, note: Note = lambda text: None) -> list[CellResult]:
     """Runs what is not there yet of a comparison, and writes its files anew after every cell.
 
-    ``comparison.json`` holds the protocol and the outcome of every task, ``table.md`` the table and
-    ``comparison.png`` the picture. Calling it again goes on; cells of another protocol are refused.
+    The record (``<title>.json``) holds the protocol and the outcome of every task; ``table.md`` and the pictures are
+    drawn from it. Calling it again goes on; cells of another protocol are refused, one that fails is passed over.
 
     Args:
         plan: What is compared.
-        workers: Processes; each uses one thread.
+        workers: Processes, one thread each; 0 for none beside this one.
         note: Told of every cell that is done.
 
     Returns:
-        The cells in the plan's order; those that were interrupted are missing.
+        The trained cells in the plan's order; those that were interrupted or failed are missing.
 
     Raises:
         CheckpointError: The folder holds cells of another protocol.
     """
     make_folder(plan.folder / "cells")
-    done = {cell: found for cell in plan.cells if (found := _read(plan, cell))}
-    missing = [cell for cell in plan.cells if cell not in done]
-    for cell, result in _results(plan, missing, workers):
+    done = {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
+    missing = [cell for cell in plan.jobs if cell not in done]
+    for cell, result in _results(plan, missing, workers, note):
         done[cell] = result
-        note(f"{cell.name}: {100 * result.without:.0f} % without the skill after {result.updates} updates")
-        write_comparison(plan, [done[each] for each in plan.cells if each in done])
-    ordered = [done[cell] for cell in plan.cells if cell in done]
-    write_comparison(plan, ordered)
-    return ordered
+        left = sum(each not in done for each in plan.jobs)
+        note(f"{cell.name}: {_described(result)}; {left} to go")
+        write_comparison(plan, [done[each] for each in plan.jobs if each in done])
+    if not missing:
+        write_comparison(plan, list(done.values()))
+    return [done[cell] for cell in plan.cells if cell in done]
 
 
-def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
-    """Trains and evaluates one cell, going on where it was interrupted; None if it is interrupted again."""
-    from trainers.evaluation.policy import evaluate_policy
-    from trainers.training import run
+def require_one_revision(plan: ComparisonPlan, *, allow_changes: bool = False) -> None:
+    """Refuses to go on with what another revision, or one with changes, began.
 
-    run_folder = run(plan.training(cell))
-    if not run_folder.finished:
-        return None
-    report = evaluate_policy(plan.evaluation(cell, run_folder.policy), per_type=plan.per_type).paired
-    result = _result(cell, run_folder.metrics, report)
-    write_json(_path(plan, cell), {"protocol": plan.digest, **result.to_json()})
-    return result
-
-
-def write_comparison(plan: ComparisonPlan, cells: Sequence[CellResult]) -> None:
-    """Writes record, table and picture of the cells that are there."""
-    baseline, budget = plan.methods[0], plan.config.budget_tokens
-    if budget is None or baseline not in {cell.method for cell in cells}:
-        return
-    shared = _with_baseline(cells, baseline)
-    rows = method_rows(shared, baseline, budget)
-    record = {
-        "protocol": plan.protocol,
-        "versions": provenance(),
-        "rows": [row.to_json() for row in rows],
-        "cells": [cell.to_json() for cell in cells],
-    }
-    write_json(plan.folder / "comparison.json", record)
-    (plan.folder / "table.md").write_text(table_text(rows) + "\n", encoding="utf-8")
-    draw_comparison(rows, shared, budget, plan.folder / "comparison.png")
+    Raises:
+        ConfigError: The message names the revisions.
+    """
+    files = [plan.folder / "runs" / cell.name / "versions.json" for cell in plan.cells]
+    begun = [read_object(path).get("git") for path in files if path.is_file()]
+    done = [found.versions.get("git") for cell in plan.jobs if (found := read_cell(plan, cell))]
+    try:
+        one_revision([provenance()["git"], *begun, *done], allow_changes=allow_changes)
+    except ConfigError as error:
+        raise ConfigError(f"{plan.folder}: {error}") from error
 
 
-def _with_baseline(cells: Sequence[CellResult], baseline: str) -> list[CellResult]:
-    """Cells of the seeds that the baseline has, so that every row can be compared with it."""
-    seeds = {cell.seed for cell in cells if cell.method == baseline}
-    return [cell for cell in cells if cell.seed in seeds]
-
-
-def _results(plan: ComparisonPlan, cells: Sequence[Cell], workers: int) -> Any:
+def _results(
+    plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note
+) -> Iterator[tuple[Cell, CellResult]]:
     """Pairs of a cell and its result, as they come."""
-    if workers <= 1:
-        found = ((cell, run_cell(plan, cell)) for cell in cells)
-        yield from ((cell, result) for cell, result in found if result is not None)
+    for cell in _ended(plan, cells, workers, note):
+        result = read_cell(plan, cell)
+        if result is not None:
+            yield cell, result
+
+
+def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note) -> Iterable[Cell]:
+    if workers < 1:
+        for cell in cells:
+            run_cell(plan, cell)
+            yield cell
         return
-    os.environ.update({name: os.environ.get(name, value) for name, value in _THREADS.items()})
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        tasks = {pool.submit(run_cell, plan, cell): cell for cell in cells}
-        for task in as_completed(tasks):
-            result = task.result()
-            if result is not None:
-                yield tasks[task], result
+    logs = {_log(plan, cell): cell for cell in cells}
+    for cell, well in run_jobs(partial(run_cell, plan), logs, workers):
+        if not well:
+            note(f"{cell.name}: failed, {_log(plan, cell)} says why; the same command tries again")
+        yield cell
 
 
-def _result(cell: Cell, metrics: Sequence[Mapping[str, Any]], report: PairedReport) -> CellResult:
-    train = [record for record in metrics if record["event"] == "train"]
-    last = train[-1] if train else {}
-    return CellResult(
-        method=cell.method,
-        seed=cell.seed,
-        panel_sha256=panel_hash([outcome.task_id for outcome in report.outcomes]),
-        outcomes=tuple(
-            TaskOutcome(
-                each.task_id,
-                each.task_type,
-                each.with_skill.won,
-                each.without_skill.won,
-                each.with_skill.score,
-                each.without_skill.score,
-            )
-            for each in report.outcomes
-        ),
-        curve=_curve(metrics),
-        tokens_generated=int(last.get("tokens_total", 0)),
-        prompt_tokens=sum(int(record.get("prompt_tokens", 0)) for record in train),
-        env_steps=sum(int(record["env_steps"]) for record in train),
-        updates=len(train),
-        seconds_per_update=median(_seconds(record) for record in train) if train else 0.0,
-        skills=last.get("memory", {}),
-    )
+def _log(plan: ComparisonPlan, cell: Cell) -> Path:
+    return plan.folder / "logs" / f"{cell.name}.log"
 
 
-def _curve(metrics: Sequence[Mapping[str, Any]]) -> tuple[CurvePoint, ...]:
-    tokens, points = 0, []
-    for record in metrics:
-        if record["event"] == "train":
-            tokens = int(record["tokens_total"])
-        elif record["event"] == "validation":
-            points.append(CurvePoint(tokens, float(record["overall_without"]), float(record["overall_with"])))
-    return tuple(points)
-
-
-def _seconds(record: Mapping[str, Any]) -> float:
-    return sum(float(record.get(f"seconds_{part}", 0.0)) for part in ("generate", "prepare", "update"))
-
-
-def _path(plan: ComparisonPlan, cell: Cell) -> Path:
-    return plan.folder / "cells" / f"{cell.name}.json"
-
-
-def _read(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
-    path = _path(plan, cell)
-    if not path.is_file():
-        return None
-    values = json.loads(path.read_text(encoding="utf-8"))
-    if values.pop("protocol", None) != plan.digest:
-        raise CheckpointError(f"{path} was run under another protocol; compare into another folder, or repeat it all")
-    return CellResult.from_json(values)
+def _described(result: CellResult) -> str:
+    return f"{100 * result.without:.0f} % without the skill, {100 * result.with_skill:.0f} % with it"

@@ -6,34 +6,40 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
-from typing import Literal
+from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from trainers.comparison.result import CellResult
-from trainers.evaluation.stats import Interval, t_p_value, t_quantile
+from trainers.evaluation.stats import Interval, mean_over_seeds, t_p_value, t_quantile
 
-__all__ = ["Difference", "Verdict", "difference", "holm"]
+__all__ = ["MARGIN", "Difference", "Verdict", "change", "difference", "holm"]
 
 Verdict = Literal["better", "worse", "as good", "inside the noise"]
+MARGIN = 0.05
+"""What counts as equal: five points."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A method's skill-free success after training minus another's.
+    """A method's success after training minus another's, or minus that of the starting point.
 
     Attributes:
         mean: Over seeds and tasks.
-        interval: 95 %; None where nothing could be estimated.
-        p_value: Of no difference, two-sided; 1 where nothing could be estimated.
+        interval: 95 %, of seeds and tasks together; None where nothing could be estimated.
         narrow: 90 % interval, for equivalence.
+        p_value: Of no difference, two-sided; 1 where nothing could be estimated.
+        over_seeds: 95 % interval of Student's t over the seeds' means alone; None with one seed.
+        over_tasks: The same over the tasks' means alone: what the panel leaves open.
     """
 
     mean: float
     interval: Interval | None
     narrow: Interval | None
     p_value: float
+    over_seeds: Interval | None = None
+    over_tasks: Interval | None = None
 
-    def verdict(self, adjusted_p: float, margin: float = 0.05) -> Verdict:
+    def verdict(self, adjusted_p: float, margin: float = MARGIN) -> Verdict:
         """What may be said.
 
         Args:
@@ -46,9 +52,15 @@ class Difference:
             return "as good"
         return "inside the noise"
 
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able values."""
+        names = ("interval", "narrow", "over_seeds", "over_tasks")
+        intervals = {name: found and found.to_json() for name in names for found in [getattr(self, name)]}
+        return {"mean": self.mean, "p_value": self.p_value, **intervals}
+
 
 def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Difference:
-    """Compares two methods over the seeds that both have.
+    """Compares two methods' skill-free success over the seeds that both have.
 
     Seeds and tasks are two sources of chance. The variance of the mean difference is taken as
     ``s_seeds^2 / S + s_tasks^2 / T``, where ``s_seeds`` is the spread of the seeds' mean differences and ``s_tasks``
@@ -63,7 +75,32 @@ def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Dif
     Raises:
         ConfigError: No seed in common, or different panels.
     """
-    table = _differences(first, second)
+    others = {cell.seed: cell for cell in second}
+    pairs = [(cell, others[cell.seed]) for cell in first if cell.seed in others]
+    return _difference(pairs, skill=False)
+
+
+def change(cells: Sequence[CellResult], before: CellResult, *, skill: bool) -> Difference:
+    """Compares a method's cells with the starting point that they were trained from; statistics as of `difference`.
+
+    Args:
+        cells: Cells of one method.
+        before: The starting point, on the same panel.
+        skill: Whether success with the skill is compared, or without.
+
+    Raises:
+        ConfigError: No cells, or different panels.
+    """
+    return _difference([(cell, before) for cell in cells], skill=skill)
+
+
+def _difference(pairs: Sequence[tuple[CellResult, CellResult]], *, skill: bool) -> Difference:
+    if not pairs:
+        raise ConfigError("Two methods are compared over the seeds that both have, and they have none in common")
+    panels = {cell.panel_sha256 for pair in pairs for cell in pair}
+    if len(panels) > 1:
+        raise ConfigError(f"Methods are compared on one panel; these cells have {len(panels)}")
+    table = [[a - b for a, b in zip(_won(own, skill), _won(other, skill), strict=True)] for own, other in pairs]
     by_seed = [fmean(row) for row in table]
     by_task = [fmean(column) for column in zip(*table, strict=True)]
     parts = [(variance(values) / len(values), len(values) - 1) for values in (by_seed, by_task) if len(values) > 1]
@@ -78,6 +115,8 @@ def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Dif
         interval=Interval(centre - wide, centre + wide),
         narrow=Interval(centre - narrow, centre + narrow),
         p_value=t_p_value(abs(centre) / error, freedom),
+        over_seeds=mean_over_seeds(by_seed).interval,
+        over_tasks=mean_over_seeds(by_task).interval,
     )
 
 
@@ -91,17 +130,6 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def _differences(first: Sequence[CellResult], second: Sequence[CellResult]) -> list[list[float]]:
-    """Differences of skill-free outcomes: one row per common seed, one column per task."""
-    others = {cell.seed: cell for cell in second}
-    pairs = [(cell, others[cell.seed]) for cell in first if cell.seed in others]
-    if not pairs:
-        raise ConfigError("Two methods are compared over the seeds that both have, and they have none in common")
-    panels = {cell.panel_sha256 for pair in pairs for cell in pair}
-    if len(panels) > 1:
-        raise ConfigError(f"Methods are compared on one panel; these cells have {len(panels)}")
-    return [[o - p for o, p in zip(_outcomes(a), _outcomes(b), strict=True)] for a, b in pairs]
-
-
-def _outcomes(cell: CellResult) -> list[float]:
-    return [float(outcome.won_without) for outcome in sorted(cell.outcomes, key=lambda outcome: outcome.task_id)]
+def _won(cell: CellResult, skill: bool) -> list[float]:
+    ordered = sorted(cell.outcomes, key=lambda outcome: outcome.task_id)
+    return [float(outcome.won_with if skill else outcome.won_without) for outcome in ordered]

@@ -8,13 +8,58 @@ from statistics import fmean, median
 from typing import Any
 
 from skillc_gym.errors import ConfigError
-from trainers.comparison.result import CellResult, area_under_curve, tokens_to_reach
-from trainers.comparison.significance import Difference, Verdict, difference, holm
+from trainers.comparison.result import CellResult, area_under_curve, by_env_steps, tokens_to_reach
+from trainers.comparison.significance import Difference, Verdict, change, difference, holm
 from trainers.evaluation.stats import Interval, MeanEstimate, mean_over_seeds
 
-__all__ = ["MethodRow", "method_rows", "table_text"]
+__all__ = ["Against", "Cost", "Course", "MethodRow", "method_rows", "table_text"]
 
 _TARGET = 0.6
+
+
+@dataclass(frozen=True)
+class Course:
+    """Skill-free success on the way.
+
+    Attributes:
+        area: Mean over the budget of generated tokens, over seeds.
+        area_by_steps: Mean over as many environment steps as every run of the table took, over seeds.
+        tokens_to_target: Median tokens until a validation first showed 60 %; None if half of the seeds never got there.
+    """
+
+    area: MeanEstimate
+    area_by_steps: MeanEstimate
+    tokens_to_target: int | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a method costs: means over its seeds, prompt tokens per update, seconds per update their median."""
+
+    tokens: float
+    prompt_tokens: float
+    env_steps: float
+    seconds_per_update: float
+
+    @classmethod
+    def of(cls, cells: Sequence[CellResult]) -> Cost:
+        """The cost of some runs."""
+        used = [cell.usage for cell in cells]
+        return cls(
+            tokens=fmean(each.tokens_generated for each in used),
+            prompt_tokens=fmean(each.prompt_tokens / max(each.updates, 1) for each in used),
+            env_steps=fmean(each.env_steps for each in used),
+            seconds_per_update=median(each.seconds_per_update for each in used),
+        )
+
+
+@dataclass(frozen=True)
+class Against:
+    """A method beside the baseline: the difference of skill-free success, and what may be said after Holm's step."""
+
+    difference: Difference
+    adjusted_p: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -26,54 +71,53 @@ class MethodRow:
         seeds: Its seeds.
         without: Skill-free success after training, over seeds.
         with_skill: Success with the skill after training, over seeds.
-        area: Mean skill-free success over the budget of generated tokens, over seeds.
-        tokens_to_target: Median tokens until the validation first showed 60 % without the skill; None if half of the
-            seeds never got there.
-        tokens: Mean tokens generated.
-        prompt_tokens: Mean tokens read, per update.
-        env_steps: Mean environment steps.
-        seconds_per_update: Median over the seeds.
-        difference: Against the baseline; None for the baseline itself.
-        verdict: What may be said of it, after Holm's adjustment over the methods.
+        course: Success on the way.
+        cost: What it took.
+        changes: Success after training minus that of the starting point, by condition ("without", "with"); empty where
+            the starting point was not played.
+        against: Beside the baseline; None for the baseline itself.
     """
 
     method: str
     seeds: tuple[int, ...]
     without: MeanEstimate
     with_skill: MeanEstimate
-    area: MeanEstimate
-    tokens_to_target: int | None
-    tokens: float
-    prompt_tokens: float
-    env_steps: float
-    seconds_per_update: float
-    difference: Difference | None
-    verdict: Verdict | None
+    course: Course
+    cost: Cost
+    changes: Mapping[str, Difference]
+    against: Against | None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able values."""
-        own = self.difference
+        beside = self.against
         return {
             "method": self.method,
             "seeds": list(self.seeds),
-            **{name: _estimate(getattr(self, name)) for name in ("without", "with_skill", "area")},
-            "tokens_to_60": self.tokens_to_target,
-            "tokens": self.tokens,
-            "prompt_tokens_per_update": self.prompt_tokens,
-            "env_steps": self.env_steps,
-            "seconds_per_update": self.seconds_per_update,
-            "difference": own and {"mean": own.mean, "interval": _pair(own.interval), "p_value": own.p_value},
-            "verdict": self.verdict,
+            "without": _estimate(self.without),
+            "with_skill": _estimate(self.with_skill),
+            "area": _estimate(self.course.area),
+            "area_by_env_steps": _estimate(self.course.area_by_steps),
+            "tokens_to_60": self.course.tokens_to_target,
+            "tokens": self.cost.tokens,
+            "prompt_tokens_per_update": self.cost.prompt_tokens,
+            "env_steps": self.cost.env_steps,
+            "seconds_per_update": self.cost.seconds_per_update,
+            "changes": {arm: found.to_json() for arm, found in self.changes.items()},
+            "difference": beside and {**beside.difference.to_json(), "adjusted_p": beside.adjusted_p},
+            "verdict": beside and beside.verdict,
         }
 
 
-def method_rows(cells: Sequence[CellResult], baseline: str, budget: int) -> list[MethodRow]:
+def method_rows(
+    cells: Sequence[CellResult], baseline: str, budget: int, before: CellResult | None = None
+) -> list[MethodRow]:
     """One row per method, in the order in which the methods first appear.
 
     Args:
-        cells: All cells of a comparison.
+        cells: All trained cells of a comparison from one starting point.
         baseline: The method that the others are compared with.
         budget: Generated tokens over which the area is taken.
+        before: The starting point itself.
 
     Raises:
         ConfigError: There are no cells of the baseline, or the panels differ.
@@ -85,53 +129,62 @@ def method_rows(cells: Sequence[CellResult], baseline: str, budget: int) -> list
         raise ConfigError(f"The baseline {baseline!r} has no cells; there are {', '.join(by_method) or 'none at all'}")
     others = {name: difference(own, by_method[baseline]) for name, own in by_method.items() if name != baseline}
     adjusted = holm({name: found.p_value for name, found in others.items()})
-    return [_row(name, own, budget, others.get(name), adjusted.get(name, 1.0)) for name, own in by_method.items()]
+    against = {name: Against(found, adjusted[name], found.verdict(adjusted[name])) for name, found in others.items()}
+    steps = max(1, min(cell.usage.env_steps for cell in cells))
+    return [
+        MethodRow(
+            method=name,
+            seeds=tuple(cell.seed for cell in own),
+            without=mean_over_seeds([cell.without for cell in own]),
+            with_skill=mean_over_seeds([cell.with_skill for cell in own]),
+            course=_course(own, budget, steps),
+            cost=Cost.of(own),
+            changes={arm: change(own, before, skill=arm == "with") for arm in ("without", "with")} if before else {},
+            against=against.get(name),
+        )
+        for name, own in by_method.items()
+    ]
 
 
-def table_text(rows: Sequence[MethodRow]) -> str:
+def table_text(rows: Sequence[MethodRow], before: CellResult | None = None) -> str:
     """The table in Markdown; rates in percent with 95 % intervals over seeds, differences over seeds and tasks."""
     head = (
-        "| method | seeds | without skill | with skill | area | tokens to 60 % | against the baseline | tokens | "
-        "environment steps | prompt tokens per update | s per update |"
+        "| method | seeds | without skill | with skill | with, change | area | area by steps | tokens to 60 % | "
+        "against the baseline | tokens | environment steps | prompt tokens per update | s per update |"
     )
-    return "\n".join([head, "|---" * 11 + "|", *(_line(row) for row in rows)])
+    lines = [head, "|---" * 13 + "|"]
+    if before is not None:
+        start = ["(starting point)", "", f"{100 * before.without:.1f}", f"{100 * before.with_skill:.1f}", *[""] * 9]
+        lines.append(f"| {' | '.join(start)} |")
+    return "\n".join([*lines, *(_line(row) for row in rows)])
 
 
-def _row(
-    name: str, cells: Sequence[CellResult], budget: int, against: Difference | None, adjusted_p: float
-) -> MethodRow:
+def _course(cells: Sequence[CellResult], budget: int, steps: int) -> Course:
     reached = [tokens_to_reach(cell.curve, _TARGET) for cell in cells]
     found = [tokens for tokens in reached if tokens is not None]
-    return MethodRow(
-        method=name,
-        seeds=tuple(cell.seed for cell in cells),
-        without=mean_over_seeds([cell.without for cell in cells]),
-        with_skill=mean_over_seeds([cell.with_skill for cell in cells]),
+    return Course(
         area=mean_over_seeds([area_under_curve(cell.curve, budget) for cell in cells]),
+        area_by_steps=mean_over_seeds([area_under_curve(by_env_steps(cell.curve), steps) for cell in cells]),
         tokens_to_target=int(median(found)) if 2 * len(found) > len(reached) else None,
-        tokens=fmean(cell.tokens_generated for cell in cells),
-        prompt_tokens=fmean(cell.prompt_tokens / max(cell.updates, 1) for cell in cells),
-        env_steps=fmean(cell.env_steps for cell in cells),
-        seconds_per_update=median(cell.seconds_per_update for cell in cells),
-        difference=against,
-        verdict=against.verdict(adjusted_p) if against else None,
     )
 
 
 def _line(row: MethodRow) -> str:
-    reached = "never" if row.tokens_to_target is None else f"{row.tokens_to_target:,}"
+    reached = row.course.tokens_to_target
     cells = (
         row.method,
         str(len(row.seeds)),
         _rate(row.without),
         _rate(row.with_skill),
-        _rate(row.area),
-        reached,
-        _against(row),
-        f"{row.tokens:,.0f}",
-        f"{row.env_steps:,.0f}",
-        f"{row.prompt_tokens:,.0f}",
-        f"{row.seconds_per_update:.2f}",
+        _difference(row.changes["with"]) if row.changes else "",
+        _rate(row.course.area),
+        _rate(row.course.area_by_steps),
+        "never" if reached is None else f"{reached:,}",
+        f"{_difference(row.against.difference)}: {row.against.verdict}" if row.against else "(baseline)",
+        f"{row.cost.tokens:,.0f}",
+        f"{row.cost.env_steps:,.0f}",
+        f"{row.cost.prompt_tokens:,.0f}",
+        f"{row.cost.seconds_per_update:.2f}",
     )
     return f"| {' | '.join(cells)} |"
 
@@ -142,12 +195,10 @@ def _rate(estimate: MeanEstimate) -> str:
     return f"{100 * estimate.mean:.1f}{shown}"
 
 
-def _against(row: MethodRow) -> str:
-    if row.difference is None:
-        return "(baseline)"
-    own = row.difference.interval
+def _difference(found: Difference) -> str:
+    own = found.interval
     shown = f" [{100 * own.low:+.0f}, {100 * own.high:+.0f}]" if own else ""
-    return f"{100 * row.difference.mean:+.1f}{shown}: {row.verdict}"
+    return f"{100 * found.mean:+.1f}{shown}"
 
 
 def _estimate(estimate: MeanEstimate) -> Mapping[str, Any]:
@@ -155,4 +206,4 @@ def _estimate(estimate: MeanEstimate) -> Mapping[str, Any]:
 
 
 def _pair(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
+    return None if interval is None else interval.to_json()

@@ -10,6 +10,7 @@ from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import complain, say
 from trainers.commands.cli.settings import Settings
 from trainers.comparison.plan import ComparisonPlan
+from trainers.comparison.run_file import held_out_split
 
 __all__ = ["COMMAND", "CompareOptions"]
 
@@ -32,8 +33,8 @@ class CompareOptions:
     """Training seeds."""
     out: Path = Path("comparison")
     """Folder for the runs, comparison.json, table.md and comparison.png."""
-    held_out: str = "valid_unseen"
-    """Split of the tasks that are played after training."""
+    held_out: str | None = None
+    """Split of the tasks that are played before and after training; the environment's own held-out split if none."""
     per_type: int | None = 24
     """So many of them per type; all if none."""
     workers: int = 0
@@ -43,11 +44,11 @@ class CompareOptions:
 def run(options: CompareOptions) -> int:
     """Runs the command; 130 if cells are missing."""
     config = options.settings.config()
-    plan = ComparisonPlan(config, options.methods, options.seeds, options.out, options.held_out, options.per_type)
+    held_out = held_out_split(config.env, options.held_out)
+    plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
     from trainers.comparison.run import compare
 
-    workers = options.workers or os.cpu_count() or 1
-    cells = compare(plan, workers=min(workers, len(plan.cells)), note=complain)
+    cells = compare(plan, workers=options.workers or os.cpu_count() or 1, note=complain)
     table = options.out / "table.md"
     say(table.read_text(encoding="utf-8") if table.is_file() else "No cell of the baseline is done yet.")
     return 0 if len(cells) == len(plan.cells) else 130

@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "train": "Train a policy, or go on with a run that was interrupted",
     "evaluate": "Evaluate a policy with and without skills",
     "compare": "Train several methods under one protocol, and say which differ beyond noise",
+    "study": "Run a grid of methods, starting points and seeds from a file",
     "demo": "Evaluate a small policy, train it, evaluate it again, draw the report",
     "report": "Draw the pictures and the page of a run or an evaluation",
     "replay": "Show recorded episodes, both conditions of a task side by side",
