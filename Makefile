@@ -29,9 +29,10 @@ ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
 NO_DEPS_tinker := tinker-cookbook==0.6.1
 NO_DEPS_verl := verl==0.9.1
 
-.PHONY: demo test test-fast test-adapters lint format bench check-wheel clean help
+.PHONY: quick demo test test-fast test-adapters lint format bench check-wheel clean help
 
 help:
+	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
 	@echo "make demo    train the tiny policy with SkillC, evaluate it before and after, draw the pictures (about ten minutes)"
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
@@ -63,6 +64,9 @@ $(VENV)/.test: $(VENV)/.train
 	$(PIP) -e '.[dev,textworld]'
 	@$(PIP) --no-deps alfworld==0.4.2
 	@touch $@
+
+quick: $(VENV)/.train
+	$(BIN)/skillc demo --quick --env $(ENV)
 
 demo: $(VENV)/.train
 	$(BIN)/skillc demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS))

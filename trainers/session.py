@@ -25,7 +25,7 @@ from trainers.rollout.prompts import Prompts
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = ["chat_format", "load_tokenizer", "make_prompts", "make_rollouts", "open_env", "tasks_of"]
+__all__ = ["chat_format", "chat_tokens", "load_tokenizer", "make_prompts", "make_rollouts", "open_env", "tasks_of"]
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
@@ -88,6 +88,20 @@ def load_tokenizer(config: TrainConfig) -> Any:
     elif source:
         load_chat_template(tokenizer, source)
     return tokenizer
+
+
+def chat_tokens(config: TrainConfig, tokenizer: Any) -> ChatTokens:
+    """Turns the configured chats into tokens.
+
+    Raises:
+        ConfigError: If the chat template does not serve the configured form of prompts.
+    """
+    return ChatTokens(
+        tokenizer,
+        growing=chat_format(config).form == "conversation",
+        thoughts=config.thoughts,
+        options=config.template_options,
+    )
 
 
 def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> GroupRollouts:

@@ -17,9 +17,8 @@ from trainers.model_names import hub_access
 from trainers.models import within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
-from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
-from trainers.session import chat_format, load_tokenizer, make_prompts, make_rollouts, tasks_of
+from trainers.session import chat_tokens, load_tokenizer, make_prompts, make_rollouts, tasks_of
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.loggers import LOGGERS, Logger
 from trainers.tracking.progress import Progress, SilentProgress
@@ -102,7 +101,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
     config = within_model(config)
     tokenizer = load_tokenizer(config)
-    chat = ChatTokens(tokenizer, growing=chat_format(config).form == "conversation")
+    chat = chat_tokens(config, tokenizer)
     folder = RunFolder(config.run_folder)
     if _is_first_process():
         # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.

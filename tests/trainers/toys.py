@@ -10,9 +10,8 @@ import gymnasium
 from skillc_gym.spaces import Unicode
 from trainers.config import TrainConfig
 from trainers.engines import Engine
-from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
-from trainers.session import make_rollouts
+from trainers.session import chat_tokens, make_rollouts
 
 TYPES = ("echo", "other")
 COLOURS = ("red", "green", "blue", "black")
@@ -108,4 +107,4 @@ def toy_config(folder: Path, **changes: Any) -> TrainConfig:
 
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:
-    return make_rollouts(config, ChatTokens(tokenizer, growing=config.form == "conversation"), engine)
+    return make_rollouts(config, chat_tokens(config, tokenizer), engine)

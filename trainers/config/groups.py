@@ -73,6 +73,11 @@ class PromptSettings:
     """Fields of ChatFormat to change; on the command line ``chat.show_admissible=false``."""
     chat_template: str | None = None
     """A file with a chat template in Jinja, "trl" for TRL's training template, or None for the tokenizer's own."""
+    template_options: Mapping[str, Any] = field(default_factory=dict)
+    """Variables of the chat template; on the command line ``template.enable_thinking=false``."""
+    thoughts: Literal["template", "keep"] = "template"
+    """What a conversation shows of earlier thoughts: "template": what the chat template shows, which must be all;
+    "keep": all, as generated. The window form never shows any."""
     require_think: bool = True
     """Whether a reply without thoughts counts as ill-formed. It costs nothing but the flag."""
 

@@ -21,7 +21,7 @@ from trainers.evaluation.text_player import TextRollouts, text_rollouts
 from trainers.models import load_model, within_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts, derive_seed
-from trainers.session import chat_format, load_tokenizer, make_rollouts
+from trainers.session import chat_tokens, load_tokenizer, make_rollouts
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
@@ -111,7 +111,7 @@ def _rollouts(
     if engine is None and for_text is not None:
         return text_rollouts(config, for_text(config), folder)
     config = within_model(config)
-    chat = ChatTokens(load_tokenizer(config), growing=chat_format(config).form == "conversation")
+    chat = chat_tokens(config, load_tokenizer(config))
     with without_bars():
         return make_rollouts(config, chat, engine or checkpoint_engine(config, chat))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from skillc_gym.errors import ConfigError
@@ -38,15 +38,17 @@ class ChatEncoder:
 
     Args:
         tokenizer: A transformers tokenizer with a chat template.
+        options: Variables of the template.
 
     Raises:
         ConfigError: If there is no template.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, options: Mapping[str, Any] | None = None) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise ConfigError("The tokenizer has no chat template; pass chat_template=FILE with one in Jinja.")
         self.tokenizer = tokenizer
+        self._options = dict(options or {})
         self.control_ids = self._control_ids()
         """The tokens that only the template may write."""
         texts = tokenizer.convert_ids_to_tokens(sorted(self.control_ids))
@@ -66,7 +68,9 @@ class ChatEncoder:
         from jinja2 import TemplateError
 
         try:
-            text: str = self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=prompt)
+            text: str = self.tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=prompt, **self._options
+            )
         except TemplateError as error:
             raise ConfigError(
                 f"The chat template cannot render turns of {', '.join(m['role'] for m in messages[:4])} ({error}); "

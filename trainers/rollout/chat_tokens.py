@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
 
-__all__ = ["ChatTokens", "load_chat_template"]
+__all__ = ["ChatTokens", "Thoughts", "load_chat_template", "without_thoughts"]
 
 _REMEDY = (
-    "Training on growing conversations needs a template that never rewrites earlier turns. Pass chat_template=trl for "
-    "TRL's training template of a known model family, chat_template=FILE for your own, or prompt the model turn by "
-    "turn with form=window."
+    "A growing conversation needs a template that never rewrites earlier turns. Pass chat_template=trl for TRL's "
+    "training template of the model's family if it has one, chat_template=FILE for your own, thoughts=keep to keep "
+    "replies as they were generated whatever the template makes of them, or prompt the model turn by turn with "
+    "form=window:5."
 )
+_COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 _SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]
+_ANSWER: list[Message] = [{"role": "user", "content": "v"}]
+
+Thoughts = Literal["template", "keep", "drop"]
 
 
 class ChatTokens:
@@ -26,27 +31,45 @@ class ChatTokens:
     What messages say never becomes a control token: see :class:`~trainers.rollout.chat_encoder.ChatEncoder`.
 
     The reply's own tokens, as generated, stay in the row; what follows them up to the next reply is rendered by
-    difference: the template with the new messages, minus the template without.
+    difference: the template with a reply and the new messages, minus its part up to the reply's end.
 
     Args:
         tokenizer: A transformers tokenizer with a chat template.
-        growing: Whether conversations will grow (:meth:`after_reply`); only then must the template be stable.
+        growing: Whether conversations will grow (:meth:`after_reply`).
+        thoughts: What growing conversations show of earlier thoughts. "template": what the template shows, which must
+            be all of them; "keep": everything as generated; "drop": none, and each turn is a row of its own.
+        options: Variables of the template, such as ``enable_thinking``.
 
     Raises:
-        ConfigError: If there is no template, or it changes earlier turns when later ones are added.
+        ConfigError: If there is no template, it does not close the assistant's turns, or conversations shall grow as it
+            has it and it changes earlier turns when later ones are added.
     """
 
-    def __init__(self, tokenizer: Any, *, growing: bool = True) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        growing: bool = True,
+        thoughts: Thoughts = "template",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.tokenizer = tokenizer
-        self._encoder = ChatEncoder(tokenizer)
-        self._said = self._encoder.render(_SAID, prompt=False)
-        self._reply_end = self._said.rfind(REPLY) + len(REPLY)
-        closing = self._encoder.encode(self._said[self._reply_end :]) if REPLY in self._said else []
+        self.thoughts = thoughts
+        self._encoder = ChatEncoder(tokenizer, options)
+        self._asked = self._encoder.render(_OPENING, prompt=True)
+        self._longer = self._encoder.render([*_SAID, *_ANSWER], prompt=True)
+        self._reply_end = self._longer.rfind(_COMMAND) + len(_COMMAND)
+        closing = self._encoder.encode(self._longer[self._reply_end :]) if _COMMAND in self._longer else []
         if not closing:
-            raise ConfigError(f"The chat template does not show or does not close the assistant's turns. {_REMEDY}")
+            raise ConfigError(
+                "The chat template does not show or does not close the assistant's turns; pass chat_template=FILE with "
+                "one that does."
+            )
         self.end_id: int = closing[0]
         """The token that closes the assistant's turn."""
-        if growing:
+        self.opens_thought = self._asked.rstrip().endswith("<think>")
+        """Whether the template begins the assistant's thought, so that replies lack the opening tag."""
+        if growing and thoughts != "drop":
             self._check()
 
     @property
@@ -65,25 +88,45 @@ class ChatTokens:
             new_messages: What was added to the chat since the reply.
             reply_ids: The reply as generated; if it was cut, the token that closes the turn is supplied.
         """
-        ids = self._encoder.ids(new_messages, prompt=True, known=_SAID, after=self._said[: self._reply_end])
+        ids = self._encoder.ids(new_messages, prompt=True, known=_SAID, after=self._longer[: self._reply_end])
         return ids[1:] if len(reply_ids) and reply_ids[-1] == self.end_id else ids
 
     def reply_text(self, reply_ids: Sequence[int]) -> str:
-        """The reply in words, without special tokens."""
+        """The reply in words, without special tokens, with the opening tag of a thought that the template began."""
         text: str = self.tokenizer.decode(list(reply_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return text.strip()
+        begun = self.opens_thought and "<think>" not in text.partition("</think>")[0]
+        return f"<think>{text}".strip() if begun else text.strip()
 
     def _check(self) -> None:
-        asked = self._encoder.render(_OPENING, prompt=True)
-        answer = [{"role": "user", "content": "v"}]
-        longer = self._encoder.render([*_SAID, *answer], prompt=True)
-        if not self._said.startswith(asked + REPLY):
-            raise ConfigError(f"The chat template adds to the assistant's turn or changes it. {_REMEDY}")
-        if not longer.startswith(self._said):
-            raise ConfigError(f"The chat template rewrites earlier turns when a message is added. {_REMEDY}")
-        reply = self._encoder.encode(asked + REPLY)
-        if reply + self.after_reply(answer, reply) != self._encoder.encode(longer):
+        if self.thoughts == "template":
+            said = self._asked + self._generated()
+            turn = self._longer if self._generated() != _COMMAND else self._render_command()
+            if not _squeezed(turn).startswith(_squeezed(said)):
+                raise ConfigError(f"The chat template rewrites earlier turns when a message is added. {_REMEDY}")
+        before = self._encoder.encode(self._longer[: self._reply_end])
+        if before + self.after_reply(_ANSWER, []) != self._encoder.encode(self._longer):
             raise ConfigError(f"The tokenizer does not split this chat template's text between turns. {_REMEDY}")
+
+    def _generated(self) -> str:
+        """What a model would generate behind the prompt: it may begin within or behind a thought."""
+        if self.opens_thought:
+            return REPLY.removeprefix("<think>")
+        return _COMMAND if self._asked.rstrip().endswith("</think>") else REPLY
+
+    def _render_command(self) -> str:
+        said = {"role": "assistant", "content": _COMMAND}
+        return self._encoder.render([*_OPENING, said, *_ANSWER], prompt=True)
+
+
+def without_thoughts(reply: str) -> str:
+    """A reply in words without its thoughts; "" if the thought never ends."""
+    _, closed, rest = reply.rpartition("</think>")
+    return rest.strip() if closed or "<think>" not in reply else ""
+
+
+def _squeezed(text: str) -> str:
+    """Without white space, which templates of thinking models lay afresh around a thought."""
+    return "".join(text.split())
 
 
 def load_chat_template(tokenizer: Any, source: str) -> None:

@@ -1,4 +1,4 @@
-"""The warm-started policies that come with the package: one or more for each environment that demonstrates."""
+"""The small policies that come with the package: warm-started ones per environment that demonstrates, trained ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import unknown_name
 
-__all__ = ["SHIPPED", "is_shipped", "shipped_names", "shipped_policy"]
+__all__ = ["SHIPPED", "is_shipped", "shipped_names", "shipped_policy", "shipped_trained_policy"]
 
 SHIPPED = "shipped"
 """The name under which a configuration asks for the policy of its environment."""
@@ -38,3 +38,16 @@ def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
     if name not in folders:
         raise unknown_name("shipped policy", name, folders)
     return Path(__file__).parent / folders[name]
+
+
+def shipped_trained_policy(env: str = "alfworld") -> Path | None:
+    """The folder of the policy that was trained from the shipped one; None where none comes with the package.
+
+    It lies beside its start, under the start's name with ``_trained`` behind it.
+
+    Raises:
+        UnknownNameError: Nobody demonstrates in the environment.
+    """
+    start = shipped_policy(env)
+    trained = start.with_name(f"{start.name}_trained")
+    return trained if (trained / "config.json").is_file() else None

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.registry import warm_started
+from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import complain, say
+from trainers.commands.cli.open_page import open_page
+from trainers.commands.cli.quick_demo import describe_quick_demo
 from trainers.commands.demo import DemoConfig, run_demo
+from trainers.commands.quick_demo import QuickDemoConfig, run_quick_demo
 from trainers.tracking.progress import make_progress
 
 __all__ = ["COMMAND", "DemoOptions", "describe"]
@@ -21,18 +25,24 @@ __all__ = ["COMMAND", "DemoOptions", "describe"]
 class DemoOptions:
     """Evaluate a small policy on held-out tasks, train it, evaluate it again, and draw the report.
 
-    An interrupted demonstration goes on where it stopped with the same command.
+    An interrupted demonstration goes on where it stopped with the same command. With --quick nothing is trained:
+    shipped policies play a few held-out tasks with the skill and without, which takes a minute.
     """
 
-    out: Path = Path("runs/demo")
-    """Run folder."""
+    quick: bool = False
+    """Train nothing: play shipped policies on generated tasks, and show both conditions side by side."""
+    open_page: bool = True
+    """With --quick, open the page in the browser where there is a screen."""
+    out: Path | None = None
+    """Run folder; runs/demo if none, runs/quick with --quick."""
     env: str = "alfworld"
     """The environment."""
     data: str | None = None
     """"generated", or the environment's folder or archive; none takes ALFWORLD_DATA where that is set and the
     environment is alfworld, else generated tasks."""
     policy: Path | None = None
-    """Warm-started policy; none takes the shipped one for generated tasks, and makes one first for others."""
+    """Warm-started policy; none takes the shipped one for generated tasks, and makes one first for others. With
+    --quick, a trained policy to show beside the shipped start."""
     preset: str = "skillc"
     """The method."""
     seed: int = 0
@@ -40,7 +50,7 @@ class DemoOptions:
     steps: int = DemoConfig.steps
     """Updates."""
     held_out: int | None = None
-    """Held-out tasks per task type, 0 for all; none for the environment's number."""
+    """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it."""
     held_out_splits: tuple[str, ...] = ()
     """Splits of the held-out tasks, the headline first; the environment's if none is named."""
 
@@ -49,7 +59,7 @@ class DemoOptions:
         variable = warm_started(self.env)[1].demo.data_variable
         found = os.environ.get(variable) if variable else None
         return DemoConfig(
-            out=self.out,
+            out=self.out or Path("runs/demo"),
             env=self.env,
             data=self.data or found or "generated",
             policy=self.policy,
@@ -60,14 +70,37 @@ class DemoOptions:
             held_out_splits=self.held_out_splits,
         )
 
+    def quick_config(self) -> QuickDemoConfig:
+        """What the demonstration without training is asked to do.
+
+        Raises:
+            ConfigError: Tasks are named that the shipped policies do not know.
+        """
+        if self.data not in (None, "generated"):
+            raise ConfigError(
+                f"--quick plays shipped policies, which know generated tasks only, got --data {self.data}; leave "
+                "--data out, or leave --quick out to train on these tasks."
+            )
+        return QuickDemoConfig(self.out or Path("runs/quick"), self.env, self.policy, self.seed, self.held_out)
+
 
 def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""
+    if options.quick:
+        return _quick(options)
     summary = run_demo(options.config(), progress=make_progress())
     if not summary["finished"]:
         complain(f"Interrupted after {summary['steps']} updates; the same command goes on from there.")
         return 130
     say(describe(summary))
+    return 0
+
+
+def _quick(options: DemoOptions) -> int:
+    result = run_quick_demo(options.quick_config(), progress=make_progress())
+    say(describe_quick_demo(result))
+    if options.open_page:
+        open_page(result.page)
     return 0
 
 

@@ -1,0 +1,56 @@
+"""The policies that ship: by name, whole, and with a card that says what they can do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skillc_gym.envs.registry import warm_started_names
+from skillc_gym.episodes import Episode, Turn
+from skillc_gym.errors import UnknownNameError
+from trainers.config import TrainConfig
+from trainers.warmstart.make import CARD, sha256_of_file
+from trainers.warmstart.shipped import is_shipped, shipped_names, shipped_policy
+
+NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
+
+
+@pytest.mark.parametrize(("env", "name"), NAMES)
+def test_a_shipped_policy_is_whole_and_its_card_is_of_it(env, name):
+    folder = shipped_policy(env, name)
+    card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+    assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
+    assert (folder / "tokenizer.json").is_file()
+    assert card["recipe"]["demonstrations"]["env"] == env
+
+
+@pytest.mark.parametrize(("env", "name"), [pair for pair in NAMES if pair[1] == "shipped-hard"])
+def test_success_without_the_skill_is_rare_from_a_hard_start(env, name):
+    card = json.loads((shipped_policy(env, name) / CARD).read_text(encoding="utf-8"))
+    found = card["measured"]["temperatures"]
+    assert set(found) == {"1.0", "0.4"}
+    assert all(rates["sr_with"] > 0.6 > 0.3 > rates["sr_without"] for rates in found.values())
+    assert card["versions"]["git"]["changed"] is False
+
+
+def test_a_configuration_names_a_shipped_policy():
+    assert TrainConfig(model="shipped-hard").model_path == str(shipped_policy("alfworld", "shipped-hard"))
+    assert not is_shipped("shippeded")
+    with pytest.raises(UnknownNameError, match="shipped-hard"):
+        _ = TrainConfig(model="shipped-hrad").model_path
+
+
+def test_the_essential_step_is_found_among_possible_commands():
+    pytest.importorskip("torch", reason="needs the train extra")
+    from trainers.warmstart.measurement import essential_rate
+
+    def episode(*actions: tuple[str, bool]) -> Episode:
+        turns = tuple(Turn("", "", action, True, valid, 0.0) for action, valid in actions)
+        return Episode("t", "heat", "g", 0, "", "", "", 0, 0, turns, 0.0, 0.0, False, True)
+
+    heated, impossible = episode(("heat mug 1 with microwave 1", True)), episode(("heat mug 1 with microwave 1", False))
+    assert essential_rate([heated, impossible], "^heat ") == 0.5
+    moves = (("move mug 1 to desk 1", True), ("look", True))
+    two = r"(?s)^(?:move|put) .*^(?:move|put) "
+    assert essential_rate([episode(*moves), episode(*moves, *moves)], two) == 0.5
