@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import ConfigError, TranscriptError
+from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
+from trainers.comparison import record
 from trainers.comparison.picture import draw_comparison
-from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, area_under_curve, tokens_to_reach
-from trainers.comparison.significance import difference, holm
+from trainers.comparison.plan import UNTRAINED, ComparisonPlan
+from trainers.comparison.result import (
+    CellResult,
+    CurvePoint,
+    TaskOutcome,
+    Usage,
+    area_under_curve,
+    by_env_steps,
+    tokens_to_reach,
+)
+from trainers.comparison.significance import change, difference, holm
 from trainers.comparison.table import method_rows, table_text
+from trainers.config import TrainConfig
 from trainers.evaluation.stats import t_p_value, t_quantile
 
 
-def cell(method: str, seed: int, won: list[bool], panel: str = "p") -> CellResult:
+def cell(method: str, seed: int, won: list[bool], panel: str = "p", start: str = "") -> CellResult:
     outcomes = tuple(TaskOutcome(f"t{i:03d}", "kind", True, w, 1.0, float(w)) for i, w in enumerate(won))
-    curve = (CurvePoint(0, 0.1, 0.9), CurvePoint(1000, sum(won) / len(won), 0.9))
-    return CellResult(method, seed, panel, outcomes, curve, 1000, 5000, 300, 10, 0.5, {})
+    curve = (CurvePoint(0, 0.1, 0.9), CurvePoint(1000, sum(won) / len(won), 0.9, 10, 300, "01", "11"))
+    return CellResult(start, method, seed, panel, outcomes, curve, Usage(1000, 5000, 300, 10, 0.5, 7.0))
 
 
-def random_cells(method: str, rate: float, seeds: int = 4, tasks: int = 60) -> list[CellResult]:
+def random_cells(method: str, rate: float, seeds: int = 4, tasks: int = 60, start: str = "") -> list[CellResult]:
     rng = np.random.default_rng(sum(map(ord, method)))
-    return [cell(method, seed, [bool(x) for x in rng.random(tasks) < rate]) for seed in range(seeds)]
+    return [cell(method, seed, [bool(x) for x in rng.random(tasks) < rate], start=start) for seed in range(seeds)]
 
 
 CURVE = [CurvePoint(0, 0.0, 1.0), CurvePoint(100, 0.5, 1.0), CurvePoint(300, 0.5, 1.0), CurvePoint(400, 1.0, 1.0)]
@@ -78,6 +90,30 @@ def test_equal_outcomes_are_as_good_only_with_an_interval():
     assert difference(near, many).verdict(1.0) == "as good"
 
 
+def test_both_sources_of_chance_have_an_interval_of_their_own():
+    found = difference(random_cells("strong", 0.9), random_cells("weak", 0.3))
+    intervals = (found.interval, found.over_seeds, found.over_tasks)
+    widths = [each.high - each.low for each in intervals if each]
+    assert len(widths) == 3
+    assert widths[0] > 0.7 * max(widths[1:])
+    alone = difference([cell("a", 0, [True, False, True])], [cell("b", 0, [False, False, True])])
+    assert (alone.over_seeds, alone.over_tasks is None) == (None, False)
+
+
+def test_training_is_compared_with_its_start_in_both_conditions():
+    before = cell(UNTRAINED, 0, [False] * 40)
+    after = [cell("a", seed, [True] * 30 + [False] * 10) for seed in range(3)]
+    assert change(after, before, skill=False).mean == pytest.approx(0.75)
+    kept = change(after, before, skill=True)
+    assert (kept.mean, kept.interval) == (0.0, None)
+
+
+def test_areas_over_environment_steps_take_their_place():
+    curve = [CurvePoint(0, 0.0, 1.0), CurvePoint(100, 1.0, 1.0, 1, 50)]
+    assert [point.tokens for point in by_env_steps(curve)] == [0, 50]
+    assert area_under_curve(by_env_steps(curve), 100) == pytest.approx(0.75)
+
+
 def test_only_common_seeds_on_one_panel_are_compared():
     with pytest.raises(ConfigError, match="none in common"):
         difference([cell("a", 0, [True])], [cell("b", 1, [True])])
@@ -105,20 +141,49 @@ def test_p_values_invert_the_quantile(df):
 
 def test_the_table_and_the_picture_have_a_row_per_method(tmp_path):
     cells = [*random_cells("grpo", 0.3), *random_cells("strong", 0.9)]
-    rows = method_rows(cells, "grpo", 1000)
-    lines = table_text(rows).splitlines()
-    assert len(lines) == 4
-    assert "(baseline)" in lines[2]
-    assert ": better" in lines[3]
+    before = cell(UNTRAINED, 0, [False] * 60)
+    rows = method_rows(cells, "grpo", 1000, before)
+    lines = table_text(rows, before).splitlines()
+    assert len(lines) == 5
+    assert lines[2].startswith("| (starting point) |")
+    assert "(baseline)" in lines[3]
+    assert ": better" in lines[4]
     json.dumps([row.to_json() for row in rows])
-    draw_comparison(rows, cells, 1000, tmp_path / "c.png")
+    draw_comparison(rows, cells, 1000, tmp_path / "c.png", before=before, heading="easy")
     assert (tmp_path / "c.png").stat().st_size > 1000
     with pytest.raises(ConfigError, match="'ppo' has no cells"):
         method_rows(cells, "ppo", 1000)
 
 
+def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "provenance", lambda: {"git": None})
+    results = [cell(UNTRAINED, 0, [False] * 60, start=start) for start in ("easy", "hard")]
+    results += [each for start in ("easy", "hard") for m in ("grpo", "b") for each in random_cells(m, 0.5, start=start)]
+    config = TrainConfig(model="shipped", budget_tokens=1000)
+    plan = ComparisonPlan(
+        config, ("grpo", "b"), (0, 1, 2, 3), tmp_path, "test", None, {"easy": "x", "hard": "y"}, title="own"
+    )
+    record.write_comparison(plan, results)
+    names = ["own-easy.png", "own-hard.png", "own.json", "table.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    read = record.read_record(tmp_path / "own.json")
+    assert list(read.results) == results
+    table = (tmp_path / "table.md").read_text()
+    for name in names[:2] + names[3:]:
+        (tmp_path / name).unlink()
+    assert [path.name for path in record.draw_record(read, tmp_path)] == ["table.md", *names[:2]]
+    assert (tmp_path / "table.md").read_text() == table
+    (tmp_path / "own.json").write_text("[]")
+    with pytest.raises(TranscriptError, match="no record"):
+        record.read_record(tmp_path / "own.json")
+    with pytest.raises(MissingDataError, match="without --draw"):
+        record.read_record(tmp_path / "none.json")
+
+
 def test_a_cell_comes_back_from_json():
     own = cell("a", 0, [True, False])
+    scored = replace(own, outcomes=(replace(own.outcomes[0], score_with=0.5), own.outcomes[1]))
+    assert CellResult.from_json(json.loads(json.dumps(scored.to_json()))) == scored
     assert CellResult.from_json(json.loads(json.dumps(own.to_json()))) == own
     with pytest.raises(TranscriptError):
         CellResult.from_json({"method": "a"})
