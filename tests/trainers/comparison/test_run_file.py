@@ -59,13 +59,9 @@ def test_toml_says_the_same(tmp_path):
         (TEXT + "overrides: {ppo: {steps: 1}}", ConfigError, "not compared: ppo"),
         (TEXT.replace("grpo", "grop"), UnknownNameError, "grpo"),
         (TEXT.replace("steps: 4", "steps: 0"), ConfigError, "at least 1"),
-        (
-            TEXT.replace("steps: 4", "").replace("budget_tokens: 1000", ""),
-            ConfigError,
-            "nothing of budget_tokens, steps",
-        ),
+        (TEXT.replace("budget_tokens: 1000\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
         (TEXT + "seeds: 3", ConfigError, "another form"),
-        ("- grpo", ConfigError, "keys and values, .*|must hold keys"),
+        ("- grpo", ConfigError, "must hold keys and values"),
         ("a: [", ConfigError, "cannot be read"),
     ],
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
@@ -67,6 +68,8 @@ class MakePolicyOptions:
     """The environment."""
     data: str = "generated"
     """The environment's folder or archive, or "generated"."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment, such as --env.goal_order products."""
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
     measure: int = 0
@@ -76,6 +79,8 @@ class MakePolicyOptions:
     def recipe(self) -> PolicyRecipe:
         """The recipe that the options make of the shipped one."""
         recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
+        shown = replace(recipe.demonstrations, env_kwargs={**recipe.demonstrations.env_kwargs, **self.env_options})
+        recipe = replace(recipe, demonstrations=shown)
         if self.shown.error_rate_without_skill is not None:
             recipe = set_error_rate(recipe, self.shown.error_rate_without_skill)
         return replace(

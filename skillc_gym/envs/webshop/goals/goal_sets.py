@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from skillc_gym.envs.webshop.goals.goal_table import SHUFFLE_SEED, Facts, human_table, synthetic_table
+from skillc_gym.envs.webshop.goals.goal_table import SHUFFLE_SEED, Facts, by_product, human_table, synthetic_table
 from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction, Products
 from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
 
@@ -19,8 +19,8 @@ __all__ = ["ORDERS", "GoalSource", "keep_goals", "open_goals"]
 
 _LARGE = 20_000
 _FORMAT = 2
-ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42}
-"""Orders of the goals, by the seed of their shuffle."""
+ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42, "products": SHUFFLE_SEED}
+"""Orders of the goals, with the seed of their shuffle; "products" keeps those of a product together."""
 
 
 class GoalSource(Products, Protocol):
@@ -48,7 +48,8 @@ def open_goals(
         kind: "synthetic" (combinations of options, texts made by a template) or "human".
         split: "all", "train", "valid" or "test".
         seed: Seeds the prices hidden behind ranges and the highest prices; never the order.
-        order: "upstream" or "verl-agent", each with its own shuffle of the same goals.
+        order: "upstream" or "verl-agent", each with its own shuffle of the same goals, or "products", which keeps those
+            of a product together, so that splits share no products.
 
     Raises:
         UnknownNameError: If the kind, the split or the order does not exist.
@@ -85,10 +86,14 @@ def keep_goals(catalog: GoalSource, *, seed: int = 0) -> None:
 @lru_cache(16)
 def _goals(catalog: GoalSource, kind: str, seed: int, order: str) -> _Goals:
     place, seeds = _place(catalog, kind, seed, order), {"seed": seed, "shuffle_seed": ORDERS[order]}
-    if kind == "synthetic":
-        return _Goals(_kept(catalog, place, lambda: synthetic_table(Facts(catalog), **seeds)), {})
-    human = _human(catalog)
-    return _Goals(_kept(catalog, place, lambda: human_table(Facts(catalog, human), **seeds)), human)
+    human = _human(catalog) if kind == "human" else {}
+
+    def make() -> GoalTable:
+        make_table = human_table if kind == "human" else synthetic_table
+        table = make_table(Facts(catalog, human), **seeds)
+        return by_product(table) if order == "products" else table
+
+    return _Goals(_kept(catalog, place, make), human)
 
 
 def _human(catalog: GoalSource) -> dict[str, tuple[HumanInstruction, ...]]:

@@ -24,7 +24,7 @@ from skillc_gym.envs.webshop.goals.goals import (
     combinations,
 )
 
-__all__ = ["SHUFFLE_SEED", "Facts", "draw_limit", "human_table", "synthetic_table"]
+__all__ = ["SHUFFLE_SEED", "Facts", "by_product", "draw_limit", "human_table", "synthetic_table"]
 
 SHUFFLE_SEED = 233
 _NO_PRICE = 100.0
@@ -121,6 +121,24 @@ def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED
         prices=prices,
         shuffle_seed=shuffle_seed,
     )
+
+
+def by_product(table: GoalTable, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
+    """The same goals with those of a product beside each other, products in an order of their own.
+
+    Splits are ranges of goals, so those of test then ask for products that no goal of training asks for, as long as no
+    product has as many goals as lie between the two.
+
+    Args:
+        table: The goals; those of a product keep their order.
+        shuffle_seed: Seeds the order of the products.
+    """
+    ranks = list(range(len(table.prices)))
+    random.Random(shuffle_seed).shuffle(ranks)
+    order = np.argsort(np.array(ranks, dtype=np.int64)[table.product], kind="stable")
+    cumulative = np.concatenate([np.zeros(1), np.cumsum(table.weight[order])])
+    columns = (table.product[order], table.variant[order], table.price_upper[order], table.weight[order])
+    return GoalTable(*columns, cumulative, table.prices)
 
 
 class _Rows:

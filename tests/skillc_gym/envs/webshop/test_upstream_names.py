@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
@@ -88,6 +89,16 @@ def test_orders_of_goals(shop):
     assert (ours.prices == theirs.prices).all()
     with pytest.raises(UnknownNameError, match="verl-agent"):
         WebShopEnv(data=shop, goal_order="verl")
+
+
+def test_goals_of_a_product_stand_together_and_splits_share_none(shop):
+    ours, grouped = (WebShopEnv(data=shop, goal_order=order).goals.table for order in ("upstream", "products"))
+    runs = [product for product, _ in itertools.groupby(grouped.product.tolist())]
+    assert len(runs) == len(set(runs))
+    assert sorted(zip(ours.product, ours.variant, ours.price_upper, strict=True)) == sorted(
+        zip(grouped.product, grouped.variant, grouped.price_upper, strict=True)
+    )
+    assert grouped.cumulative[-1] == pytest.approx(ours.cumulative[-1])
 
 
 def test_a_split_that_a_small_catalogue_lacks_says_how_to_get_more(shop):
