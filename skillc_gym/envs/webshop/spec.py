@@ -19,15 +19,14 @@ _SPELLING = Spelling(
     split=((r"\$\d+", "isolated"), (r"^\.\d+$", "removed")),
     glued=(("[ ", "["), (" ]", "]")),
 )
+_BUTTONS = "back to search|< prev|next >|buy now|description|features|reviews|attributes"
 _WARM_START = WarmStart(
     expert="skillc_gym.envs.webshop.experts.shopper:demonstrator",
     error_rates={TASK_TYPE: 0.90},
     generator={"seed": 0, "size": 1000},  # 1,996 goals to train on, 500 to test
     policy="checkpoint_webshop",
     # Chosen options: whatever is clicked but buttons and products.
-    essential={
-        TASK_TYPE: r"^click\[(?!(?:b0\w{8}|back to search|< prev|next >|buy now|description|features|reviews|attributes)\])"
-    },
+    essential={TASK_TYPE: rf"^click\[(?!(?:b0\w{{8}}|{_BUTTONS})\])"},
     demo=DemoTasks(
         held_out_splits=("test",),
         held_out_per_type=240,
