@@ -29,15 +29,13 @@ def _recipe(env: str, data: str, **options: Any) -> PolicyRecipe:
 
 
 def set_error_rate(recipe: PolicyRecipe, without_skill: float) -> PolicyRecipe:
-    """A recipe whose skill-free demonstrations leave out the essential step equally often, whatever the task type.
+    """A recipe whose skill-free demonstrations leave out the essential step equally often for every task type.
 
-    At 1.0 a policy cloned from it never sees the step without the skill: success without it becomes rare. Types that
-    have no such step of their own (`WarmStart.essential` names those that have) keep their rate.
+    At 1.0 a policy cloned from it never sees the step without the skill: success without it becomes rare.
 
     Args:
         recipe: The recipe to change.
         without_skill: Probability of leaving the step out.
     """
-    start = warm_started(recipe.demonstrations.env)[1]
-    rates = {**start.error_rates, **dict.fromkeys(start.essential or start.error_rates, without_skill)}
+    rates = dict.fromkeys(warm_started(recipe.demonstrations.env)[1].error_rates, without_skill)
     return replace(recipe, demonstrations=replace(recipe.demonstrations, error_rates_without_skill=rates))

@@ -33,8 +33,8 @@ class Shown:
     slips: float = DemonstrationConfig.slips
     """Probability per step that the demonstrator slips."""
     error_rate_without_skill: float | None = None
-    """How often demonstrations without skill leave out the essential step, for every task type that has one; by
-    default each type has its own rate. At 1.0 success without skill becomes rare: a hard start."""
+    """How often demonstrations without skill leave out the essential step, for every task type; by default each type
+    has its own rate. At 1.0 success without skill becomes rare: a hard start."""
 
 
 @dataclass(frozen=True)
