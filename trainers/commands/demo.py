@@ -105,6 +105,8 @@ class DemoConfig:
             "seed": self.seed,
             "draw": "types",
             "max_context": 2048,
+            # About 2,000 tokens a pass: on a processor, what fits into its cache is a fifth faster.
+            "micro_batches": 16,
             "learning_rate": 3e-4,
             "adam_beta2": 0.98,
             "beta": 0.0,
