@@ -61,6 +61,8 @@ class EnvironmentSettings:
     """Step limit of an episode; the environment's own if None."""
     library: str | None = None
     """Skill library by name or path; the environment's own if None."""
+    skill_grade: Literal["full", "minimal", "none"] = "full"
+    """How much of a skill is shown where it is on: full; minimal: its first line and key step; or none."""
 
 
 @dataclass(frozen=True)
