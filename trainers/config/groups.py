@@ -220,7 +220,8 @@ class RunSettings:
     """Run folder."""
 
     report_to: tuple[str, ...] = ()
-    """Who is told the records beside metrics.jsonl: tensorboard, or loggers of your own as module:CLASS."""
+    """Who is told the records beside metrics.jsonl: tensorboard, wandb, trackio, or loggers of your own as
+    module:CLASS."""
     metrics: tuple[str, ...] = ()
     """Further metrics of an update: functions of its trajectories that return a dictionary, as module:FUNCTION."""
     run: str = ""
