@@ -92,9 +92,7 @@ def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -
     if config.revision and is_hub_name(config.model_path):
         options["revision"] = config.revision
     elif config.revision:
-        raise ConfigError(
-            f"revision={config.revision!r} is for models of a hub; model={config.model!r} is a folder."
-        )
+        raise ConfigError(f"revision={config.revision!r} is for models of a hub; model={config.model!r} is a folder.")
     try:
         with hub_access(config.model_path):
             local = not is_hub_name(config.model_path)
