@@ -1,6 +1,6 @@
 """A conformance kit for text environments: inherit it in your tests, or call one function.
 
-Example:
+Examples:
     >>> class TestMyEnv(TextEnvContract):                     # pytest runs every check
     ...     def make_env(self):
     ...         return gymnasium.make("my/Env-v0")

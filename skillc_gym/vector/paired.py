@@ -74,7 +74,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     Raises:
         ConfigError: Sizes below 1, or an environment that cannot be made again for every member.
 
-    Example:
+    Examples:
         >>> groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 4, library="alfworld", data="generated")
         >>> observations, infos = groups.reset(seed=0, options={"n_plus": [2, 1]})
         >>> infos["condition"]

@@ -51,7 +51,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         SkillFileError: The library cannot be read; at a reset with skills on: the task type has no skill in it.
         ConfigError: The environment is not a text environment, or already has a SkillInjection.
 
-    Example:
+    Examples:
         >>> env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), library="alfworld")
         >>> observation, info = env.reset(seed=0, options={"skill": False})
         >>> info["condition"], info["skill"]

@@ -59,7 +59,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         ConfigError: The site at ``url`` shows another shop.
         EngineError: The site does not answer, or no browser starts.
 
-    Example:
+    Examples:
         >>> env = gymnasium.make("skillc/WebShopBrowser-v0", data="generated")   # doctest: +SKIP
         >>> observation, info = env.reset(seed=0)                                # doctest: +SKIP
         >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP
