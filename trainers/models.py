@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra
 from trainers.config import TrainConfig
 from trainers.model_names import check_model, hub_access, is_hub_name
 from trainers.tracking.json_files import read_object
@@ -89,6 +89,10 @@ def _declared_class(model: str) -> str | None:
 
 def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
     check_model(config.model_path)
+    if config.revision and is_hub_name(config.model_path):
+        options["revision"] = config.revision
+    elif config.revision:
+        raise ConfigError(f"revision={config.revision!r} is for models of a hub; model={config.model!r} is a folder.")
     try:
         with hub_access(config.model_path):
             local = not is_hub_name(config.model_path)

@@ -76,6 +76,7 @@ class GroupRollouts:
         chat_format: How observations become messages; its form decides between one growing row per episode and one
             row per turn.
         library: Skill library, by name or path; None where no skill is ever injected.
+        skill_grade: How much of a skill is shown: "full", "minimal" or "none".
         env_kwargs: Arguments of the environment.
         max_reply_tokens: Longest reply.
         max_context: Longest row; an episode that would exceed it ends, truncated. Members of a group have the same room
@@ -97,6 +98,7 @@ class GroupRollouts:
         chat: ChatTokens,
         chat_format: ChatFormat,
         library: str | None = "alfworld",
+        skill_grade: str = "full",
         env_kwargs: Mapping[str, Any] | None = None,
         max_reply_tokens: int = 64,
         max_context: int = 4096,
@@ -114,6 +116,7 @@ class GroupRollouts:
         self.chat = chat
         self.chat_format = chat_format
         self.library = library
+        self.skill_grade = skill_grade
         self.env_kwargs = dict(env_kwargs or {})
         self.max_reply_tokens = max_reply_tokens
         self.max_context = max_context
@@ -248,6 +251,7 @@ class GroupRollouts:
                 group_size,
                 library=self.library,
                 where="info",
+                skill_grade=self.skill_grade,
                 wrappers=(
                     *self.wrappers,
                     partial(ActionFormat, require_think=self.require_think),
