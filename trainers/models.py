@@ -12,7 +12,7 @@ from trainers.config import TrainConfig
 from trainers.model_names import check_model, hub_access, is_hub_name
 from trainers.tracking.json_files import read_object
 
-__all__ = ["context_limit", "load_model", "load_plain_tokenizer", "within_model", "without_bars"]
+__all__ = ["context_limit", "load_model", "load_plain_config", "load_plain_tokenizer", "within_model", "without_bars"]
 
 
 def load_model(config: TrainConfig) -> Any:
@@ -62,12 +62,17 @@ def context_limit(config: TrainConfig) -> int | None:
         CheckpointError: If the folder does not hold a usable one.
         MissingExtraError: If transformers is not installed.
     """
+    limit = getattr(load_plain_config(config).get_text_config(), "max_position_embeddings", None)
+    return None if limit is None else int(limit)
+
+
+def load_plain_config(config: TrainConfig) -> Any:
+    """The model's transformers configuration; errors as of :func:`context_limit`."""
     try:
         from transformers import AutoConfig
     except ImportError as error:
         raise missing_extra("transformers", "train") from error
-    limit = getattr(_pretrained(AutoConfig.from_pretrained, config).get_text_config(), "max_position_embeddings", None)
-    return None if limit is None else int(limit)
+    return _pretrained(AutoConfig.from_pretrained, config)
 
 
 def within_model(config: TrainConfig) -> TrainConfig:

@@ -46,6 +46,8 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference:
         warmup_steps=config.warmup_steps,
         **_optimiser(config),
         max_grad_norm=config.max_grad_norm,
+        # The policy is loaded already; this is for the reference.
+        model_init_kwargs={"revision": config.revision} if config.revision else None,
         # The penalty is the learner's; here it only decides whether there is a reference model.
         beta=(config.beta or 1.0) if reference else 0.0,
         epsilon=config.clip,

@@ -17,6 +17,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import RecordVideo
 from hostile_shop import SHOP
 
 import skillc_gym
@@ -182,6 +183,18 @@ def test_pictures_are_whole_over_both_transports(make_env):
     page, same = (env.restore(native.snapshot())[0] for env in (served, swapped))
     assert np.array_equal(page, same)
     assert len(np.unique(page.reshape(-1, 3), axis=0)) > 20
+
+
+def test_a_film_of_an_episode(make_env, tmp_path):
+    moviepy = pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo needs moviepy (the extra render)")
+    env = make_env(render_mode="rgb_array", viewport=(400, 300), transport="swap")
+    film = RecordVideo(env, str(tmp_path / "films"), fps=2, disable_logger=True)
+    play(film, *RUG)
+    film.close()
+    (made,) = tmp_path.glob("films/*.mp4")
+    clip = moviepy.VideoFileClip(str(made))
+    assert (clip.size, clip.n_frames) == ([400, 300], 3)
+    clip.close()
 
 
 def test_a_hostile_page_asks_nothing_of_anybody(make_env):
