@@ -29,7 +29,7 @@ ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
 NO_DEPS_tinker := tinker-cookbook==0.6.1
 NO_DEPS_verl := verl==0.9.1
 
-.PHONY: quick demo test test-fast test-adapters lint format bench check-wheel clean help
+.PHONY: quick demo test test-fast test-adapters docs notebooks lint format bench check-wheel clean help
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
@@ -37,6 +37,7 @@ help:
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
+	@echo "make docs    build the documentation site into build/site, warnings as errors"
 	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
 	@echo "make check-wheel    build the wheel of a fresh clone, install it into an empty environment, run the commands"
 
@@ -90,6 +91,18 @@ $(ADAPTER_VENVS)/%/.installed: pyproject.toml constraints-cpu.txt
 	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[$*]' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
 	@$(if $(NO_DEPS_$*),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(NO_DEPS_$*))
 	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	@echo "Installing what builds the documentation ..."
+	$(PIP) -e '.[docs]'
+	@touch $@
+
+# Every warning is an error; nothing is fetched.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+notebooks: $(BIN)/python
+	$(BIN)/python -m benchmarks.notebooks
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

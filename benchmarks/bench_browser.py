@@ -13,13 +13,14 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_load import load_site
+from benchmarks.browser_processes import KINDS, group_members, megabytes, processor_seconds
 from benchmarks.page_record import measure_and_write
 from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
 from skillc_gym.envs.webshop.env import WebShopEnv
@@ -80,7 +81,7 @@ def _start(options: argparse.Namespace) -> list[dict[str, Any]]:
     return [_row(name, statistics.median(seconds), "s", START_SECONDS, most=True)]
 
 
-def walk(env: WebShopBrowserEnv, steps: int, seed: int) -> list[float]:
+def walk(env: WebShopEnv | WebShopBrowserEnv, steps: int, seed: int) -> list[float]:
     """Clicks at random; returns the seconds of every step, resets not counted."""
     rng, seconds = random.Random(seed), []
     _, info = env.reset(seed=seed)
@@ -100,30 +101,22 @@ def _speed(options: argparse.Namespace) -> list[dict[str, Any]]:
         env = WebShopBrowserEnv(data=options.data, transport=transport)
         walk(env, 30, 1)
         best: list[float] = []
-        spent = _processor_seconds(env)
+        before = processor_seconds(env.process_group or 0)
         for repeat in range(options.repeats):
             seconds = walk(env, options.steps, repeat)
             best = min(best or seconds, seconds, key=sum)
-        spent = _processor_seconds(env) - spent
+        spent = processor_seconds(env.process_group or 0) - before
         env.close()
         rows.append(
             _row(f"{transport}, one browser, best of {options.repeats}", len(best) / sum(best), "steps/s", goal)
         )
         rows.append(_row(f"{transport}, median step", 1e3 * statistics.median(best), "ms"))
         rows.append(_row(f"{transport}, 95th percentile", 1e3 * sorted(best)[int(0.95 * len(best))], "ms"))
-        each = 1e3 * spent / (options.repeats * options.steps)
-        rows.append(_row(f"{transport}, processor time of a step, resets, Python and browser included", each, "ms"))
+        each = {kind: 1e3 * spent[kind] / (options.repeats * options.steps) for kind in KINDS}
+        rows.append(_row(f"{transport}, processor time of a step, resets included", sum(each.values()), "ms"))
+        rows += [_row(f"{transport}, of that {kind}", value, "ms") for kind, value in each.items()]
         rows.append(_row(f"{transport}, times upstream's {UPSTREAM} steps/s", len(best) / sum(best) / UPSTREAM, "x"))
     return rows
-
-
-def _processor_seconds(env: WebShopBrowserEnv) -> float:
-    """What this process and the browser's have used so far; unlike steps per second, it hardly depends on others."""
-    ticks = 0
-    for process in _group(env.process_group or 0):
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _two_browsers(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -151,47 +144,46 @@ def _two_browsers(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _memory(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Episodes in one process: memory of Python and of the browser's processes, a tenth and the whole way."""
-    env = WebShopBrowserEnv(data=options.data, transport="swap")
-    told, seen = [], []
-    for number in range(options.episodes):
+    """Episodes in one process: memory of Python and of the browser's processes, a tenth and the whole way.
+
+    The text environment plays the same episodes before, and fills the shop's caches, which all environments of a
+    process share and which are bounded: what grows afterwards belongs to the browser's environment.
+    """
+    rows = _text_memory(options)
+    for transport in GOALS:
+        env = WebShopBrowserEnv(data=options.data, transport=transport)
+        python, browser = [], []
+        for _ in _tenths(env, options.episodes):
+            python.append(megabytes([os.getpid()]))
+            browser.append(megabytes(group_members(env.process_group or 0)))
+        env.close()
+        rows += _memory_rows(f"{transport}, Python", python, 1.05, options.episodes)
+        rows += _memory_rows(f"{transport}, browser", browser, 1.25, options.episodes)
+    return rows
+
+
+def _text_memory(options: argparse.Namespace) -> list[dict[str, Any]]:
+    env = WebShopEnv(data=options.data)
+    python = [megabytes([os.getpid()]) for _ in _tenths(env, options.episodes)]
+    return _memory_rows("text environment before, Python", python, None, options.episodes)
+
+
+def _tenths(env: WebShopEnv | WebShopBrowserEnv, episodes: int) -> Iterator[None]:
+    for number in range(1, episodes + 1):
         walk(env, 4, number)
-        if number % (options.episodes // 10) == options.episodes // 10 - 1:
-            told.append(_megabytes([os.getpid()]))
-            seen.append(_megabytes(_group(env.process_group or 0)))
-    env.close()
-    growth = [max(later - early for early, later in pairwise(values[1:])) for values in (told, seen)]
+        if number % (episodes // 10) == 0:
+            yield
+
+
+def _memory_rows(name: str, used: Sequence[float], growth: float | None, episodes: int) -> list[dict[str, Any]]:
+    """Rows of the memory after every tenth of the episodes; it may grow by so much between the second and the last."""
+    most = None if growth is None else used[1] * growth
     return [
-        _row(f"Python after {options.episodes // 10:,} episodes", told[0], "MB"),
-        _row(f"Python after {options.episodes:,} episodes", told[-1], "MB", told[1] * 1.05, most=True),
-        _row(f"browser after {options.episodes // 10:,} episodes", seen[0], "MB"),
-        _row(f"browser after {options.episodes:,} episodes", seen[-1], "MB", seen[1] * 1.25, most=True),
-        _row("largest growth of a tenth, Python", growth[0], "MB"),
-        _row("largest growth of a tenth, browser", growth[1], "MB"),
+        _row(f"{name} after {episodes // 10:,} episodes", used[0], "MB"),
+        _row(f"{name} after {episodes // 2:,} episodes", used[4], "MB"),
+        _row(f"{name} after {episodes:,} episodes", used[-1], "MB", most, most=True),
+        _row(f"{name}, largest growth of a later tenth", max(b - a for a, b in pairwise(used[1:])), "MB"),
     ]
-
-
-def _group(group: int) -> list[int]:
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getpgid(int(place.name)) == group:
-                found.append(int(place.name))
-        except ProcessLookupError:
-            continue
-    return found
-
-
-def _megabytes(processes: list[int]) -> float:
-    """The memory that belongs to processes alone: what other browsers on the machine share with them does not count."""
-    total = 0
-    for process in processes:
-        try:
-            lines = Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
-    return total / 1024
 
 
 def _load(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -98,22 +98,22 @@ class Trio:
     ) -> int:
         """Plays an episode in all of them and compares every moment; returns the number of actions."""
         options = {"task_id": task_id}
-        told = {mode: env.reset(seed=seed, options=options) for mode, env in self._native.items()}
-        seen = {name: env.reset(seed=seed, options=options) for name, env in self.browsers.items()}
-        self._compare(found, told, seen, task=task_id, step=0, action=None)
-        act = style(told["text"][1], random.Random(seed))
+        expected = {mode: env.reset(seed=seed, options=options) for mode, env in self._native.items()}
+        shown = {name: env.reset(seed=seed, options=options) for name, env in self.browsers.items()}
+        self._compare(found, expected, shown, task=task_id, step=0, action=None)
+        act = style(expected["text"][1], random.Random(seed))
         for step in range(1, limit + 1):
-            observation, info = told["text"][0], told["text"][-1]
+            observation, info = expected["text"][0], expected["text"][-1]
             action = act(observation, info)
             after = {mode: env.step(action) for mode, env in self._native.items()}
-            shown = {name: env.step(action) for name, env in self.browsers.items()}
-            for name, outcome in shown.items():
+            outcomes = {name: env.step(action) for name, env in self.browsers.items()}
+            for name, outcome in outcomes.items():
                 flags = {"transport": name, "task": task_id, "step": step, "action": action}
                 found.check("reward", after["text"][1], outcome[1], **flags)
                 found.check("flags", after["text"][2:4], outcome[2:4], **flags)
-            told = {mode: (outcome[0], outcome[-1]) for mode, outcome in after.items()}
-            seen = {name: (outcome[0], outcome[-1]) for name, outcome in shown.items()}
-            self._compare(found, told, seen, task=task_id, step=step, action=action)
+            expected = {mode: (outcome[0], outcome[-1]) for mode, outcome in after.items()}
+            shown = {name: (outcome[0], outcome[-1]) for name, outcome in outcomes.items()}
+            self._compare(found, expected, shown, task=task_id, step=step, action=action)
             if after["text"][2]:
                 return step
         return limit
@@ -123,13 +123,13 @@ class Trio:
         for env in self.browsers.values():
             env.close()
 
-    def _compare(self, found: Comparison, told: Any, seen: Any, **where: Any) -> None:
+    def _compare(self, found: Comparison, expected: Any, shown: Any, **where: Any) -> None:
         for name, env in self.browsers.items():
             place = {"transport": name, **where}
             for mode in MODES:
-                found.check(mode, told[mode][0], env.reading.observation(mode), **place)
-            found.check("observation", told["html"][0], seen[name][0], **place)
-            found.check("info", told["text"][1], seen[name][1], **place)
+                found.check(mode, expected[mode][0], env.reading.observation(mode), **place)
+            found.check("observation", expected["html"][0], shown[name][0], **place)
+            found.check("info", expected["text"][1], shown[name][1], **place)
             found.check("address", self._native["text"].address, env.address, **place)
 
 

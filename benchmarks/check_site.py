@@ -15,7 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserSettings
+from skillc_gym.envs.webshop.browser.chromium import Browser
+from skillc_gym.envs.webshop.browser.scripts import LOADED
+from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.opening import open_site
 from skillc_gym.envs.webshop.site.server import ThreadedSite
@@ -70,6 +72,7 @@ def _visit_all(
         tab = browser.tab()
         for page, path in _pages(site, env, options.task):
             browser.go(tab, site.url + path)
+            browser.script(tab, LOADED)
             if options.pictures:
                 options.pictures.mkdir(parents=True, exist_ok=True)
                 data = browser.command(tab, "Page.captureScreenshot", format="png")["data"]

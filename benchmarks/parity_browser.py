@@ -80,7 +80,7 @@ def markdown(record: dict[str, Any]) -> str:
 def _browser_versions() -> dict[str, str]:
     import subprocess
 
-    from skillc_gym.envs.webshop.browser.chromium import BrowserSettings
+    from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 
     browser, _ = BrowserSettings().programs()
     said = subprocess.run([browser, "--version"], capture_output=True, text=True, check=False).stdout.split()

@@ -2,6 +2,6 @@
 
 from skill_library.errors import SkillCError, SkillFileError
 from skill_library.loader import load_library
-from skill_library.skill import Skill, SkillLibrary, SkillText
+from skill_library.skill import GRADES, Skill, SkillLibrary, SkillText
 
-__all__ = ["Skill", "SkillCError", "SkillFileError", "SkillLibrary", "SkillText", "load_library"]
+__all__ = ["GRADES", "Skill", "SkillCError", "SkillFileError", "SkillLibrary", "SkillText", "load_library"]

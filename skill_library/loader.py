@@ -56,9 +56,9 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
 def read_skill(file: Path) -> Skill:
     """Reads one SKILL.md: front matter between two ``---`` lines, then the text.
 
-    The front matter needs ``name``, ``description`` (strings) and ``task_types`` (a list of strings); other fields are
-    allowed and ignored, YAML's aliases, tags and merge keys are not. Line ends are normalised, so hashes do not depend
-    on how the file was checked out.
+    The front matter needs ``name``, ``description`` (strings) and ``task_types`` (a list of strings), and may have
+    ``minimal`` (a string: what the agent reads at that grade); other fields are allowed and ignored, YAML's aliases,
+    tags and merge keys are not. Line ends are normalised, so hashes do not depend on how the file was checked out.
 
     Raises:
         SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds; or the file is
@@ -72,7 +72,8 @@ def read_skill(file: Path) -> Skill:
         if not text:
             raise ValueError("the text after the front matter is empty; write what the agent should read there")
         kinds = fields.strings("task_types", '[heat], or ["*"] for all')
-        return Skill(fields.string("name"), fields.string("description"), kinds, text)
+        minimal = fields.string("minimal") if "minimal" in fields else ""
+        return Skill(fields.string("name"), fields.string("description"), kinds, text, minimal)
     except UnreadableFileError as error:
         raise SkillFileError(str(error)) from error
     except ValueError as error:

@@ -6,18 +6,21 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from skill_library.errors import SkillFileError, brief
 
-__all__ = ["EVERY_TYPE", "SKILL_FILE", "Skill", "SkillLibrary", "SkillText"]
+__all__ = ["EVERY_TYPE", "GRADES", "SKILL_FILE", "Skill", "SkillLibrary", "SkillText"]
 
 EVERY_TYPE = "*"
 """The task type of a general skill: it stands in front of the task's own."""
 
 SKILL_FILE = "SKILL.md"
 """The file that makes a folder a skill."""
+
+GRADES = ("none", "minimal", "full")
+"""How much of a skill an agent may be shown."""
 
 
 MAX_TASK_TYPES = 1_000
@@ -27,6 +30,7 @@ MAX_CHARACTERS = 4_194_304
 _NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}", re.ASCII)
 _MAX_DESCRIPTION = 4_096
 _MAX_TASK_TYPE = 200
+_ESSENTIAL = "key step"
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 """Control characters but for tab and line end, and halves of surrogate pairs."""
 
@@ -60,6 +64,8 @@ class Skill:
         description: One sentence on when the skill helps; agents never read it.
         task_types: The task types it serves; ``("*",)`` for all.
         text: What the agent reads, without surrounding white space.
+        minimal: What it reads at the grade "minimal", no longer than ``text``; "" leaves it to the rule of
+            :attr:`minimal_text`.
 
     Raises:
         SkillFileError: One of them is not so.
@@ -69,6 +75,7 @@ class Skill:
     description: str
     task_types: tuple[str, ...]
     text: str
+    minimal: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -84,8 +91,10 @@ class Skill:
             raise SkillFileError(
                 f"{self.name!r} serves all task types and names some beside; task_types is ['*'] or names"
             )
-        if found := _UNFIT.search(self.text):
+        if found := _UNFIT.search(self.text + self.minimal):
             raise SkillFileError(f"the text of {self.name!r} holds the character U+{ord(found[0]):04X}; remove it")
+        if len(self.minimal) > len(self.text):
+            raise SkillFileError(f"the minimal text of {self.name!r} is longer than its full one; shorten it")
 
     @property
     def is_general(self) -> bool:
@@ -93,9 +102,22 @@ class Skill:
         return EVERY_TYPE in self.task_types
 
     @property
+    def minimal_text(self) -> str:
+        """The skill at the grade "minimal": its own short text, else its first line and those with its key step."""
+        if self.minimal:
+            return self.minimal
+        first, *others = self.text.split("\n")
+        return "\n".join([first, *(line for line in others if _ESSENTIAL in line.lower())])
+
+    @property
     def sha256(self) -> str:
         """Hex digest of the text in UTF-8."""
         return _sha256(self.text)
+
+    def graded(self, grade: str) -> Skill:
+        """The skill with the text of one of :data:`GRADES`; at "none" it says nothing."""
+        text = {"none": "", "minimal": self.minimal_text, "full": self.text}[grade]
+        return self if grade == "full" else replace(self, text=text, minimal="")
 
 
 @dataclass(frozen=True)
@@ -139,9 +161,10 @@ class SkillLibrary:
 
     @cached_property
     def sha256(self) -> str:
-        """Hex digest over the names, task types and texts of all skills."""
+        """Hex digest over the names, task types and texts of all skills, short ones included where they are given."""
         parts = [f"{skill.name}\0{','.join(skill.task_types)}\0{skill.sha256}\n" for skill in self.skills]
-        return _sha256("".join(parts))
+        short = [f"{skill.name}\0{_sha256(skill.minimal)}\n" for skill in self.skills if skill.minimal]
+        return _sha256("".join(parts + short))
 
     @cached_property
     def longest(self) -> int:
@@ -152,6 +175,16 @@ class SkillLibrary:
             for kind in set(skill.task_types) - {EVERY_TYPE}:
                 own[kind] += len(skill.text) + 2
         return general + max(own.values()) - 2 if own else 0
+
+    def graded(self, grade: str) -> SkillLibrary:
+        """The library with every skill at one of :data:`GRADES`.
+
+        Raises:
+            SkillFileError: There is no such grade.
+        """
+        if grade not in GRADES:
+            raise SkillFileError(f"There is no grade {brief(grade)} of a skill; it is one of {', '.join(GRADES)}")
+        return self if grade == "full" else replace(self, skills=tuple(skill.graded(grade) for skill in self.skills))
 
     def for_task(self, task_type: str) -> SkillText:
         """Joins the general skills and the task type's own.
@@ -165,7 +198,7 @@ class SkillLibrary:
         own = [skill for skill in self.skills if task_type in skill.task_types and task_type != EVERY_TYPE]
         if not own:
             raise self._no_skill(task_type)
-        chosen = [skill for skill in self.skills if skill.is_general] + own
+        chosen = [skill for skill in [*(skill for skill in self.skills if skill.is_general), *own] if skill.text]
         text = "\n\n".join(skill.text for skill in chosen)
         return SkillText("+".join(skill.name for skill in chosen), text, _sha256(text))
 

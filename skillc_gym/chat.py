@@ -38,7 +38,7 @@ class ChatFormat:
 
     The system message is role, skills (with the skill switched on) and reply format, one empty line between two.
 
-    Example:
+    Examples:
         >>> replace(ChatFormat.default(), role="You are a robot.").with_form("window:3").window
         3
     """

@@ -37,7 +37,7 @@ class Unicode(Text):
     Raises:
         ValueError: The lengths are not ``0 <= min_length <= max_length``.
 
-    Example:
+    Examples:
         >>> space = Unicode(100)
         >>> "A café, 3 €?" in space, "x" * 101 in space
         (True, False)

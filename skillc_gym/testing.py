@@ -1,6 +1,6 @@
 """A conformance kit for text environments: inherit it in your tests, or call one function.
 
-Example:
+Examples:
     >>> class TestMyEnv(TextEnvContract):                     # pytest runs every check
     ...     def make_env(self):
     ...         return gymnasium.make("my/Env-v0")
@@ -41,7 +41,7 @@ INFO_KEYS: Mapping[str, type] = {
 """What every info holds, with exact types; and, as a list of strings, admissible_commands or available_actions."""
 
 _PATTERN = re.compile("<[a-z]+>")
-_ADDED_BY_INJECTION = ("condition", "skill", "skill_sha256", "skill_text")
+_ADDED_BY_INJECTION = ("condition", "skill", "skill_sha256", "skill_text", "skill_grade")
 
 
 class TextEnvContract:

@@ -15,6 +15,7 @@ from trainers.commands.cli.tables import renewed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -22,6 +23,12 @@ def test_links_lead_somewhere(page: Path):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if not target.startswith("https://"):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_is_run_by_a_test(page: Path):
+    if re.search(r"^```python$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert any(f'"{page.name}"' in path.read_text(encoding="utf-8") for path in TESTS), f"no test names {page.name}"
 
 
 def test_every_page_is_on_the_map():

@@ -28,6 +28,9 @@ HEAVY = {
     "uvicorn",
     "vllm",
     "ray",
+    "tensorboard",
+    "wandb",
+    "trackio",
 }
 UPSTREAMS_PROCESS = Path("skillc_gym/envs/alfworld/engine/upstream_worker.py")
 """A script that runs alone in a process of its own, where upstream shuffles with the global generator."""

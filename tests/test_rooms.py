@@ -39,7 +39,7 @@ TRAINERS = (
     ("backends",),
     ("session",),
     ("evaluation.panel", "evaluation.policy", "evaluation.text_player", "training", "warmstart.measurement"),
-    ("comparison",),
+    ("comparison", "planning"),
     ("commands",),
 )
 """Rooms of the trainers from the bottom to the top; a module that stands elsewhere than its room is named."""

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra
 from trainers.config import TrainConfig
 from trainers.model_names import check_model, hub_access, is_hub_name
 from trainers.tracking.json_files import read_object
 
-__all__ = ["context_limit", "load_model", "load_plain_tokenizer", "within_model", "without_bars"]
+__all__ = ["context_limit", "load_model", "load_plain_config", "load_plain_tokenizer", "within_model", "without_bars"]
 
 
 def load_model(config: TrainConfig) -> Any:
@@ -62,12 +62,17 @@ def context_limit(config: TrainConfig) -> int | None:
         CheckpointError: If the folder does not hold a usable one.
         MissingExtraError: If transformers is not installed.
     """
+    limit = getattr(load_plain_config(config).get_text_config(), "max_position_embeddings", None)
+    return None if limit is None else int(limit)
+
+
+def load_plain_config(config: TrainConfig) -> Any:
+    """The model's transformers configuration; errors as of :func:`context_limit`."""
     try:
         from transformers import AutoConfig
     except ImportError as error:
         raise missing_extra("transformers", "train") from error
-    limit = getattr(_pretrained(AutoConfig.from_pretrained, config).get_text_config(), "max_position_embeddings", None)
-    return None if limit is None else int(limit)
+    return _pretrained(AutoConfig.from_pretrained, config)
 
 
 def within_model(config: TrainConfig) -> TrainConfig:
@@ -89,6 +94,10 @@ def _declared_class(model: str) -> str | None:
 
 def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:
     check_model(config.model_path)
+    if config.revision and is_hub_name(config.model_path):
+        options["revision"] = config.revision
+    elif config.revision:
+        raise ConfigError(f"revision={config.revision!r} is for models of a hub; model={config.model!r} is a folder.")
     try:
         with hub_access(config.model_path):
             local = not is_hub_name(config.model_path)

@@ -112,6 +112,7 @@ def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Grou
         chat=chat,
         chat_format=chat_format(config),
         library=config.skill_library,
+        skill_grade=config.skill_grade,
         env_kwargs=config.env_kwargs,
         max_reply_tokens=config.max_reply_tokens,
         max_context=config.max_context,
@@ -123,5 +124,5 @@ def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Grou
 
 def make_prompts(config: TrainConfig, chat: ChatTokens) -> Prompts:
     """Renders training rows behind other prompts, in the configured wording."""
-    library = load_library(config.skill_library) if config.skill_library else None
+    library = load_library(config.skill_library).graded(config.skill_grade) if config.skill_library else None
     return Prompts(chat, chat_format(config), library, config.max_context)

@@ -2,7 +2,7 @@
 
 It knows no task types, so they are kept in ``metadata.task_types``, joined by commas; a skill without them is general.
 Names there are lower-case letters, digits and hyphens, and equal their folder's; a name that is not so is kept in
-``metadata.library_name``.
+``metadata.library_name``, and a short text in ``metadata.minimal``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _read(file: Path, references: bool) -> Skill:
         if not text.strip():
             raise ValueError("the text after the front matter is empty")
         name = metadata.get("library_name") or fields.string("name")
-        return Skill(name, fields.string("description"), _types(fields, metadata), text)
+        minimal = fields.string("minimal") if "minimal" in fields else metadata.get("minimal", "")
+        return Skill(name, fields.string("description"), _types(fields, metadata), text, minimal)
     except (UnreadableFileError, ValueError) as error:
         raise SkillFileError(f"{file}: {error}") from error
 
@@ -99,6 +100,8 @@ def write_agent_skills(skills: Iterable[Skill], folder: Path) -> Path:
         metadata = {} if skill.is_general else {"task_types": ", ".join(skill.task_types)}
         if names[-1] != skill.name:
             metadata["library_name"] = skill.name
+        if skill.minimal:
+            metadata["minimal"] = skill.minimal
         fields: dict[str, str | dict[str, str]] = {"name": names[-1], "description": skill.description}
         skill_file(folder / names[-1], fields | ({"metadata": metadata} if metadata else {}), skill.text)
     return folder

@@ -30,8 +30,12 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     names: list[str] = []
     for skill in listed:
         names.append(unique(plain_name(skill.name), names))
-        fields = {"name": skill.name, "description": skill.description, "task_types": list(skill.task_types)}
-        skill_file(folder / names[-1], fields, skill.text)
+        fields: dict[str, Any] = {
+            "name": skill.name,
+            "description": skill.description,
+            "task_types": list(skill.task_types),
+        }
+        skill_file(folder / names[-1], fields | ({"minimal": skill.minimal} if skill.minimal else {}), skill.text)
     return folder
 
 

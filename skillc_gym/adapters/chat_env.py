@@ -57,7 +57,7 @@ class ChatEnv:
     Raises:
         ConfigError: The wording is of the window form, which rewrites what was said; or the environment cannot be made.
 
-    Example:
+    Examples:
         >>> env = ChatEnv("alfworld", data="generated")
         >>> [message["role"] for message in env.reset(env.task_ids[0], seed=0, condition=1)]
         ['system', 'user']

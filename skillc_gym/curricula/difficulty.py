@@ -102,7 +102,7 @@ class DifficultyCurriculum:
         UnknownNameError: If there is no such rule.
         ConfigError: If an option is out of range, or a level has no tasks.
 
-    Example:
+    Examples:
         >>> curriculum = DifficultyCurriculum({"heat": {0.0: ["easy"], 1.0: ["hard"]}}, min_episodes=1)
         >>> curriculum.propose(2, np.random.default_rng(0))
         ['easy', 'easy']

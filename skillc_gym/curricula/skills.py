@@ -66,7 +66,7 @@ class InternalizationCurriculum:
     Raises:
         ConfigError: An argument lies outside its range.
 
-    Example:
+    Examples:
         >>> curriculum = InternalizationCurriculum(["heat", "cool"])
         >>> _ = curriculum.update({"heat": 0.9, "cool": 0.5}, {"heat": 0.1, "cool": 0.5}, step=0)
         >>> curriculum.n_plus("heat", 8), curriculum.n_plus("cool", 8)

@@ -18,7 +18,7 @@ import gymnasium
 
 import skillc_gym.envs
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.warm_start import WarmStart
+from skillc_gym.envs.warm_start import WarmStart, load_reference
 from skillc_gym.errors import ConfigError, unknown_name
 
 __all__ = [
@@ -54,6 +54,10 @@ class EnvSpec:
     """Skill library, by name or path."""
     chat: Mapping[str, ChatFormat] = field(default_factory=dict)
     """Wording of prompts where it differs from `ChatFormat.named`, by the format's name."""
+    splits: tuple[str, ...] = ()
+    """Names of its splits, that of the training tasks first; empty where nobody has said them."""
+    split_of: str = ""
+    """``module:function`` from a task's id to its split; empty where the id begins with it."""
     task_types: Mapping[str, str] = field(default_factory=dict)
     """Task types in the fixed order that breaks ties, each with the short name for tables."""
     curriculum: Mapping[str, Any] = field(default_factory=dict)
@@ -70,6 +74,17 @@ class EnvSpec:
             UnknownNameError: There is no format of that name.
         """
         return self.chat[name] if name in self.chat else ChatFormat.named(name)
+
+    @property
+    def training_split(self) -> str:
+        """The split of the training tasks; "train" where nobody has said."""
+        return self.splits[0] if self.splits else "train"
+
+    def split_of_task(self, task_id: str) -> str:
+        """The split of a task, told by its id alone; "" for an id that is of no known split."""
+        tell = load_reference(self.split_of) if self.split_of else _first_part
+        found = str(tell(task_id))
+        return found if found in self.splits else ""
 
     def ordered(self, task_types: Iterable[str]) -> tuple[str, ...]:
         """Task types in the environment's order; those that it does not list follow by the alphabet."""
@@ -175,6 +190,10 @@ def _register_installed() -> None:
                 f"The entry point {found.value!r} of {ENTRY_POINTS} must name an EnvSpec, got {spec!r:.80}"
             )
         register(spec)
+
+
+def _first_part(task_id: str) -> str:
+    return task_id.partition("/")[0]
 
 
 def _import(module: str, name: str) -> None:

@@ -54,6 +54,7 @@ class Episode:
         messages: The prompt of the first turn as chat messages, the injected skill text included.
         final_observation: What the environment said last.
         cut: What the limit was that truncated it: "steps", "context" (the next prompt would not have fitted), or "".
+        skill_grade: How much of the skill was shown: "none", "minimal" or "full"; "" where nobody said.
     """
 
     task_id: str
@@ -73,6 +74,7 @@ class Episode:
     messages: list[dict[str, str]] = field(default_factory=list)
     final_observation: str = ""
     cut: str = ""
+    skill_grade: str = ""
 
     @property
     def episode_return(self) -> float:
@@ -94,7 +96,7 @@ class Episode:
         Raises:
             TranscriptError: A field is missing, unknown or of another type.
         """
-        found = checked(cls, values, optional=("messages", "final_observation", "cut"))
+        found = checked(cls, values, optional=("messages", "final_observation", "cut", "skill_grade"))
         return cls(**{**found, "turns": tuple(Turn(**checked(Turn, turn)) for turn in found["turns"])})
 
 
@@ -161,4 +163,5 @@ class EpisodeRecorder:
             messages=[dict(message) for message in self._first.get("messages", ())],
             final_observation=self._observation,
             cut="steps" if self._ends == (False, True) else "",
+            skill_grade=self._first.get("skill_grade", ""),
         )

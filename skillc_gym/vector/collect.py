@@ -54,7 +54,7 @@ def collect(groups: PairedVectorEnv, policy: Policy) -> Iterator[FinishedGroup]:
     Raises:
         ConfigError: Episodes are under way, or the policy gives another number of actions.
 
-    Example:
+    Examples:
         >>> groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 2, library="alfworld", data="generated")
         >>> _ = groups.reset(seed=0)
         >>> for group in collect(groups, lambda observations, infos: ["look"] * len(infos)):

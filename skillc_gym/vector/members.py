@@ -38,11 +38,15 @@ def member_maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[
 
 
 def wrapped(
-    env: AnyEnv, library: str | os.PathLike[str] | None, where: str, wrappers: Sequence[Callable[[Any], AnyEnv]]
+    env: AnyEnv,
+    library: str | os.PathLike[str] | None,
+    where: str,
+    wrappers: Sequence[Callable[[Any], AnyEnv]],
+    grade: str = "full",
 ) -> AnyEnv:
     """Puts the SkillInjection (if there is a library) and then the other wrappers around a member."""
     if library is not None:
-        env = SkillInjection(env, library=library, enabled=False, where=where)
+        env = SkillInjection(env, library=library, enabled=False, where=where, grade=grade)
     for wrapper in wrappers:
         env = wrapper(env)
     return env

@@ -64,6 +64,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         group_size: Members per group.
         library: Skill library for a SkillInjection around every member; None for none, or if members bring their own.
         where: Where the SkillInjection puts skills: ``"observation"`` or ``"info"``.
+        skill_grade: How much of a skill it shows: ``"full"``, ``"minimal"`` or ``"none"``.
         wrappers: Applied to every member outside the SkillInjection, in this order. Statistics of episodes belong here:
             a wrapper around the vector would count held steps.
         autoreset: Whether a group whose members have all finished starts a new task by itself at the next step. Off,
@@ -73,7 +74,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     Raises:
         ConfigError: Sizes below 1, or an environment that cannot be made again for every member.
 
-    Example:
+    Examples:
         >>> groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 4, library="alfworld", data="generated")
         >>> observations, infos = groups.reset(seed=0, options={"n_plus": [2, 1]})
         >>> infos["condition"]
@@ -88,6 +89,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         library: str | os.PathLike[str] | None = None,
         *,
         where: str = "observation",
+        skill_grade: str = "full",
         wrappers: Sequence[Callable[[Any], AnyEnv]] = (),
         autoreset: bool = False,
         **env_kwargs: Any,
@@ -98,7 +100,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         make = member_maker(env_or_id, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
-        self.envs: list[AnyEnv] = [wrapped(make(), library, where, wrappers) for _ in range(self.num_envs)]
+        self.envs: list[AnyEnv] = [wrapped(make(), library, where, wrappers, skill_grade) for _ in range(self.num_envs)]
         self._autoreset = bool(autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None

@@ -90,7 +90,7 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
         env: A text environment that takes commands.
         require_think: Whether a reply without a thought has an invalid form.
 
-    Example:
+    Examples:
         >>> parse_reply("<think>It may be there.</think><action>go to desk 1</action>")
         ParsedReply(command='go to desk 1', format_valid=True)
         >>> parse_reply("go to desk 1")

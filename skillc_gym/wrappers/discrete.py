@@ -31,7 +31,7 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
     Raises:
         ConfigError: The list is empty or repeats itself; at a reset or step, if none of its commands is admissible.
 
-    Example:
+    Examples:
         >>> env = DiscreteCommands(gymnasium.make("skillc/ALFWorld-v0", data="generated", task_types="pick",
         ...                                       generator={"games_per_type": 5}))
         >>> observation, info = env.reset(seed=0)

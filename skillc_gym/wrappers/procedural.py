@@ -28,7 +28,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     Raises:
         ConfigError: If the games tell no difficulty, or an option is out of range.
 
-    Example:
+    Examples:
         >>> env = gymnasium.make("skillc/ALFWorld-v0", data="generated", generator={"difficulty": [0, 0.5, 1]})
         >>> env = ProceduralCurriculum(env, {"target": 0.6})
         >>> observation, info = env.reset(seed=0)

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from skill_library import SkillText, load_library
+from skill_library import GRADES, SkillText, load_library
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.stack import find_wrapper, text_space
@@ -21,6 +21,7 @@ SkillChoice = SkillText | Callable[[dict[str, Any]], SkillText | None]
 """A text, or a function that chooses one when it sees the info of the reset (task, type, goal); None: the library's."""
 
 _PLACES = ("observation", "info")
+_OPTIONS = ("skill", "skill_grade", "skill_text")
 _GAP = "\n\n"
 
 
@@ -32,7 +33,8 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
     what :class:`~skillc_gym.wrappers.ChatPrompt` reads). Switched off, observations are byte-identical to the
     environment's. The observation space is the same either way.
 
-    ``info`` always gains ``condition`` (1 on, 0 off), ``skill`` (name), ``skill_sha256`` and ``skill_text`` ("" off).
+    ``info`` always gains ``condition`` (1 on, 0 off), ``skill`` (name), ``skill_sha256``, ``skill_text`` ("" off) and
+    ``skill_grade`` ("none" off).
 
     Args:
         env: A text environment whose ``info`` has ``task_type``.
@@ -41,12 +43,15 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
             ``reset(options={"skill": bool})`` decides for one episode and is not passed on. So does
             ``options={"skill_text": ...}``: another text than the library's for an episode with the skill on.
         where: ``"observation"`` or ``"info"``.
+        grade: How much is shown where skills are on: ``"full"``; ``"minimal"``, the first line and the key step (see
+            :attr:`skill_library.Skill.minimal_text`); or ``"none"``, nothing although ``condition`` is 1. It is for
+            episodes that do not say by ``reset(options={"skill_grade": ...})``.
 
     Raises:
         SkillFileError: The library cannot be read; at a reset with skills on: the task type has no skill in it.
         ConfigError: The environment is not a text environment, or already has a SkillInjection.
 
-    Example:
+    Examples:
         >>> env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), library="alfworld")
         >>> observation, info = env.reset(seed=0, options={"skill": False})
         >>> info["condition"], info["skill"]
@@ -59,19 +64,24 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         library: str | os.PathLike[str] = "alfworld",
         enabled: bool = True,
         where: str = "observation",
+        grade: str = "full",
     ) -> None:
-        RecordConstructorArgs.__init__(self, library=os.fspath(library), enabled=bool(enabled), where=where)
+        RecordConstructorArgs.__init__(
+            self, library=os.fspath(library), enabled=bool(enabled), where=where, grade=grade
+        )
         gymnasium.Wrapper.__init__(self, env)
         if where not in _PLACES:
             raise unknown_name("place for skills", where, _PLACES)
         if find_wrapper(env, SkillInjection) is not None:
             raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
         self.library = load_library(library)
+        self._graded = {name: self.library.graded(name) for name in GRADES}
         self.where = where
         self.enabled = enabled
+        self.grade = _as_grade(grade)
         space = text_space(env, "observation_space", "SkillInjection")
         self._prefix = ""
-        self._provenance = _provenance(None)
+        self._provenance = _off(0)
         if where == "observation":
             room = self.library.longest + len(_GAP)
             self.observation_space = Unicode(space.max_length + room, min_length=space.min_length)
@@ -90,16 +100,21 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
 
         Args:
             seed: Passed on.
-            options: ``skill`` (bool) overrides :attr:`enabled` for this episode; ``skill_text`` (a
-                :data:`SkillChoice`) is shown instead of the library's text where the skill is on.
+            options: ``skill`` (bool) overrides :attr:`enabled` for this episode, ``skill_grade`` the grade;
+                ``skill_text`` (a :data:`SkillChoice`) is shown instead of the library's text where the skill is on, in
+                full unless the grade is "none".
         """
-        mine = {key: value for key, value in (options or {}).items() if key in ("skill", "skill_text")}
+        mine = {key: value for key, value in (options or {}).items() if key in _OPTIONS}
         rest = {key: value for key, value in (options or {}).items() if key not in mine} or None
         switched_on = _as_bool(mine.get("skill", self._enabled), 'options["skill"]')
         observation, info = self.env.reset(seed=seed, options=rest if mine else options)
-        skill = self._skill(info, mine.get("skill_text")) if switched_on else None
-        self._provenance = _provenance(skill)
-        self._prefix = skill.text + _GAP if skill is not None and self.where == "observation" else ""
+        grade = _as_grade(mine.get("skill_grade", self.grade))
+        if switched_on and grade != "none":
+            self._provenance = self._shown(info, mine.get("skill_text"), grade)
+        else:
+            self._provenance = _off(int(switched_on))
+        text = self._provenance["skill_text"] if self.where == "observation" else ""
+        self._prefix = text + _GAP if text else ""
         return self._prefix + observation, {**info, **self._provenance}
 
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
@@ -107,9 +122,11 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._prefix + observation, reward, terminated, truncated, {**info, **self._provenance}
 
-    def _skill(self, info: dict[str, Any], choice: SkillChoice | None) -> SkillText:
+    def _shown(self, info: dict[str, Any], choice: SkillChoice | None, grade: str) -> dict[str, Any]:
         chosen = choice(info) if callable(choice) else choice
-        return self._library_skill(info) if chosen is None else self._checked(chosen)
+        if chosen is None:
+            return _provenance(self._library_skill(info, grade), grade)
+        return _provenance(self._checked(chosen), "full")
 
     def _checked(self, chosen: object) -> SkillText:
         if not isinstance(chosen, SkillText):
@@ -123,16 +140,25 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
             )
         return chosen
 
-    def _library_skill(self, info: dict[str, Any]) -> SkillText:
+    def _library_skill(self, info: dict[str, Any], grade: str) -> SkillText:
         if "task_type" not in info:
             raise ConfigError(f'SkillInjection chooses by info["task_type"], which {self.env} does not give at reset')
-        return self.library.for_task(info["task_type"])
+        return self._graded[grade].for_task(info["task_type"])
 
 
-def _provenance(skill: SkillText | None) -> dict[str, Any]:
-    if skill is None:
-        return {"condition": 0, "skill": "", "skill_sha256": "", "skill_text": ""}
-    return {"condition": 1, "skill": skill.name, "skill_sha256": skill.sha256, "skill_text": skill.text}
+def _off(condition: int) -> dict[str, Any]:
+    return {"condition": condition, "skill": "", "skill_sha256": "", "skill_text": "", "skill_grade": "none"}
+
+
+def _provenance(skill: SkillText, grade: str) -> dict[str, Any]:
+    shown = {"skill": skill.name, "skill_sha256": skill.sha256, "skill_text": skill.text}
+    return {"condition": 1, **shown, "skill_grade": grade}
+
+
+def _as_grade(value: object) -> str:
+    if value not in GRADES:
+        raise unknown_name("grade of a skill", value, GRADES)
+    return str(value)
 
 
 def _as_bool(value: object, name: str) -> bool:

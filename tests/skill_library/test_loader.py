@@ -57,6 +57,35 @@ def test_the_essential_step_stands_in_the_line_that_says_so(task_type, command):
     assert command in lines[0]
 
 
+@pytest.mark.parametrize("name", ["alfworld", "webshop"])
+def test_the_minimal_grade_keeps_first_line_and_key_step(name):
+    library, minimal = load_library(name), load_library(name).graded("minimal")
+    for skill, short in zip(library.skills, minimal.skills, strict=True):
+        lines = skill.text.splitlines()
+        assert short.text.splitlines() == [lines[0], *(line for line in lines if "Key step" in line)]
+        assert len(short.text) < len(skill.text)
+    kind = library.task_types[0]
+    assert minimal.for_task(kind).name == library.for_task(kind).name
+    assert library.graded("full") is library
+    assert library.graded("none").for_task(kind).text == ""
+    with pytest.raises(SkillFileError, match="none, minimal, full"):
+        library.graded("some")
+
+
+def test_a_skill_may_bring_its_own_minimal_text(tmp_path):
+    plain = GOOD.format(name="a", types="[x]", text="Do this.\nThen that.")
+    write(tmp_path, "a", plain.replace("task_types", "minimal: Do it.\ntask_types"))
+    library = load_library(tmp_path)
+    assert library.graded("minimal").for_task("x").text == "Do it."
+    with_own = library.sha256
+    write(tmp_path, "a", plain)
+    assert load_library(tmp_path).graded("minimal").for_task("x").text == "Do this."
+    assert load_library(tmp_path).sha256 != with_own
+    write(tmp_path, "a", plain.replace("task_types", f"minimal: {'long ' * 9}\ntask_types"))
+    with pytest.raises(SkillFileError, match="longer than its full one"):
+        load_library(tmp_path)
+
+
 def test_webshop_has_one_skill_of_four_parts():
     skill = load_library("webshop").for_task("shopping")
     assert skill.name == "shopping"

@@ -26,6 +26,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
         "webshop.md",
         "coins.md",
         "environments.md",
+        "faq.md",
+        "webshop-catalog.md",
     ],
 )
 def test_the_blocks_run(page, monkeypatch):

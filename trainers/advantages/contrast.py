@@ -22,7 +22,7 @@ class Contrast:
         clip: Bound of the value.
         bias_correction: Divide by ``1 - decay^n``; without it the average starts near 0.
 
-    Example:
+    Examples:
         >>> contrast = Contrast()
         >>> contrast.update({"heat": 0.5})
         >>> round(contrast.value("heat"), 12), contrast.value("cool")

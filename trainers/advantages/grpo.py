@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,16 +22,24 @@ class Grpo(Scheme):
 
     Attributes:
         eps: Added to every standard deviation.
+        group_by: What makes a group: the rollouts of a task, or those of a task and condition. The latter never
+            compares a rollout with the skill to one without; where no rollout sees a skill, both are the same.
     """
 
     name: ClassVar[str] = "grpo"
     eps: float = 1e-6
+    group_by: Literal["task", "condition"] = "task"
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""
-        values = grpo(batch.returns, batch.task, eps=self.eps)
+        values = grpo(batch.returns, self._groups(batch), eps=self.eps)
         nothing = np.zeros_like(values)
         return Advantages(values, parts={"outcome": values, "conditional": nothing, "correction": nothing})
+
+    def _groups(self, batch: RolloutBatch) -> Sequence[Hashable]:
+        if self.group_by == "task":
+            return batch.task
+        return [(task, bool(z)) for task, z in zip(batch.task, batch.condition, strict=True)]
 
 
 def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:

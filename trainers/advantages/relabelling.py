@@ -13,7 +13,12 @@ __all__ = ["relabelling_weights"]
 
 
 def relabelling_weights(
-    success: ArrayLike, task: Sequence[Hashable], condition: ArrayLike, contrast: ArrayLike
+    success: ArrayLike,
+    task: Sequence[Hashable],
+    condition: ArrayLike,
+    contrast: ArrayLike,
+    *,
+    discounted: bool = True,
 ) -> FloatArray:
     """``w(k) (1 - b0)`` for successful skill-injected rollouts, 0 for all others.
 
@@ -26,6 +31,7 @@ def relabelling_weights(
         task: Which task each rollout belongs to, N keys.
         condition: 1 with the skill, 0 without, [N].
         contrast: Smoothed contrast of each rollout's task type, float[N].
+        discounted: Whether the factor ``1 - b0`` is there.
 
     Returns:
         float64[N], never negative.
@@ -40,5 +46,5 @@ def relabelling_weights(
     for rows in group_indices(group_keys(task, gap.size)):
         plain = won[rows][~with_skill[rows]].astype(np.float64).tolist()
         chosen = rows[with_skill[rows] & won[rows]]
-        weight[chosen] = np.maximum(gap[chosen], 0.0) * (1.0 - (mean(plain) if plain else 0.0))
+        weight[chosen] = np.maximum(gap[chosen], 0.0) * (1.0 - (mean(plain) if plain and discounted else 0.0))
     return weight

@@ -16,6 +16,9 @@ __all__ = ["PURPOSES", "checkout", "declared_extras", "extra_of", "missing_packa
 
 PURPOSES: Mapping[str, str] = {
     "train": "train, evaluate, demo, make-policy, report",
+    "tensorboard": "report_to=tensorboard",
+    "wandb": "report_to=wandb",
+    "trackio": "report_to=trackio",
     "vllm": "engine=vllm",
     "openai": "engine=openai",
     "textworld": "upstream's ALFWorld engine",

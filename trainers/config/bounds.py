@@ -8,7 +8,18 @@ from typing import Annotated, Any, Literal, Protocol, get_args, get_origin, runt
 
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["AtLeast", "Bound", "Count", "MoreThan", "Natural", "NotNegative", "Positive", "check_values"]
+__all__ = [
+    "AtLeast",
+    "Below",
+    "Bound",
+    "Count",
+    "MoreThan",
+    "Natural",
+    "NotNegative",
+    "Positive",
+    "Share",
+    "check_values",
+]
 
 
 @runtime_checkable
@@ -45,10 +56,23 @@ class MoreThan:
             raise ConfigError(f"{name} must be {wanted}, got {value}.")
 
 
+@dataclass(frozen=True)
+class Below:
+    """The number is smaller than this one."""
+
+    limit: float
+
+    def check(self, name: str, value: float) -> None:
+        """Raises ConfigError for an equal or larger number, and for one that is not a number."""
+        if not value < self.limit:
+            raise ConfigError(f"{name} must be less than {self.limit}, got {value}.")
+
+
 Count = Annotated[int, AtLeast(1)]
 Natural = Annotated[int, AtLeast(0)]
 NotNegative = Annotated[float, AtLeast(0)]
 Positive = Annotated[float, MoreThan(0)]
+Share = Annotated[float, AtLeast(0), Below(1)]
 
 
 def check_values(settings: object, hints: Mapping[str, Any]) -> None:

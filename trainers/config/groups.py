@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from trainers.advantages.batch import Returns
-from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Positive
+from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Positive, Share
 from trainers.rollout.task_sampling import TaskSampling
 from trainers.rollout.training_rows import Aggregation
 
 __all__ = [
+    "AdapterSettings",
     "EnvironmentSettings",
     "GenerationSettings",
     "MemorySettings",
@@ -33,6 +34,8 @@ class PolicySettings:
     """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
     "shipped" is the small one that comes with the environment, "shipped-hard" one to which success without the skill
     is rare."""
+    revision: str | None = None
+    """Branch, tag or commit of a model that comes from a hub; its default branch if None."""
     preset: str = "skillc"
     """The method: skillc, grpo or another recipe by name, with `+NAME` behind it for an addition, or module:RECIPE."""
     preset_options: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +62,8 @@ class EnvironmentSettings:
     """Step limit of an episode; the environment's own if None."""
     library: str | None = None
     """Skill library by name or path; the environment's own if None."""
+    skill_grade: Literal["full", "minimal", "none"] = "full"
+    """How much of a skill is shown where it is on: full; minimal: its first line and key step; or none."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +117,22 @@ class RolloutSettings:
 class OptimiserSettings:
     """Optimiser."""
 
+    optimiser: Literal["adamw", "adamw_8bit", "paged_adamw_8bit", "adafactor", "sgd"] = "adamw"
+    """Optimiser; those of 8 bits keep AdamW's moments in bytes and need bitsandbytes."""
     learning_rate: NotNegative = 1e-6
-    """Peak learning rate of AdamW."""
+    """Peak learning rate."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Course of the learning rate after the warm-up."""
     warmup_steps: Natural = 0
     """Optimiser steps over which the learning rate rises."""
     weight_decay: NotNegative = 0.0
     """AdamW's decoupled weight decay."""
-    adam_beta2: float = 0.999
+    adam_beta1: Share = 0.9
+    """AdamW's decay of the first moment."""
+    adam_beta2: Share = 0.999
     """AdamW's decay of the second moment."""
+    adam_epsilon: Positive = 1e-8
+    """AdamW's epsilon, added to the root of the second moment."""
     max_grad_norm: Positive = 1.0
     """Gradients are clipped to this norm."""
 
@@ -155,10 +166,22 @@ class MemorySettings:
     """Arithmetic: bfloat16 under autocast over float32 weights, or the weights too; auto: bfloat16 on a GPU only."""
     gradient_checkpointing: bool = False
     """Trades a second forward pass for memory."""
+    ddp_timeout: Count = 1800
+    """Seconds after which a training process that the others wait for is given up."""
+
+
+@dataclass(frozen=True)
+class AdapterSettings:
+    """LoRA adapters."""
+
     lora_rank: Natural = 0
-    """Rank of LoRA adapters on all linear layers; 0 trains all weights."""
+    """Rank of LoRA adapters; 0 trains all weights."""
     lora_alpha: float = 16.0
     """Scale of the LoRA adapters."""
+    lora_targets: tuple[str, ...] = ("all-linear",)
+    """Layers that get one: all-linear, or ends of module names such as q_proj v_proj."""
+    lora_dropout: Share = 0.0
+    """Share of an adapter's inputs that is dropped in training."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +221,8 @@ class RunSettings:
     """Run folder."""
 
     report_to: tuple[str, ...] = ()
-    """Who is told the records beside metrics.jsonl: tensorboard, or loggers of your own as module:CLASS."""
+    """Who is told the records beside metrics.jsonl: tensorboard, wandb, trackio, or loggers of your own as
+    module:CLASS."""
     metrics: tuple[str, ...] = ()
     """Further metrics of an update: functions of its trajectories that return a dictionary, as module:FUNCTION."""
     run: str = ""

@@ -12,6 +12,7 @@ from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
 from trainers.config.bounds import check_values
 from trainers.config.groups import (
+    AdapterSettings,
     EnvironmentSettings,
     GenerationSettings,
     MemorySettings,
@@ -28,7 +29,10 @@ from trainers.warmstart.shipped import is_shipped, shipped_policy
 
 __all__ = ["HINTS", "TrainConfig"]
 
-MAY_DIFFER = ("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
+MAY_DIFFER = (
+    *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),
+    "ddp_timeout",
+)
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
 
 
@@ -37,6 +41,7 @@ class TrainConfig(
     RunSettings,
     ValidationSettings,
     GenerationSettings,
+    AdapterSettings,
     MemorySettings,
     ObjectiveSettings,
     OptimiserSettings,
@@ -54,6 +59,8 @@ class TrainConfig(
     def __post_init__(self) -> None:
         check_engine_name(self.engine)
         check_values(self, HINTS)
+        if self.lora_rank and not self.lora_targets:
+            raise ConfigError("lora_targets names no layer for the adapters; give all-linear, or module names.")
         if self.minibatches > self.tasks_per_step * self.group_size:
             raise ConfigError("There are fewer rollouts than minibatches; lower minibatches.")
 

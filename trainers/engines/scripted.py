@@ -17,7 +17,7 @@ class ScriptedEngine:
         policy: Called with the prompt decoded to text (special tokens kept); returns the reply.
         tokenizer: A transformers tokenizer, or anything with ``encode``, ``decode`` and ``eos_token_id``.
 
-    Example:
+    Examples:
         >>> ScriptedEngine(lambda prompt: "<action>look</action>", tokenizer)  # doctest: +SKIP
     """
 

@@ -68,7 +68,7 @@ class FunctionEngine:
     Args:
         ask: Called with each request; returns the text, or a :class:`TextReply` if tokens are to be counted.
 
-    Example:
+    Examples:
         >>> async def ask(request: TextRequest) -> str:
         ...     return "<think>Anything new?</think><action>look</action>"
         >>> engine = FunctionEngine(ask)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Engine", "Generation", "Request", "Sampling"]
+__all__ = ["Answer", "Engine", "Generation", "Request", "Sampling", "StreamingEngine", "stream"]
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,32 @@ class Engine(Protocol):
     def reset(self) -> None:
         """Forgets all conversations, for instance because the weights have changed."""
         ...
+
+
+Answer = Callable[[Sequence[tuple[Request, Generation]]], Sequence[Request]]
+"""Takes finished replies; returns the requests that follow from them."""
+
+
+@runtime_checkable
+class StreamingEngine(Engine, Protocol):
+    """An engine in which no reply waits for another one to end."""
+
+    def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
+        """Generates replies, and those to the requests that follow from them, until nothing is left to be said.
+
+        Args:
+            requests: The first ones. No two requests under way have the same key.
+            sampling: How tokens are drawn.
+            answer: Called with replies as they finish.
+        """
+        ...
+
+
+def stream(engine: Engine, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
+    """Streams with an engine that can, and goes turn by turn with one that cannot; see :class:`StreamingEngine`."""
+    if isinstance(engine, StreamingEngine):
+        engine.stream(requests, sampling, answer)
+        return
+    while requests:
+        replies = engine.generate(requests, sampling)
+        requests = answer(list(zip(requests, replies, strict=True)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from skillc_gym.errors import ConfigError, missing_extra
 from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
-from trainers.engines.types import Engine, Generation, Request, Sampling
+from trainers.engines.types import Answer, Engine, Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
 __all__ = ["ENGINE", "VllmEngine", "VllmServerEngine"]
@@ -57,6 +58,28 @@ class VllmEngine:
         replies = [_reply(output.outputs[0]) for output in outputs]
         self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         return replies
+
+    def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
+        """Keeps vLLM's batch full: a conversation goes on as soon as its reply has ended.
+
+        See :class:`trainers.engines.types.StreamingEngine`.
+        """
+        if self._before_generate is not None:
+            self._before_generate()
+        engine, names, under_way = self.llm.llm_engine, map(str, count()), dict[str, Request]()
+        try:
+            while requests or under_way:
+                for name, request in zip(names, requests):  # noqa: B905 - the names have no end
+                    under_way[name] = request
+                    prompt = {"prompt_token_ids": list(request.prompt_ids)}
+                    engine.add_request(name, prompt, self._params(request, sampling))
+                ended = [output for output in engine.step() if output.finished]
+                replies = [(under_way.pop(output.request_id), _reply(output.outputs[0])) for output in ended]
+                self.tokens_generated += sum(len(reply.token_ids) for _, reply in replies)
+                requests = answer(replies) if replies else []
+        finally:
+            if under_way:
+                engine.abort_request(list(under_way))
 
     def _params(self, request: Request, sampling: Sampling) -> Any:
         return _import_vllm().SamplingParams(

@@ -197,7 +197,7 @@ def text_env(config: TrainConfig) -> Env:
     """The configured environment with the switch, the format of replies and chat prompts."""
     env: Env = gymnasium.make(config.env_id, **config.env_kwargs)
     if config.skill_library is not None:
-        env = SkillInjection(env, library=config.skill_library, enabled=False, where="info")
+        env = SkillInjection(env, library=config.skill_library, enabled=False, where="info", grade=config.skill_grade)
     return ChatPrompt(ActionFormat(env, require_think=config.require_think), chat_format=chat_format(config))
 
 
@@ -210,6 +210,7 @@ def _identity(config: TrainConfig) -> dict[str, Any]:
 
 _DECISIVE = (
     *("model", "engine", "env", "data", "split", "task_types", "env_options", "max_episode_steps", "library"),
+    "skill_grade",
     *("chat", "form", "chat_options", "require_think", "max_reply_tokens"),
 )
 _PATIENCE = (

@@ -29,7 +29,7 @@ def abstract_actions(actions: Sequence[str], goal: str) -> list[str]:
     Returns:
         One step per command.
 
-    Example:
+    Examples:
         >>> abstract_actions(["take mug 1 from shelf 2", "go to microwave 1", "heat mug 1 with microwave 1"], "")
         ['take O from R', 'go to microwave 1', 'heat O with microwave 1']
         >>> abstract_actions(["search[red mug]", "click[b0gavnsvxn]", "click[red]", "click[buy now]"], "a red mug")

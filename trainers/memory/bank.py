@@ -20,7 +20,7 @@ FORMAT, VERSION = "skillc-bank", 1
 class SkillBank:
     """Entries in the order in which they came; the same calls give the same bank, byte for byte.
 
-    Example:
+    Examples:
         >>> bank = SkillBank()
         >>> entry = bank.add(Draft("Heat it in the microwave.", key="put a hot egg in fridge."), update=3)
         >>> entry.name, bank.add(Draft("Heat it in the microwave."), update=4).name

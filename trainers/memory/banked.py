@@ -54,7 +54,7 @@ class BankOptions(Memory):
             return SkillBank.load(Path(self.bank))
         bank = SkillBank()
         if self.start_with == "library" and tools.library is not None:
-            for skill in tools.library.skills:
+            for skill in filter(lambda skill: skill.text, tools.library.skills):
                 for kind in ("",) if skill.is_general else skill.task_types:
                     form: Literal["general", "task"] = "general" if skill.is_general else "task"
                     bank.add(Draft(skill.text, skill.description, kind, form, writer="library"), 0)

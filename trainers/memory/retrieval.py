@@ -40,7 +40,7 @@ class BM25:
         k1: How fast repeated words stop counting.
         b: How much long texts are held back.
 
-    Example:
+    Examples:
         >>> BM25()("a hot mug", ["put a hot mug in shelf", "clean the plate"]).round(2).tolist()
         [0.87, 0.0]
     """

@@ -34,7 +34,7 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
         UnknownNameError: No such recipe, option or value; the message names the nearest.
         ConfigError: A value out of range, or something that is no recipe.
 
-    Example:
+    Examples:
         >>> get_recipe("skillc", correction_mask="success").overrides
         {'correction_mask': 'success'}
     """

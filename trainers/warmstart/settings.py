@@ -29,6 +29,8 @@ def small_policy_settings(env: str, data: str = "generated") -> dict[str, Any]:
         "draw": "types",
         "max_context": 2048,
         "max_reply_tokens": start.demo.max_reply_tokens,
+        # About 2,000 tokens a pass: on a processor, what fits into its cache is a fifth faster.
+        "micro_batches": 16,
         "learning_rate": 3e-4,
         "adam_beta2": 0.98,
         "beta": 0.0,

@@ -67,7 +67,7 @@ class ALFWorldEnv(TextTaskEnv):
         UnknownNameError: If the split, a task type or the engine does not exist.
         MissingDataError: If there are no games; the message says where it looked and what to do.
 
-    Example:
+    Examples:
         >>> env = gymnasium.make("skillc/ALFWorld-v0", split="valid_unseen")                 # doctest: +SKIP
         >>> observation, info = env.reset(seed=0)                                            # doctest: +SKIP
         >>> observation, reward, won, cut, info = env.step(info["admissible_commands"][0])   # doctest: +SKIP

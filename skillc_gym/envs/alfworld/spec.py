@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
 
@@ -50,6 +50,7 @@ ALFWORLD = EnvSpec(
     vector_entry_point="skillc_gym.envs.alfworld.vector:ALFWorldVectorEnv",
     max_episode_steps=50,
     library="alfworld",
+    splits=SPLITS,
     task_types=SHORT_NAMES,
     warm_start=_WARM_START,
     planner="skillc_gym.envs.alfworld.experts.planner:shortest_plan",

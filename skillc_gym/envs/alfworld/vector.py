@@ -36,7 +36,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
     Raises:
         ConfigError: ``num_envs`` or ``max_episode_steps`` is below 1.
 
-    Example:
+    Examples:
         >>> envs = ALFWorldVectorEnv(num_envs=3, data="generated", max_episode_steps=50)
         >>> observations, infos = envs.reset(seed=0)
         >>> observations, rewards, terminations, truncations, infos = envs.step(["look"] * 3)

@@ -44,7 +44,7 @@ class CoinCollectorEnv(TextTaskEnv):
         UnknownNameError: If the split, a task type or an option does not exist.
         ConfigError: If data is named, or an option lies outside its range.
 
-    Example:
+    Examples:
         >>> env = CoinCollectorEnv(split="valid", task_types="easy")
         >>> observation, info = env.reset(seed=0)
         >>> info["admissible_commands"][-2:]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.coins.tasks import SPLITS
 from skillc_gym.envs.registry import EnvSpec
 
 __all__ = ["COINS", "SPECS"]
@@ -21,6 +22,7 @@ COINS = EnvSpec(
         "default": replace(ChatFormat.default(), role=_ROLE),
         "compact": replace(ChatFormat.compact(), role="walker"),
     },
+    splits=SPLITS,
     task_types={"easy": "easy", "medium": "medium", "hard": "hard"},
 )
 SPECS = (COINS,)

@@ -86,7 +86,7 @@ class WebShopEnv(TextTaskEnv):
         UnknownNameError: If a split, mode or other name does not exist.
         MissingDataError: If there is no catalogue; the message says where it looked and what to do.
 
-    Example:
+    Examples:
         >>> env = gymnasium.make("skillc/WebShop-v0", data="generated")          # doctest: +SKIP
         >>> observation, info = env.reset(seed=0)                                # doctest: +SKIP
         >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP

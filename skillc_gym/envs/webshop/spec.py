@@ -45,6 +45,8 @@ WEBSHOP = EnvSpec(
     max_episode_steps=15,
     library="webshop",
     chat={"default": ChatFormat.shop(), "compact": replace(ChatFormat.compact(), role="customer")},
+    splits=("train", "valid", "test"),
+    split_of="skillc_gym.envs.webshop.goals.goals:split_of",
     task_types={TASK_TYPE: TASK_TYPE},
     curriculum={"capacity": (1,), "retire_by": ()},  # there is one skill, and it is never pruned
     warm_start=_WARM_START,

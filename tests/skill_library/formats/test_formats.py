@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def by_name(skills):
 @given(skills=libraries())
 def test_a_library_survives_its_own_form_and_the_ecosystems(skills, tmp_path_factory):
     folder = tmp_path_factory.mktemp("skills")
+    skills = [replace(skill, minimal=skill.text.split("\n")[0] * (i % 2)) for i, skill in enumerate(skills)]
     assert by_name(load_library(write_library(skills, folder / "own")).skills) == by_name(skills)
     assert by_name(read_agent_skills(write_agent_skills(skills, folder / "theirs"))) == by_name(skills)
     for file in (folder / "theirs").glob("*/SKILL.md"):

@@ -37,9 +37,20 @@ def test_the_suites_environments_are_found_by_name_and_id(spec: EnvSpec):
     assert env_spec(spec.name) is env_spec(spec.id) is spec
     known = gymnasium.registry[spec.id]
     assert (known.entry_point, known.max_episode_steps) == (spec.entry_point, spec.max_episode_steps)
+    assert spec.training_split == "train"
     if spec.warm_start:
         assert callable(load_reference(spec.warm_start.expert))
         assert set(spec.warm_start.error_rates) == set(spec.task_types)
+
+
+def test_a_tasks_split_is_told_by_its_id():
+    assert env_spec("alfworld").split_of_task("valid_seen/pick/trial") == "valid_seen"
+    assert env_spec("coins").split_of_task("test/easy/02-0000") == "test"
+    shop = env_spec("webshop")
+    found = [shop.split_of_task(f"human/{n}") for n in (0, 499, 500, 1499, 1500)]
+    assert found == ["test", "test", "valid", "valid", "train"]
+    assert shop.split_of_task("human/x") == env_spec("my/Env-v0").split_of_task("train/1") == ""
+    assert env_spec("my/Env-v0").training_split == "train"
 
 
 def test_an_id_that_nobody_described_has_an_empty_description():

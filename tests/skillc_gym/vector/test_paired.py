@@ -7,7 +7,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from toy_env import ToyEnv
 
-from skill_library import SkillText
+from skill_library import SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv, measure_overhead
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
@@ -330,6 +330,15 @@ def test_members_with_the_skill_may_each_see_another_text(toy_library):
     assert infos["skill"].tolist() == ["a", "b", "", "general+paint", "", ""]
     _, infos = groups.reset(seed=0, options={**asked, "skills": [first, second]})
     assert infos["skill"].tolist() == ["a", "a", "", "b", "", ""]
+
+
+@pytest.mark.parametrize("grade", ["none", "minimal", "full"])
+def test_members_with_the_skill_see_the_vectors_grade(toy_library, grade):
+    _, infos = start(make(toy_library, skill_grade=grade))
+    assert infos["condition"].tolist() == [1, 1, 0, 0, 0, 0]
+    assert infos["skill_grade"].tolist() == [grade] * 2 + ["none"] * 4
+    shown = load_library(toy_library).graded(grade).for_task("open").text
+    assert infos["skill_text"].tolist() == [shown] * 2 + [""] * 4
 
 
 def test_texts_are_one_per_group_or_member_of_vectors_with_skills(groups, toy_library):

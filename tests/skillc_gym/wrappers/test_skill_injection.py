@@ -34,8 +34,31 @@ def test_the_skill_stands_in_front_of_every_observation(toy, toy_library):
 @pytest.mark.parametrize("where", ["observation", "info"])
 def test_off_is_byte_identical_to_the_bare_environment(toy, toy_library, where):
     bare, off = play(ToyEnv()), play(SkillInjection(toy, toy_library, enabled=False, where=where))
-    added = {"condition": 0, "skill": "", "skill_sha256": "", "skill_text": ""}
+    added = {"condition": 0, "skill": "", "skill_sha256": "", "skill_text": "", "skill_grade": "none"}
     for left, right in zip(bare, off, strict=True):
+        assert (*left[:-1], {**left[-1], **added}) == right
+
+
+def test_a_grade_says_how_much_is_shown(toy, toy_library):
+    env = SkillInjection(toy, toy_library, where="info", grade="minimal")
+    library = load_library(toy_library)
+    minimal = library.graded("minimal").for_task("open")
+    info = env.reset(seed=0, options={"task_id": "toy/open/0"})[1]
+    assert (info["skill_grade"], info["skill_text"], info["skill_sha256"]) == ("minimal", minimal.text, minimal.sha256)
+    assert env.step("wait")[-1]["skill_grade"] == "minimal"
+    whole = env.reset(seed=0, options={"task_id": "toy/open/0", "skill_grade": "full"})[1]
+    assert (whole["skill_grade"], whole["skill_text"]) == ("full", library.for_task("open").text)
+    assert env.reset(seed=0, options={"skill": False})[1]["skill_grade"] == "none"
+    with pytest.raises(UnknownNameError, match="minimal"):
+        env.reset(options={"skill_grade": "minimum"})
+
+
+@pytest.mark.parametrize("where", ["observation", "info"])
+def test_at_the_grade_none_the_switch_shows_nothing(toy, toy_library, where):
+    bare = play(ToyEnv())
+    nothing = play(SkillInjection(toy, toy_library, where=where, grade="none"))
+    added = {"condition": 1, "skill": "", "skill_sha256": "", "skill_text": "", "skill_grade": "none"}
+    for left, right in zip(bare, nothing, strict=True):
         assert (*left[:-1], {**left[-1], **added}) == right
 
 

@@ -27,6 +27,8 @@ def test_relabelling_weighs_won_injected_episodes_by_what_is_missing(rollouts, c
         _, plain = branches(rollouts, name)
         b0 = statistics.fmean(plain) if plain else 0.0
         assert weight == pytest.approx(max(contrast, 0.0) * (1 - b0) if injected and success else 0.0, abs=1e-12)
+    whole = relabelling_weights(won, task, condition, [contrast] * len(rollouts), discounted=False)
+    assert whole.tolist() == [max(contrast, 0.0) if s and z else 0.0 for s, _, z in rollouts]
 
 
 def slow_baseline(rollouts, rho, sigma_min):

@@ -1,4 +1,4 @@
-"""Allocation by signal and the gate by need."""
+"""Allocation by signal, the gate by need, and the allocation that fades with the gap."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
+from trainers.allocation.fading import fading_allocation
 from trainers.allocation.need import Trials, gap_lower_bound, skill_needed, wilson_bounds
 from trainers.allocation.signal import signal_allocation
 from trainers.evaluation.stats import wilson
@@ -60,3 +61,18 @@ def test_bad_arguments_are_named():
         signal_allocation(0.5, 0.5, 1)
     with pytest.raises(ConfigError, match="3 of 2"):
         wilson_bounds(3, 2)
+    with pytest.raises(ConfigError, match="got 8 and 0"):
+        fading_allocation(0.5, 8, 0.0)
+    with pytest.raises(ConfigError, match="got 1 and"):
+        fading_allocation(0.5, 1)
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.integers(2, 16), st.floats(0.05, 1))
+def test_fewer_see_the_skill_as_the_gap_closes(gap, other, group, full):
+    low, high = (fading_allocation(value, group, full) for value in sorted((gap, other)))
+    assert 1 <= low <= high <= group // 2
+    assert fading_allocation(full, group, full) == group // 2
+
+
+def test_a_closed_gap_leaves_one_rollout_with_the_skill():
+    assert [fading_allocation(gap, 8) for gap in (-0.3, 0.0, 0.1, 0.15, 0.2, 0.9)] == [1, 1, 2, 3, 4, 4]

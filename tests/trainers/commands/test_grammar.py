@@ -37,6 +37,8 @@ class Toy:
     """Sizes."""
     fast: bool = False
     """Fast."""
+    from_: Annotated[int, tyro.conf.arg(name="from")] = 0
+    """From."""
     x_options: Mapping[str, Any] = field(default_factory=dict)
     """Options of x."""
 
@@ -104,8 +106,8 @@ def test_any_words_are_read_or_refused(words: list[str]) -> None:
 
 
 def test_places_lists_and_flags() -> None:
-    found = parse(Toy, ["here", "--names", "a=1", "b", "--sizes", "3", "--fast", "x.deep=[1]"], "toy")
-    assert found == Toy(Path("here"), ("a=1", "b"), (3,), True, {"deep": [1]})
+    found = parse(Toy, ["here", "--names", "a=1", "b", "--sizes", "3", "--fast", "from=2", "x.deep=[1]"], "toy")
+    assert found == Toy(Path("here"), ("a=1", "b"), (3,), True, 2, {"deep": [1]})
     with pytest.raises(ConfigError, match="PLACE is missing: Where"):
         parse(Toy, [], "toy")
     with pytest.raises(ConfigError, match="got 'there'"):

@@ -25,7 +25,7 @@ def transcripts(tmp_path: Path) -> Path:
 
 def test_transcripts_become_a_library(transcripts, tmp_path, capsys):
     out = str(tmp_path / "learned")
-    assert skillc(["learn-skills", "--from-files", str(transcripts), "--out", out]) == 0
+    assert skillc(["learn-skills", "--from", str(transcripts), "--out", out]) == 0
     assert "1 skills from 6 episodes" in capsys.readouterr().out
     assert skillc(["skills", "check", out, "--shows", KIND]) == 0
     assert "Key step: heat O with microwave 1" in capsys.readouterr().out
@@ -35,10 +35,24 @@ def test_transcripts_become_a_library(transcripts, tmp_path, capsys):
 
 def test_test_tasks_teach_nothing(tmp_path, capsys):
     write_jsonl(tmp_path / "t.jsonl", [episode("valid_unseen/x", kind=KIND, actions=HEAT)])
-    words = ["learn-skills", "--from-files", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "l")]
+    words = ["learn-skills", "--from", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "l")]
     assert skillc(words) == 2
     assert "training tasks only" in capsys.readouterr().err
     assert skillc([*words, "--split", "valid_unseen"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "train", "test"),
+    [("webshop", "synthetic/1500", "synthetic/499"), ("coins", "train/easy/02-0000", "test/easy/02-0000")],
+)
+def test_every_world_knows_its_training_tasks(env, train, test, tmp_path, capsys):
+    words = ["learn-skills", "--env", env, "--out", str(tmp_path / "l"), "--from", str(tmp_path / "t.jsonl")]
+    write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode(test, kind="x")])
+    assert skillc(words) == 2
+    assert f"1 episodes are not of the split 'train', such as {test}" in capsys.readouterr().err
+    assert skillc([*words, "--split", "tset"]) == 2
+    write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode("of no known split", kind="x")])
+    assert skillc(words) == 0
 
 
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])
@@ -55,7 +69,7 @@ def test_the_shipped_libraries_pass(library, capsys):
     [
         (["skills", "chek", "alfworld"], "check"),
         (["skills", "diff", "alfworld"], "name the second"),
-        (["learn-skills"], "--from-files"),
+        (["learn-skills"], "--from FILE"),
     ],
 )
 def test_bad_input_is_said_in_a_line(words, message, capsys):

@@ -9,6 +9,7 @@ import pytest
 from skillc_gym.errors import ConfigError, MissingExtraError
 from trainers.engines import Engine, Request, Sampling
 from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.types import StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
 
 
@@ -51,6 +52,64 @@ def test_tokens_go_in_and_log_probabilities_come_out(monkeypatch: pytest.MonkeyP
     assert llm.calls[-1] == "reset"
     engine.generate(requests, Sampling(greedy=True))
     assert llm.calls[-1][1][0].temperature == 0.0
+
+
+class FakeSteps:
+    """Answers like vLLM's own engine: each step adds the token 5 to every reply, its last one is the token 1."""
+
+    def __init__(self, lengths: dict[int, int]) -> None:
+        self.lengths, self.said = lengths, dict[str, list[int]]()
+        self.most, self.aborted = 0, list[str]()
+
+    def add_request(self, name: str, prompt: Any, params: Any) -> None:
+        self.said[name] = []
+        self.lengths[int(name)] = self.lengths.get(int(name), params.max_tokens)
+
+    def step(self) -> list[Any]:
+        self.most = max(self.most, len(self.said))
+        return [self._one(name) for name in list(self.said)]
+
+    def _one(self, name: str) -> Any:
+        ids = self.said[name]
+        finished = len(ids) + 1 == self.lengths[int(name)]
+        ids.append(1 if finished else 5)
+        completion = SimpleNamespace(token_ids=list(ids), logprobs=[{t: SimpleNamespace(logprob=-1.0)} for t in ids])
+        if finished:
+            del self.said[name]
+        return SimpleNamespace(request_id=name, finished=finished, outputs=[completion])
+
+    def abort_request(self, names: list[str]) -> None:
+        self.aborted += names
+
+
+def test_conversations_go_on_while_others_still_speak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+    steps, synced = FakeSteps({0: 2, 1: 6}), []
+    engine = VllmEngine(SimpleNamespace(llm_engine=steps), [1], before_generate=lambda: synced.append(1))
+    assert isinstance(engine, StreamingEngine)
+    order: list[tuple[Any, int]] = []
+
+    def answer(replies: Any) -> list[Request]:
+        order.extend((request.key, len(reply.token_ids)) for request, reply in replies)
+        return [Request(request.key, [3, 4], 0, 3, turn=1) for request, _ in replies if request.turn == 0]
+
+    engine.stream([Request(key, [3], 0, 9, turn=0) for key in "ab"], Sampling(), answer)
+    assert order == [("a", 2), ("a", 3), ("b", 6), ("b", 3)]
+    assert (engine.tokens_generated, synced, steps.most, steps.aborted) == (14, [1], 2, [])
+
+
+def test_what_is_under_way_is_given_up_when_somebody_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+    steps = FakeSteps({0: 1, 1: 6})
+
+    def answer(_: Any) -> list[Request]:
+        raise ConfigError("the environment is gone")
+
+    with pytest.raises(ConfigError, match="gone"):
+        VllmEngine(SimpleNamespace(llm_engine=steps), [1]).stream(
+            [Request(key, [3], 0, 9) for key in "ab"], Sampling(), answer
+        )
+    assert steps.aborted == ["1"]
 
 
 def test_the_turns_of_a_conversation_have_different_seeds() -> None:

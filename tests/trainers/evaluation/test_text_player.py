@@ -160,6 +160,18 @@ def test_pairs_share_their_seeds_turn_by_turn() -> None:
     assert all(0 <= seed < 2**31 for _, seed in with_)
 
 
+def test_a_grade_of_the_skill_is_asked_for_and_recorded() -> None:
+    shown = set()
+
+    async def ask(request: TextRequest) -> str:
+        shown.add("Key step" in request.messages[0]["content"] and "1. Search" not in request.messages[0]["content"])
+        return "<action>look</action>"
+
+    report = play(ask, skill_grade="minimal", max_episode_steps=1)
+    assert shown == {True, False}
+    assert [episode.skill_grade for episode in report.paired.episodes] == ["minimal", "none"] * 2
+
+
 def test_greedy_play_asks_for_temperature_0() -> None:
     temperatures = set()
 

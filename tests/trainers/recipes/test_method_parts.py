@@ -15,7 +15,7 @@ from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Advantages, RolloutBatch, Signals
 from trainers.allocation.difficulty import DifficultyRouter
 from trainers.recipes import get_recipe, recipe_names
-from trainers.recipes.parts.adaptive_allocation import ByNeed, BySignal
+from trainers.recipes.parts.adaptive_allocation import ByContrast, ByNeed, BySignal
 from trainers.recipes.parts.difficulty_allocation import ByDifficulty
 from trainers.recipes.parts.guided_rows import GuidedRows
 from trainers.recipes.parts.hindsight_rows import HindsightRows
@@ -51,6 +51,28 @@ def test_the_skill_is_shown_where_it_is_needed_and_probed_first():
     for _ in range(12):
         allocator.observe(mixed(0, 0, 6, 8))
     assert allocator.n_plus("heat", 8) == 0
+
+
+def test_half_of_a_group_sees_the_skill_until_the_gap_has_closed():
+    allocator = ByContrast().start(CURRICULUM)
+    assert allocator.n_plus("heat", 8) == 4
+    for _ in range(12):
+        allocator.observe(mixed(3, 4, 0, 4))
+    assert allocator.n_plus("heat", 8) == 4
+    again = ByContrast().start(CURRICULUM)
+    again.load_state_dict(allocator.state_dict())
+    for each in (allocator, again):
+        for _ in range(30):
+            each.observe(mixed(3, 4, 3, 4))
+        assert each.n_plus("heat", 8) == 1
+
+
+def test_conditions_are_never_compared_in_contrastive_relabelling():
+    scheme = get_recipe("contrastive_relabelling").advantage
+    alike = scheme(mixed(4, 4, 0, 4)).values
+    assert np.asarray(alike).tolist() == [0.0] * 8
+    mixed_up = replace(scheme, group_by="task")(mixed(4, 4, 0, 4)).values
+    assert np.asarray(mixed_up).min() < -0.9
 
 
 def test_easy_types_are_probed_without_the_skill():

@@ -91,6 +91,35 @@ def test_neither_waves_nor_the_caches_limits_change_the_result(toy_folder: Path)
     assert [r.episode for r in together] == [r.episode for r in in_turn]
 
 
+class OneAtATime(TransformersEngine):
+    """Streams: one reply at a time, the newest request first."""
+
+    most = 0
+
+    def stream(self, requests: Any, sampling: Any, answer: Any) -> None:
+        waiting = list(requests)
+        while waiting:
+            self.most = max(self.most, len(waiting))
+            request = waiting.pop()
+            waiting += answer([(request, self.generate([request], sampling)[0])])
+
+
+def test_nobody_waits_with_an_engine_that_streams(toy_folder: Path) -> None:
+    engines: list[OneAtATime] = []
+
+    def streaming(_: Any) -> Any:
+        engines.append(OneAtATime(load_model(toy_config(toy_folder)), [1]))
+        return engines[0]
+
+    in_waves, _ = play(toy_folder)
+    streamed, _ = play(toy_folder, streaming, max_parallel=3)
+    assert [[row.completion_ids for row in r.rows] for r in streamed] == [
+        [row.completion_ids for row in r.rows] for r in in_waves
+    ]
+    assert [r.episode for r in streamed] == [r.episode for r in in_waves]
+    assert engines[0].most == 3  # the second group begins when the first has finished
+
+
 def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
     config = toy_config(toy_folder)
     tokenizer = load_tokenizer(config)

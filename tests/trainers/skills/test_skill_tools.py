@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from skill_library import load_library
+from skill_library import Skill, SkillLibrary, load_library
+from skill_library.errors import SkillFileError
+from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import episode
 from trainers.memory.step_writer import StepWriter
 from trainers.skills.check import check_library, diff_libraries, lint_library, skill_lengths
-from trainers.skills.learn import LearnedSkill, learn_skills, write_library
+from trainers.skills.learn import learn_skills
 
 HEAT = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
 LOOK = ["go to desk 1", "take book 1 from desk 1", "use desklamp 1"]
@@ -23,19 +25,28 @@ PLAYED = [
 
 
 def test_transcripts_become_a_library_that_loads(tmp_path):
-    library = write_library(learn_skills(PLAYED, StepWriter(), short_names={"heat": "Heat it"}), tmp_path / "own")
+    skills = learn_skills(PLAYED, StepWriter(), short_names={"heat": "Heat it"})
+    library = load_library(write_library(skills, tmp_path / "own"))
     assert [skill.name for skill in library.skills] == ["general", "heat-it", "look"]
     text = library.for_task("heat").text
     assert "take O from R" in library.skills[0].text
     assert "Key step: heat O with microwave 1" in text
     assert "Mistake to avoid: to leave out: heat O with microwave 1." in text
     assert "3 of them won" in library.skills[1].description
-    with pytest.raises(ConfigError, match="not empty"):
+    with pytest.raises(SkillFileError, match="not empty"):
         write_library([], tmp_path / "own")
 
 
 def test_one_type_has_no_general_skill():
     assert [skill.name for skill in learn_skills(PLAYED[:6], StepWriter())] == ["heat"]
+
+
+def test_types_of_any_script_and_of_equal_names_get_folders_of_their_own(tmp_path):
+    kinds = ("加热", "冷却", "heat!", "heat?", "general")
+    played = [episode(won=True, kind=kind, actions=HEAT) for kind in kinds]
+    library = load_library(write_library(learn_skills(played, StepWriter()), tmp_path / "own"))
+    assert [skill.name for skill in library.skills] == ["general", "general-2", "heat", "heat-2", "skill", "skill-2"]
+    assert all("take O from R" in library.for_task(kind).text for kind in kinds)
 
 
 def test_nothing_is_learnt_from_failures():
@@ -50,19 +61,19 @@ def test_the_shipped_libraries_are_clean():
     assert diff_libraries(alfworld, alfworld) == []
 
 
-def test_gaps_strangers_and_duplicates_are_found(tmp_path):
-    skill = LearnedSkill("a", "d", ("heat",), "go there and take it now please")
-    library = write_library([skill, replace(skill, name="b", task_types=("odd",))], tmp_path / "l")
+def test_gaps_strangers_and_duplicates_are_found():
+    skill = Skill("a", "d", ("heat",), "go there and take it now please")
+    library = SkillLibrary("l", (skill, replace(skill, name="b", task_types=("odd",))))
     found = [(finding.skill, finding.serious) for finding in check_library(library, ("heat", "cool"))]
     assert found == [("", True), ("b", True), ("a", False)]
 
 
-def test_what_names_a_single_task_is_found(tmp_path):
+def test_what_names_a_single_task_is_found():
     skills = [
-        LearnedSkill("a", "d", ("heat",), "take mug 3 from shelf 12, not b0griuas5h"),
-        LearnedSkill("b", "d", ("cool",), "word " * 500),
+        Skill("a", "d", ("heat",), "take mug 3 from shelf 12, not b0griuas5h"),
+        Skill("b", "d", ("cool",), "word " * 500),
     ]
-    found = lint_library(write_library(skills, tmp_path / "l"))
+    found = lint_library(SkillLibrary("l", tuple(skills)))
     assert "mug 3" in found[0].message
     assert "b0griuas5h" in found[0].message
     assert "500 words" in found[1].message
@@ -74,8 +85,8 @@ def test_lengths_are_counted_in_words_and_tokens():
     assert lengths[0].tokens > lengths[0].words
 
 
-def test_a_difference_is_shown_line_by_line(tmp_path):
-    skill = LearnedSkill("a", "d", ("heat",), "one\ntwo")
-    old = write_library([skill], tmp_path / "old")
-    new = write_library([replace(skill, text="one\nthree")], tmp_path / "new")
+def test_a_difference_is_shown_line_by_line():
+    skill = Skill("a", "d", ("heat",), "one\ntwo")
+    old = SkillLibrary("old", (skill,))
+    new = SkillLibrary("new", (replace(skill, text="one\nthree"),))
     assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == ["-two", "+three"]

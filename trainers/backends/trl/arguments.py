@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from trl import GRPOConfig
 
+from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Learner
@@ -42,14 +44,15 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference:
         learning_rate=config.learning_rate,
         lr_scheduler_type=f"{config.schedule}_with_warmup" if config.schedule == "constant" else config.schedule,
         warmup_steps=config.warmup_steps,
-        weight_decay=config.weight_decay,
-        adam_beta2=config.adam_beta2,
+        **_optimiser(config),
         max_grad_norm=config.max_grad_norm,
+        # The policy is loaded already; this is for the reference.
+        model_init_kwargs={"revision": config.revision} if config.revision else None,
         # The penalty is the learner's; here it only decides whether there is a reference model.
         beta=(config.beta or 1.0) if reference else 0.0,
         epsilon=config.clip,
         loss_type="grpo",
-        bf16=cuda and config.precision in ("auto", "bfloat16"),
+        bf16=config.precision == "bfloat16" or (cuda and config.precision == "auto"),
         gradient_checkpointing=config.gradient_checkpointing,
         shuffle_dataset=False,
         remove_unused_columns=False,
@@ -58,6 +61,26 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference:
         logging_steps=1,
         save_strategy="no",
         report_to=[],
+        # Every weight takes part in every pass, padding included.
+        ddp_find_unused_parameters=False,
+        ddp_timeout=config.ddp_timeout,
         disable_tqdm=True,
         **serving,
     )
+
+
+def _optimiser(config: TrainConfig) -> dict[str, Any]:
+    if config.optimiser.endswith("8bit") and find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            f"optimiser={config.optimiser} needs bitsandbytes, which is not installed: pip install bitsandbytes, or "
+            "take optimiser=adamw."
+        )
+    # AdamW is transformers' own choice, which is the fused one where there is one.
+    chosen = {} if config.optimiser == "adamw" else {"optim": config.optimiser}
+    return {
+        **chosen,
+        "weight_decay": config.weight_decay,
+        "adam_beta1": config.adam_beta1,
+        "adam_beta2": config.adam_beta2,
+        "adam_epsilon": config.adam_epsilon,
+    }

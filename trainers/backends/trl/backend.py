@@ -129,6 +129,11 @@ def _lora(config: TrainConfig) -> Any:
         return None
     from peft import LoraConfig
 
+    everywhere = config.lora_targets == ("all-linear",)
     return LoraConfig(
-        r=config.lora_rank, lora_alpha=config.lora_alpha, target_modules="all-linear", task_type="CAUSAL_LM"
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=config.lora_dropout,
+        target_modules="all-linear" if everywhere else list(config.lora_targets),
+        task_type="CAUSAL_LM",
     )

@@ -35,7 +35,7 @@ class Option:
     """One option of a command."""
 
     name: str
-    """Its field."""
+    """Its field, without the underscore at the end that sets it apart from a word of Python's."""
     hint: Any
     """Its type."""
     doc: str
@@ -80,7 +80,7 @@ def _options(options: type) -> Iterator[Option]:
         if is_dataclass(inner):
             yield from _options(typing.cast("type", inner))
         else:
-            yield Option(spec.name, hint, docs[spec.name], _default(spec), tyro.conf.Positional in marks)
+            yield Option(spec.name.rstrip("_"), hint, docs[spec.name], _default(spec), tyro.conf.Positional in marks)
 
 
 def _default(spec: Field[Any]) -> Any:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from skillc_gym.envs.registry import env_spec
+import tyro
+
+from skill_library import load_library
+from skill_library.formats import write_library
+from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.episodes import read_jsonl
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import say
 from trainers.memory.step_writer import StepWriter
 from trainers.memory.writer import Writer
-from trainers.skills.learn import learn_skills, write_library
+from trainers.skills.learn import learn_skills
 
 __all__ = ["COMMAND", "LearnSkillsOptions"]
 
@@ -23,19 +28,19 @@ class LearnSkillsOptions:
     """Write a skill library from the transcripts of training tasks: a skill per task type, general ones, mistakes.
 
     The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model" asks the language model of
-    --model. ALFWorld tasks of other splits than the one named by --split are refused, so that no test task teaches.
+    --model. Tasks of other splits than that of the training tasks are refused, so that no test task teaches.
 
-    Example: skillc learn-skills --from-files runs/mine/transcripts/train-000010.jsonl --out my-skills
+    Example: skillc learn-skills --from runs/mine/transcripts/train-000010.jsonl --out my-skills
     """
 
-    from_files: tuple[Path, ...] = ()
+    from_: Annotated[tuple[Path, ...], tyro.conf.arg(name="from")] = ()
     """Files of transcripts in JSON lines."""
     out: Path = Path("learned-skills")
     """New folder for the library."""
     env: str = "alfworld"
     """Environment of the episodes; it knows the short names of its task types."""
-    split: str = "train"
-    """Split that the tasks must be of."""
+    split: str | None = None
+    """Split that the tasks must be of; the environment's training tasks if none."""
     writer: Literal["steps", "model"] = "steps"
     """Who writes."""
     model: str | None = None
@@ -48,25 +53,27 @@ class LearnSkillsOptions:
 
 def learn(options: LearnSkillsOptions) -> int:
     """Runs the command."""
-    if not options.from_files:
-        raise ConfigError("Name the transcripts to learn from: --from-files FILE ...")
-    episodes = [episode for path in options.from_files for episode in read_jsonl(path)]
-    foreign = [e.task_id for e in episodes if "/" in e.task_id and e.task_id.split("/")[0] in _other_splits(options)]
-    if foreign:
-        raise ConfigError(
-            f"{len(foreign)} episodes are not of the split {options.split!r}, such as {foreign[0]}; skills are learned "
-            "from training tasks only. Name their split by --split if that is what you want."
-        )
+    if not options.from_:
+        raise ConfigError("Name the transcripts to learn from: --from FILE ...")
+    spec = env_spec(options.env)
+    episodes = [episode for path in options.from_ for episode in read_jsonl(path)]
+    _check_split(spec, options.split or spec.training_split, [episode.task_id for episode in episodes])
     writer = _writer(options)
-    skills = learn_skills(episodes, writer, short_names=env_spec(options.env).task_types)
-    library = write_library(skills, options.out)
+    library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
     bad = f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
     say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{bad}")
     return 0
 
 
-def _other_splits(options: LearnSkillsOptions) -> set[str]:
-    return {"train", "valid_train", "valid_seen", "valid_unseen"} - {options.split}
+def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
+    if spec.splits and split not in spec.splits:
+        raise unknown_name("split", split, spec.splits)
+    foreign = [task for task in task_ids if spec.split_of_task(task) not in ("", split)]
+    if foreign:
+        raise ConfigError(
+            f"{len(foreign)} episodes are not of the split {split!r}, such as {foreign[0]}; skills are learned from "
+            "training tasks only. Name their split by --split if that is what you want."
+        )
 
 
 def _writer(options: LearnSkillsOptions) -> Writer:

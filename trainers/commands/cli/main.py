@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "make-catalog": "Make a WebShop catalogue from upstream's files or of generated products",
     "convert-skills": "Read skills of another form into a library, or write a library in another form",
     "tag-nouns": "Find the nouns of a catalogue's names beforehand",
+    "plan": "Say how much memory a run takes on each GPU, and which setting mends what does not fit",
     "gpu-check": "Check and measure training on this machine's GPU",
     "doctor": "Say what is installed, which data is seen, and what will run",
 }

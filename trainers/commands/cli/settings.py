@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 from trainers.config import TrainConfig
 from trainers.config.groups import (
+    AdapterSettings,
     EnvironmentSettings,
     GenerationSettings,
     MemorySettings,
@@ -32,6 +33,7 @@ class Settings:
     optimiser: OptimiserSettings
     objective: ObjectiveSettings
     memory: MemorySettings
+    adapters: AdapterSettings
     generation: GenerationSettings
     validation: ValidationSettings
     run_folder: RunSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -42,6 +42,8 @@ class SkillsOptions:
     """Count tokens by this model's tokenizer too."""
     shows: str | None = None
     """Print what an episode of this task type would read."""
+    grade: Literal["full", "minimal"] = "full"
+    """How much of it."""
 
 
 def skills(options: SkillsOptions) -> int:
@@ -59,8 +61,8 @@ def skills(options: SkillsOptions) -> int:
         raise unknown_name("look at skills", options.what, ("check", "lint", "diff"))
     say(_lengths(options, library))
     if options.shows is not None:
-        text = library.for_task(options.shows)
-        say(f"\n{options.shows} reads {text.name} (sha256 {text.sha256[:12]}):\n\n{text.text}\n")
+        text = library.graded(options.grade).for_task(options.shows)
+        say(f"\n{options.shows} reads {text.name} ({options.grade}, sha256 {text.sha256[:12]}):\n\n{text.text}\n")
     return _tell(check_library(library, _task_types(options)))
 
 

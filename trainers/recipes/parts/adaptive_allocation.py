@@ -1,4 +1,4 @@
-"""Allocations that follow what training rollouts show: the study's variants ``allocation`` and ``gate``."""
+"""Allocations that follow what training rollouts show: the study's ``allocation`` and ``gate``, and by contrast."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.advantages import RolloutBatch
+from trainers.allocation.fading import fading_allocation
 from trainers.allocation.need import Trials, skill_needed
 from trainers.allocation.signal import signal_allocation
 from trainers.recipes.parts.allocation import Allocation, Allocator
 
-__all__ = ["ByNeed", "BySignal"]
+__all__ = ["ByContrast", "ByNeed", "BySignal"]
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,30 @@ class ByNeed(Allocation):
         return _NeedAllocator(self, curriculum)
 
 
+@dataclass(frozen=True)
+class ByContrast(Allocation):
+    """:func:`trainers.allocation.fading.fading_allocation` from each type's training rollouts: half, then ever fewer.
+
+    Attributes:
+        full_gap: Gap of success rates from which on half of a group sees the skill.
+        memory: Weight of past rollouts per update, below 1.
+        prior: Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet.
+    """
+
+    name: ClassVar[str] = "contrast"
+    full_gap: float = 0.2
+    memory: float = 0.9
+    prior: float = 1.0
+
+    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
+        """With nothing seen yet."""
+        return _ContrastAllocator(self, curriculum)
+
+
 class _CountingAllocator(Allocator):
     """Counts rollouts and successes per type and condition, the past fading."""
 
-    def __init__(self, options: BySignal | ByNeed, curriculum: InternalizationCurriculum) -> None:
+    def __init__(self, options: BySignal | ByNeed | ByContrast, curriculum: InternalizationCurriculum) -> None:
         super().__init__(options, curriculum)
         self._fade = options.memory
         self._trials = {kind: (Trials(0.0, 0.0), Trials(0.0, 0.0)) for kind in curriculum.task_types}
@@ -97,6 +118,20 @@ class _SignalAllocator(_CountingAllocator):
     def _rate(self, trials: Trials) -> float:
         prior = self._signal.prior
         return (trials.wins + prior / 2) / (trials.tries + prior)
+
+
+class _ContrastAllocator(_CountingAllocator):
+    def __init__(self, options: ByContrast, curriculum: InternalizationCurriculum) -> None:
+        super().__init__(options, curriculum)
+        self._fading = options
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        if not self.curriculum.is_active(task_type) or group_size < 2:
+            return 0
+        injected, plain = self._trials[task_type]
+        prior = self._fading.prior
+        gap = (injected.wins + prior) / (injected.tries + prior) - plain.wins / (plain.tries + prior)
+        return fading_allocation(gap, group_size, self._fading.full_gap)
 
 
 class _NeedAllocator(_CountingAllocator):

@@ -21,11 +21,13 @@ class RelabelledRows(RowMaker):
     Attributes:
         only_blind: Only for tasks of which no skill-free rollout of the update succeeded.
         most: Largest number of relabelled episodes, as a share of the update's.
+        discounted: Whether an episode weighs less, the more often its task is won without the skill.
     """
 
     name: ClassVar[str] = "relabelled_rows"
     only_blind: bool = False
     most: float = 0.5
+    discounted: bool = True
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's relabelled rows."""
@@ -36,7 +38,9 @@ class RelabelledRows(RowMaker):
     def weights(self, update: UpdateView) -> FloatArray:
         """Weight of every rollout of the update, float64[N]; the same on all processes."""
         batch = update.batch
-        weights = relabelling_weights(batch.success, batch.task, batch.condition, batch.signals.contrast)
+        weights = relabelling_weights(
+            batch.success, batch.task, batch.condition, batch.signals.contrast, discounted=self.discounted
+        )
         if self.only_blind:
             seen = {
                 task for task, z, won in zip(batch.task, batch.condition, batch.success, strict=True) if won and not z

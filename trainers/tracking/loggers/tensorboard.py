@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from skillc_gym.errors import MissingExtraError
+from skillc_gym.errors import missing_extra
+from trainers.tracking.loggers.scalars import PANELS, scalars
 
 __all__ = ["LOGGER", "TensorBoard"]
 
 
 class TensorBoard:
-    """Writes ``<event>/<figure>`` and ``<event>/<figure>/<task type>`` to ``<run>/tensorboard``."""
+    """Writes a run's numbers to ``<run>/tensorboard``; the page "Custom scalars" shows the method's panels."""
 
     name: ClassVar[str] = "tensorboard"
-    _writer: Any
+
+    def __init__(self) -> None:
+        self._folder = Path()
+        self._writer: Any = None
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Opens the event file.
+        """Looks whether TensorBoard is there; the first record opens the event file.
 
         Raises:
             MissingExtraError: TensorBoard is not installed.
         """
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            import torch.utils.tensorboard  # noqa: F401
         except ImportError as error:
-            raise MissingExtraError(
-                "report_to=tensorboard needs the package tensorboard: pip install tensorboard"
-            ) from error
-        self._writer = SummaryWriter(str(folder / "tensorboard"))
+            raise missing_extra("tensorboard", "tensorboard") from error
+        self._folder = folder / "tensorboard"
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Writes every number of the record."""
-        for name, value in _scalars(str(record["event"]), record):
-            self._writer.add_scalar(name, value, int(record["step"]))
+        step = int(record["step"])
+        if self._writer is None:
+            self._open(step)
+        for name, value in scalars(record).items():
+            self._writer.add_scalar(name, value, step)
         self._writer.flush()
 
     def close(self) -> None:
         """Closes the event file."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
+    def _open(self, step: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
 
-def _scalars(prefix: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, value in figures.items():
-        if isinstance(value, Mapping):
-            yield from _scalars(f"{prefix}/{name}", value)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and name != "step":
-            yield f"{prefix}/{name}", float(value)
+        # A run that goes on from a checkpoint repeats updates that the event file holds already.
+        self._writer = SummaryWriter(str(self._folder), purge_step=step)
+        sections = sorted({section.split("/")[0] for section in PANELS.values()})
+        self._writer.add_custom_scalars({"Skills": {name: ["Multiline", [f"^{name}/"]] for name in sections}})
 
 
 LOGGER = TensorBoard

@@ -25,7 +25,7 @@ NOTHING_HAPPENS = "Nothing happens."
 class World:
     """One running game: a shared `Game` and a small `State` of its own.
 
-    Example:
+    Examples:
         >>> world = World(game)                                   # doctest: +SKIP
         >>> print(world.reset())                                  # doctest: +SKIP
         >>> feedback, admissible = world.step("go to desk 1")     # doctest: +SKIP

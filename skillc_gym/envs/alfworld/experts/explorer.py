@@ -89,7 +89,7 @@ class Explorer:
     Attributes:
         thought: Why the last command was given, in a few words: "find mug for cabinet", "done".
 
-    Example:
+    Examples:
         >>> explorer = Explorer("heat", "put a hot mug in cabinet.")
         >>> explorer.act(observation, info["admissible_commands"])
         'go to countertop 1'

@@ -13,9 +13,10 @@ from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
-from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, BrowserSettings
+from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError
 from skillc_gym.envs.webshop.browser.places import Place, SiteElsewhere, own_site
 from skillc_gym.envs.webshop.browser.reading import Reading
+from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 from skillc_gym.envs.webshop.browser.tabs import BrowserPool, NoSuchPageError, Tab, shared_pool
 from skillc_gym.envs.webshop.browser.transports import TRANSPORTS, Transport, make_transport
 from skillc_gym.envs.webshop.env import MAX_ACTION, MAX_OBSERVATION, ShopState, WebShopEnv
@@ -59,7 +60,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         ConfigError: The site at ``url`` shows another shop.
         EngineError: The site does not answer, or no browser starts.
 
-    Example:
+    Examples:
         >>> env = gymnasium.make("skillc/WebShopBrowser-v0", data="generated")   # doctest: +SKIP
         >>> observation, info = env.reset(seed=0)                                # doctest: +SKIP
         >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP
@@ -277,7 +278,7 @@ class WebShopBrowserEnv(TextTaskEnv):
             try:
                 self._reading = self._transport().open(tab, self._address)
             except NoSuchPageError:
-                self._way = None  # the site was started anew and knows no earlier episode
+                self._way = None  # the site has been restarted and knows no earlier episode
                 self._reading = self._transport().open(tab, self._address)
         return self._transport(), tab, self._reading
 

@@ -1,4 +1,4 @@
-"""What was read off a page in the browser, and what an agent is told of it."""
+"""What was read off a page in the browser, and the observations made of it."""
 
 from __future__ import annotations
 

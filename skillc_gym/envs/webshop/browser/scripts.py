@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["EXCHANGE", "POINT", "READ", "TYPED", "WRITE"]
+__all__ = ["EXCHANGE", "LOADED", "POINT", "READ", "READ_NEXT", "TYPED", "WRITE"]
 
 CONTROLS = "button.btn, a.product-link, fieldset label"
 _FIELD = "#search_input, #head-words"
 
-READ = f"""
+_READING = f"""
 const root = document.documentElement, main = document.getElementById("page");
 if (location.protocol === "chrome-error:") return {{lost: true}};
-if (document.readyState === "loading" || !main) return null;
-if (!root.dataset.state) return {{missing: document.title}};
+if (!root.dataset.state || !main) return {{missing: document.title}};
 main.normalize();
 const nodes = [], walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {{
@@ -33,15 +32,39 @@ return {{
   html: arguments[arguments.length - 1] ? main.innerHTML : null,
 }};
 """
-"""Everything that is read off a page at once, null while it loads; its last argument: whether HTML is wanted, too."""
+
+READ = f"return (() => {{{_READING}}})();"
+"""Everything that is read off a page at once; its last argument: whether HTML is wanted, too."""
+
+READ_NEXT = f"""
+const read = () => {{{_READING}}};
+return new Promise((resolve) => {{
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => resolve(read()));
+  else if (Number(document.documentElement.dataset.state) !== arguments[0]) resolve(read());
+}});
+"""
+"""The same, as soon as it has been parsed, of a page of another state number than the first argument.
+
+The promise of a page with that number is never kept: it ends with the page, which gives way to the next one."""
+
+LOADED = """
+return (document.readyState === "complete" ? Promise.resolve() : new Promise((done) => addEventListener("load", done)))
+  .then(() => Promise.all(Array.from(document.images, (image) => image.decode().catch(() => null)))).then(() => null);
+"""
+"""Waits for styles and pictures."""
 
 _MIDDLE = """
-element.scrollIntoView({block: "center", behavior: "instant"});
-const box = element.getClientRects()[0];
-if (!box) return null;
-const x = box.x + box.width / 2, y = box.y + box.height / 2, top = document.elementFromPoint(x, y);
-return top && (element.contains(top) || top.contains(element)) ? [x, y] : null;
+const middle = () => {
+  element.scrollIntoView({block: "center", behavior: "instant"});
+  const box = element.getClientRects()[0];
+  if (!box) return null;
+  const x = box.x + box.width / 2, y = box.y + box.height / 2, top = document.elementFromPoint(x, y);
+  return top && (element.contains(top) || top.contains(element)) ? [x, y] : null;
+};
+if (document.readyState === "complete") return middle();
+return new Promise((resolve) => addEventListener("load", () => resolve(middle())));
 """
+"""Where to click on an element, once styles have put it in its place."""
 
 POINT = f'const element = document.querySelectorAll("#page :is({CONTROLS})")[arguments[0]];' + _MIDDLE
 """Where to click on a control, by its number; null for one that cannot be clicked on."""

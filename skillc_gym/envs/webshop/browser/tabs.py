@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import threading
 import time
@@ -13,9 +14,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, BrowserSettings
+from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, PageMovedError
 from skillc_gym.envs.webshop.browser.reading import Reading
-from skillc_gym.envs.webshop.browser.scripts import READ
+from skillc_gym.envs.webshop.browser.scripts import LOADED, READ, READ_NEXT
+from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
 
 __all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "shared_pool"]
@@ -49,12 +51,8 @@ class Tab:
     def go(self, url: str) -> Reading:
         """Goes to an address and reads the page."""
         self._check()
-        from selenium.common.exceptions import WebDriverException
-
-        try:
-            self.browser.go(self._handle, url)
-        except WebDriverException as error:
-            raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {error.msg}") from error
+        if problem := self.browser.go(self._handle, url):
+            raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {problem}")
         return self.wait(0)
 
     def wait(self, state: int) -> Reading:
@@ -67,18 +65,14 @@ class Tab:
         """
         deadline = time.monotonic() + self.browser.settings.timeout
         while time.monotonic() < deadline:
-            reading = self._read(READ)
-            if reading is not None and reading.state != state:
-                return reading
+            with contextlib.suppress(PageMovedError):
+                return self._read(READ_NEXT, state)
         raise BrowserLostError(f"The browser shows no new page after {self.browser.settings.timeout:g} seconds.")
 
     def exchange(self, script: str, *arguments: Any) -> Reading:
         """Runs a script that exchanges the page, and reads the new one."""
-        reading = self._read(script + READ, *arguments)
-        if reading is None:
-            raise BrowserLostError("The browser shows no page after one was exchanged.")
         self._exchanged += 1
-        return reading
+        return self._read(script + READ, *arguments)
 
     @property
     def worn(self) -> bool:
@@ -115,6 +109,7 @@ class Tab:
             from PIL import Image
         except ImportError as error:
             raise missing_extra("Pillow", "browser") from error
+        self.ask(LOADED)
         data = self._command("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
 
@@ -123,19 +118,8 @@ class Tab:
         if self.generation == self.browser.generation:
             self.browser.close_tab(self._handle)
 
-    def _read(self, script: str, *arguments: Any) -> Reading | None:
-        from selenium.common.exceptions import WebDriverException
-
-        try:
-            found = self.ask(script, *arguments, self._html)
-        except BrowserLostError:
-            raise
-        except WebDriverException as error:
-            if "javascript error" in str(error.msg) and "unloaded" not in str(error.msg):
-                raise
-            return None  # the page was on its way to the next one
-        if found is None:
-            return None
+    def _read(self, script: str, *arguments: Any) -> Reading:
+        found = self.ask(script, *arguments, self._html)
         if "lost" in found:
             raise SiteLostError("The site does not answer any longer.")
         if "missing" in found:
@@ -148,7 +132,7 @@ class Tab:
 
     def _check(self) -> None:
         if self.generation != self.browser.generation:
-            raise BrowserLostError("The browser of this tab was started anew.")
+            raise BrowserLostError("The browser of this tab was replaced by another one.")
 
 
 class BrowserPool:

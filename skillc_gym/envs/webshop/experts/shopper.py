@@ -42,7 +42,7 @@ class Shopper:
     Attributes:
         thought: Why the last action was chosen, in a few words.
 
-    Example:
+    Examples:
         >>> shopper = Shopper("i need a red rug, and price lower than 40.00 dollars")
         >>> shopper.act("WebShop [SEP] ... [SEP] Search", ["search[<query>]"])
         'search[red rug]'

@@ -30,6 +30,7 @@ __all__ = [
     "GoalTable",
     "HumanInstruction",
     "Products",
+    "split_of",
     "split_range",
 ]
 
@@ -241,6 +242,14 @@ def split_range(split: str, goals: int) -> range:
             "literature's splits are of the full catalogue; docs/webshop-catalog.md tells how to get it."
         )
     return found
+
+
+def split_of(task_id: str) -> str:
+    """Returns the split of a task by its number; "" for what is no task id."""
+    number = task_id.rpartition("/")[2]
+    if not number.isdecimal():
+        return ""
+    return "test" if int(number) < _TEST else "valid" if int(number) < _VALID else "train"
 
 
 def combination(options: Mapping[str, Sequence[str]], number: int) -> tuple[tuple[str, str], ...]:

@@ -41,7 +41,7 @@ _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LARGEST_FORM = 1 << 16
 _FOREVER = {"cache-control": "public, max-age=86400"}
-_MISSING = "There is no such page. Its address may be cut short, or the site was started anew since."
+_MISSING = "There is no such page. Its address may be cut short, or the site has been restarted since."
 
 
 class Site:

@@ -58,7 +58,7 @@ def shop_page(sight: Sight, *, state: int, searchable: bool, person: bool = Fals
         state: The page's number, another one for every answer of the site, by which a browser's driver sees that the
             page has changed.
         searchable: Whether one can search from here.
-        person: Whether a person is playing, who is told the parts of the score.
+        person: Whether a person is playing, who sees the parts of the score.
         note: Said above the page.
     """
     page = sight.page

@@ -20,7 +20,7 @@ class Ticket(NamedTuple):
     """What a ticket says.
 
     Attributes:
-        audience: `AGENT`, or `PERSON`, who is told the parts of the score at the end.
+        audience: `AGENT`, or `PERSON`, who sees the parts of the score at the end.
         task: The index of the goal.
         nonce: Tells episodes of one task apart.
     """

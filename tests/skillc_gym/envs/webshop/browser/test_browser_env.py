@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import RecordVideo
 from hostile_shop import SHOP
 
 import skillc_gym
@@ -102,9 +104,9 @@ def test_moments_are_those_of_the_text_environment(make_env):
     env, native = make_env(), WebShopEnv(data=SHOP)
     for actions in (RUG, (*RUG, "click[buy now]")):
         play(native, *actions)
-        told = env.restore(native.snapshot())
-        assert told == native.restore(env.snapshot())
-        assert told == (native.restore(native.snapshot()))
+        moment = env.restore(native.snapshot())
+        assert moment == native.restore(env.snapshot())
+        assert moment == native.restore(native.snapshot())
 
 
 @pytest.mark.parametrize("transport", ["served", "swap"])
@@ -161,6 +163,40 @@ def test_a_site_elsewhere_may_end_and_come_back(make_env):
         make_env(url=site.url)
 
 
+def test_chromium_plays_as_its_headless_shell_does(make_env):
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs Chromium beside its headless shell")
+    native = WebShopEnv(data=SHOP)
+    for transport in ("served", "swap"):
+        env = make_env(browser=program, browsers=None, transport=transport)
+        assert play(env, *RUG, "click[buy now]") == play(native, *RUG, "click[buy now]")
+
+
+def test_pictures_are_whole_over_both_transports(make_env):
+    native = WebShopEnv(data=SHOP)
+    play(native, *RUG)
+    options = {"observation_mode": "screenshot", "viewport": (800, 600)}
+    served, swapped = (make_env(transport=transport, **options) for transport in ("served", "swap"))
+    for env in (served, swapped):
+        env.reset(seed=0)
+    page, same = (env.restore(native.snapshot())[0] for env in (served, swapped))
+    assert np.array_equal(page, same)
+    assert len(np.unique(page.reshape(-1, 3), axis=0)) > 20
+
+
+def test_a_film_of_an_episode(make_env, tmp_path):
+    moviepy = pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo needs moviepy (the extra render)")
+    env = make_env(render_mode="rgb_array", viewport=(400, 300), transport="swap")
+    film = RecordVideo(env, str(tmp_path / "films"), fps=2, disable_logger=True)
+    play(film, *RUG)
+    film.close()
+    (made,) = tmp_path.glob("films/*.mp4")
+    clip = moviepy.VideoFileClip(str(made))
+    assert (clip.size, clip.n_frames) == ([400, 300], 3)
+    clip.close()
+
+
 def test_a_hostile_page_asks_nothing_of_anybody(make_env):
     """Its texts name other machines and hold scripts; the browser has nothing to say about them."""
     env = make_env(observation_mode="screenshot", viewport=(300, 300))
@@ -200,15 +236,15 @@ def test_groups_share_browsers(chromium):
     ):
         groups = PairedVectorEnv(name, 2, 3, library="webshop", data=SHOP, disable_env_checker=True, **options)
         observations, infos = groups.reset(seed=1, options={"n_plus": [2, 1]})
-        told = [observations, list(infos["task_id"])]
+        seen = [observations, list(infos["task_id"])]
         for action in (*RUG, "click[buy now]"):
             observations, rewards, ended, *_ = groups.step([action] * 6)
-            told += [observations, rewards.tolist(), ended.tolist()]
+            seen += [observations, rewards.tolist(), ended.tolist()]
         if options:
             assert len({env.unwrapped.process_group for env in groups.envs}) == 2
             assert len({env.unwrapped.reading.ticket for env in groups.envs}) == 6
         groups.close()
-        played.append(told)
+        played.append(seen)
     assert played[0] == played[1]
 
 

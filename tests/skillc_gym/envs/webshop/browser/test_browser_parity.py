@@ -77,6 +77,6 @@ def test_any_words_can_be_searched_for(trio):
 
 def test_a_customer_and_a_clicker_are_not_the_same():
     info = {"goal": "i need a red rug", "available_actions": ["search[<query>]"]}
-    told = "WebShop [SEP] Instruction: [SEP] i need a red rug [SEP] Search"
-    assert shopper(info, random.Random(0))(told, info).startswith("search[")
-    assert len({clicker(info, random.Random(seed))(told, info) for seed in range(20)}) > 2
+    observation = "WebShop [SEP] Instruction: [SEP] i need a red rug [SEP] Search"
+    assert shopper(info, random.Random(0))(observation, info).startswith("search[")
+    assert len({clicker(info, random.Random(seed))(observation, info) for seed in range(20)}) > 2

@@ -1,0 +1,71 @@
+"""The documentation site: every page has its place, notebooks run, links lead from the root into the site."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmarks.notebooks import NOTEBOOKS, executed
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def site() -> ModuleType:
+    pytest.importorskip("mkdocs", reason="needs the docs extra")
+    spec = importlib.util.spec_from_file_location("site_pages", DOCS / "site_pages.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_has_a_place_in_the_navigation():
+    placed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert {page for page in pages if not page.startswith("results/")} <= placed
+    assert {page for page in placed if page.startswith("notebooks/")} == {f"notebooks/{path.stem}.md" for path in PATHS}
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_notebook_runs_from_top_to_bottom_to_what_it_shows(path: Path):
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert executed(saved) == saved, "python -m benchmarks.notebooks runs them again"
+
+
+def test_a_notebook_becomes_a_page(site: ModuleType):
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title"]},
+        {"cell_type": "code", "source": ["print(1)"], "outputs": [{"text": ["1\n"]}]},
+        {"cell_type": "code", "source": ["x = 1"], "outputs": []},
+    ]
+    page = site.notebook_page({"cells": cells})
+    assert page == "# Title\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\n```python\nx = 1\n```"
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "expected"),
+    [
+        ("readme.md", "[a](docs/skills.md) [b](CHANGELOG.md)", "[a](skills.md) [b](changes.md)"),
+        ("index.md", "[a](../README.md) [b](skills.md)", "[a](readme.md) [b](skills.md)"),
+    ],
+)
+def test_links_of_the_root_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page))
+    assert site.on_page_markdown(text, shown, None, None) == expected
+
+
+def test_the_reference_has_every_public_module(site: ModuleType):
+    rooms = site.rooms()
+    assert "skillc_gym.wrappers.skill_injection" in rooms["skillc_gym.wrappers"]
+    assert set(rooms) >= {"skill_library", "skillc_gym", "trainers", "trainers.advantages"}
+    assert site.reference_page("a", ["a.b"]) == "# a\n\n::: a.b"

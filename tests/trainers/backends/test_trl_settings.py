@@ -1,0 +1,114 @@
+"""Settings that TRL, transformers and PEFT carry out: each is seen to act on what they made."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("trl", reason="needs the extra 'train'")
+
+from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.toys import toy_config
+from trainers.backends.trl.trainer import SkillTrainer
+from trainers.config import TrainConfig
+from trainers.models import load_plain_tokenizer
+from trainers.tracking.progress import SilentProgress
+from trainers.training import prepare
+
+
+def made(folder: Path, run: Path, **changes: Any) -> SkillTrainer:
+    with ExitStack() as stack:
+        _, backend, _ = prepare(toy_config(folder, run=str(run), **changes), SilentProgress(), stack)
+    trainer: SkillTrainer = backend.trainer  # type: ignore[attr-defined]
+    return trainer
+
+
+def test_the_optimisers_numbers_reach_it(toy_folder: Path, tmp_path: Path) -> None:
+    changes = {"adam_beta1": 0.7, "adam_beta2": 0.8, "adam_epsilon": 1e-5, "weight_decay": 0.3}
+    optimiser = made(toy_folder, tmp_path, **changes).create_optimizer()
+    assert isinstance(optimiser, torch.optim.AdamW)
+    group = optimiser.param_groups[0]
+    assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.7, 0.8), 1e-5, 0.3)
+
+
+def test_another_optimiser(toy_folder: Path, tmp_path: Path) -> None:
+    assert isinstance(made(toy_folder, tmp_path, optimiser="sgd").create_optimizer(), torch.optim.SGD)
+
+
+def test_optimisers_of_8_bits_name_what_they_need(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="pip install bitsandbytes"):
+        made(toy_folder, tmp_path, optimiser="adamw_8bit")
+
+
+def test_adapters_go_where_they_are_told(toy_folder: Path, tmp_path: Path) -> None:
+    trainer = made(toy_folder, tmp_path, lora_rank=2, lora_targets=("q_proj", "v_proj"), lora_dropout=0.25)
+    trained = {
+        name.split(".lora_")[0].rsplit(".", 1)[1] for name, p in trainer.model.named_parameters() if p.requires_grad
+    }
+    assert trained == {"q_proj", "v_proj"}
+    assert {module.p for module in trainer.model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.25}
+
+
+def test_bfloat16_is_what_a_processor_computes_in_too(toy_folder: Path, tmp_path: Path) -> None:
+    trainer = made(toy_folder, tmp_path, precision="bfloat16")
+    assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
+    seen = []
+    layer = trainer.model.model.layers[0].mlp
+    layer.register_forward_hook(lambda module, args, output: seen.append(output.dtype))
+    trainer.learner.prepare()
+    assert set(seen) == {torch.bfloat16}
+
+
+def test_auto_leaves_a_processor_at_float32(toy_folder: Path, tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here, where auto means bfloat16")
+    assert not made(toy_folder, tmp_path).args.bf16
+
+
+def test_processes_are_waited_for_as_long_as_one_says(toy_folder: Path, tmp_path: Path) -> None:
+    args = made(toy_folder, tmp_path, ddp_timeout=77).args
+    assert args.ddp_timeout == 77
+    assert args.ddp_find_unused_parameters is False
+
+
+def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    asked: dict[str, Any] = {}
+
+    def from_pretrained(model: str, **options: Any) -> str:
+        asked.update(options, model=model)
+        return "tokenizer"
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", from_pretrained)
+    load_plain_tokenizer(TrainConfig(model="some/model", revision="v1"))
+    assert (asked["model"], asked["revision"]) == ("some/model", "v1")
+    with pytest.raises(ConfigError, match=r"revision='v1'.*is a folder"):
+        load_plain_tokenizer(TrainConfig(model=str(toy_folder / "model"), revision="v1"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"adam_beta1": 1.0}, "adam_beta1 must be less than 1"),
+        ({"adam_epsilon": 0.0}, "adam_epsilon must be positive"),
+        ({"lora_dropout": 1.0}, "lora_dropout must be less than 1"),
+        ({"lora_rank": 2, "lora_targets": ()}, "lora_targets names no layer"),
+        ({"ddp_timeout": 0}, "ddp_timeout must be at least 1"),
+    ],
+)
+def test_values_out_of_range_say_so(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        TrainConfig(model="m", **changes)
+
+
+def test_an_unknown_optimiser_names_those_that_exist() -> None:
+    with pytest.raises(UnknownNameError, match="adamw_8bit"):
+        TrainConfig(model="m", optimiser="adamw8")  # type: ignore[arg-type]

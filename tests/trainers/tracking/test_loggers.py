@@ -1,0 +1,114 @@
+"""Loggers: what they write of a run's records, read back from the files that they leave."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.errors import ConfigError, MissingExtraError
+from trainers.tracking.loggers import LOGGERS, Logger
+from trainers.tracking.loggers.scalars import kept_id, scalars
+
+HEAT = "pick_heat_then_place_in_recep"
+VALIDATION = {
+    "step": 5,
+    "event": "validation",
+    "overall_with": 0.75,
+    "overall_without": 0.25,
+    "gap_smoothed": {HEAT: 0.5},
+    "gate": {HEAT: 0.625},
+    "active": [HEAT],
+}
+TRAIN = {"step": 6, "event": "train", "loss": 0.125, "rollout_fraction_with": {HEAT: 0.375}, "success_with": None}
+PANELS = {
+    "success/with_skill": 0.75,
+    "success/without_skill": 0.25,
+    "gap/heat": 0.5,
+    "gate/heat": 0.625,
+    "share_with_skill/heat": 0.375,
+}
+
+
+def logged(name: str, folder: Path, *records: Any) -> None:
+    logger: Logger = LOGGERS.get(name)()
+    logger.start(folder, {"preset": "skillc"})
+    for record in records:
+        logger.log(record)
+    logger.close()
+
+
+def test_a_records_numbers_have_names_and_the_methods_have_sections():
+    found = {**scalars(VALIDATION), **scalars(TRAIN)}
+    assert PANELS.items() <= found.items()
+    assert found["train/loss"] == 0.125
+    assert found[f"validation/gap_smoothed/{HEAT}"] == 0.5
+    assert not {"train/success_with", "validation/active", "train/step"} & set(found)
+
+
+def test_a_method_without_gates_has_no_such_section():
+    record = {name: value for name, value in VALIDATION.items() if name not in ("gate", "gap_smoothed")}
+    assert not [name for name in scalars(record) if name.startswith(("gate", "gap"))]
+
+
+def test_a_run_keeps_its_name(tmp_path: Path):
+    first = kept_id(tmp_path, "wandb")
+    assert kept_id(tmp_path, "wandb") == first
+    assert kept_id(tmp_path, "trackio") != first
+
+
+def test_tensorboard_holds_the_panels_and_forgets_repeated_updates(tmp_path: Path):
+    pytest.importorskip("tensorboard", reason="needs the extra tensorboard")
+    pytest.importorskip("torch", reason="needs the train extra")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    logged("tensorboard", tmp_path, VALIDATION, TRAIN, {**TRAIN, "step": 7, "loss": 9.0})
+    logged("tensorboard", tmp_path, {**TRAIN, "step": 7, "loss": 0.5})
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert set(PANELS) <= set(events.Tags()["scalars"])
+    assert [(event.step, event.value) for event in events.Scalars("train/loss")] == [(6, 0.125), (7, 0.5)]
+    assert "custom_scalars__config__" in events.Tags()["tensors"]
+
+
+def test_wandb_writes_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("wandb", reason="needs the extra wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    logged("wandb", tmp_path, VALIDATION, TRAIN)
+    (run,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    assert run.stem == f"run-{kept_id(tmp_path, 'wandb')}"
+    assert all(name.encode() in run.read_bytes() for name in (*PANELS, "preset"))
+
+
+def test_wandb_says_how_to_log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    wandb = pytest.importorskip("wandb", reason="needs the extra wandb")
+
+    def refuse(**_: Any) -> None:
+        raise wandb.errors.UsageError("api_key not configured")
+
+    monkeypatch.setattr(wandb, "init", refuse)
+    with pytest.raises(ConfigError, match="WANDB_MODE=offline"):
+        LOGGERS.get("wandb")().start(tmp_path, {})
+
+
+def test_trackio_keeps_the_panels_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "store"))  # read when trackio is imported
+    pytest.importorskip("trackio", reason="needs the extra trackio")
+    for records in ((VALIDATION,), (TRAIN,)):
+        logged("trackio", tmp_path, *records)
+    with sqlite3.connect(tmp_path / "store" / "skillc-gym.db") as base:
+        rows = base.execute("select run_name, step, cast(metrics as blob) from metrics order by step").fetchall()
+    assert {row[0] for row in rows} == {f"{tmp_path.name}-{kept_id(tmp_path, 'trackio')}"}
+    assert [row[1] for row in rows] == [5, 6]
+    assert all(name.encode() in b"".join(row[2] for row in rows) for name in PANELS)
+
+
+@pytest.mark.parametrize(("name", "module"), [("wandb", "wandb"), ("trackio", "trackio")])
+def test_a_missing_package_names_its_extra(name: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"skillc-gym\[{name}\]"):
+        LOGGERS.get(name)().start(tmp_path, {})

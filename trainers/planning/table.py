@@ -1,0 +1,37 @@
+"""A plan in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainers.planning.machine import GIB
+from trainers.planning.plan import Plan
+
+__all__ = ["as_text"]
+
+
+def as_text(plan: Plan) -> str:
+    """The plan's parts, its sums, and what mends it."""
+    return "\n".join(_lines(plan))
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    machine = plan.machine
+    yield (
+        f"{plan.config.model}: {plan.shape.parameters / 1e6:,.0f} M parameters on {machine.gpus} x "
+        f"{machine.gpu_memory:g} GiB, sharding {machine.sharding}, engine {plan.config.engine}"
+    )
+    yield ""
+    for part in plan.parts:
+        when = "" if part.phase == "always" else f" ({part.phase})"
+        yield f"  {part.name + when:<28}{part.size / GIB:8.2f} GiB   {part.note}"
+    yield ""
+    yield f"  {'in the update':<28}{plan.update / GIB:8.2f} GiB"
+    yield f"  {'while episodes are played':<28}{plan.generation / GIB:8.2f} GiB"
+    yield f"  {'a GPU has':<28}{machine.usable / GIB:8.2f} GiB   {machine.reserve:.0%} left to driver and fragmentation"
+    yield ""
+    yield "It fits." if plan.fits else "It does not fit. What lowers it:"
+    for mend in plan.mends:
+        verdict = "fits" if mend.fits else "not enough"
+        yield f"  {mend.total / GIB:8.2f} GiB  {verdict:<11}{mend.words}  ({mend.note})"
+    yield from (f"Warning: {warning}" for warning in plan.warnings)

@@ -1,0 +1,47 @@
+"""Records to trackio, which keeps them on this machine unless its variables name another."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, ClassVar
+
+from skillc_gym.errors import missing_extra
+from trainers.tracking.loggers.scalars import PROJECT, kept_id, scalars
+
+__all__ = ["LOGGER", "Trackio"]
+
+
+class Trackio:
+    """One run of trackio per run folder; `trackio show --project skillc-gym` shows them."""
+
+    name: ClassVar[str] = "trackio"
+    _run: Any
+
+    def start(self, folder: Path, config: Mapping[str, Any]) -> None:
+        """Opens the run, or goes on with it.
+
+        Raises:
+            MissingExtraError: trackio is not installed.
+        """
+        try:
+            import trackio
+        except ImportError as error:
+            raise missing_extra("trackio", "trackio") from error
+        name = f"{folder.name}-{kept_id(folder, self.name)}"
+        with redirect_stdout(sys.stderr):  # standard output belongs to the command's result
+            self._run = trackio.init(project=PROJECT, name=name, config=dict(config), resume="allow", embed=False)
+
+    def log(self, record: Mapping[str, Any]) -> None:
+        """Writes every number of the record."""
+        self._run.log(scalars(record), step=int(record["step"]))
+
+    def close(self) -> None:
+        """Writes what is left."""
+        with redirect_stdout(sys.stderr):
+            self._run.finish()
+
+
+LOGGER = Trackio
