@@ -24,7 +24,7 @@ class RunFile:
     """The keys of a run file."""
 
     methods: Sequence[str]
-    """Methods, the baseline first; additions behind a plus, options behind a colon: ``skillc+baseline:raise_by=0.3``."""
+    """Methods, the baseline first, written as for `skillc compare`: ``skillc+baseline:raise_by=0.3``."""
     starts: Mapping[str, str]
     """Models to start from, by the names that tables give them."""
     budget_tokens: int
