@@ -158,7 +158,8 @@ def test_the_table_and_the_picture_have_a_row_per_method(tmp_path):
 def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "provenance", lambda: {"git": None})
     results = [cell(UNTRAINED, 0, [False] * 60, start=start) for start in ("easy", "hard")]
-    results += [each for start in ("easy", "hard") for m in ("grpo", "ppo") for each in random_cells(m, 0.5, start=start)]
+    for start in ("easy", "hard"):
+        results += [each for method in ("grpo", "ppo") for each in random_cells(method, 0.5, start=start)]
     config = TrainConfig(model="shipped", budget_tokens=1000)
     plan = ComparisonPlan(
         config, ("grpo", "ppo"), (0, 1, 2, 3), tmp_path, "test", None, {"easy": "x", "hard": "y"}, title="own"

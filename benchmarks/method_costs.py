@@ -1,0 +1,178 @@
+"""What an update of each method costs beside GRPO's: seconds, prompt tokens and generated tokens, in one process.
+
+    python -m benchmarks.method_costs --out docs/results/method_costs --page docs/methods.md
+
+Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain GRPO
+stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss): the same
+tokens are played, so the ratio is what the method adds. Validations and the first update of every turn are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.page_record import measure_and_write
+from benchmarks.revision import require_clean
+from trainers.config import TrainConfig
+from trainers.recipes import Recipe, get_recipe, recipe_names
+from trainers.recipes.additions import ADDITIONS
+from trainers.training import run
+from trainers.warmstart.settings import small_policy_settings
+
+__all__ = ["cost_table", "main", "measure_costs", "renewed", "same_rollouts"]
+
+BASELINE = "grpo"
+START, END = "<!-- costs:start -->", "<!-- costs:end -->"
+_SAME = "grpo_on_"
+_PARTS = ("generate", "prepare", "update")
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update's cost."""
+
+    seconds: float
+    prompt_tokens: int
+    generated: int
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Update:
+        """Reads a line of the metrics."""
+        seconds = sum(float(record[f"seconds_{part}"]) for part in _PARTS)
+        return cls(seconds, int(record["prompt_tokens"]), int(record["tokens_generated"]))
+
+
+def same_rollouts(method: str) -> str:
+    """The preset that plays a method's rollouts and learns from them as GRPO does."""
+    return f"{__name__}:{_SAME}{method.replace('+', '__')}"
+
+
+def __getattr__(name: str) -> Recipe:
+    if not name.startswith(_SAME):
+        raise AttributeError(name)
+    own = get_recipe(name.removeprefix(_SAME).replace("__", "+"))
+    shared = {part: getattr(own, part) for part in ("allocation", "curriculum", "contrast", "memory")}
+    return replace(get_recipe(BASELINE), name=name, **shared)
+
+
+def measure_costs(config: TrainConfig, methods: Sequence[str], *, rounds: int, updates: int) -> dict[str, Any]:
+    """Measures methods in turns.
+
+    Args:
+        config: Settings of the runs; each round has a seed of its own.
+        methods: Presets.
+        rounds: How often every method has its turn.
+        updates: Updates of a turn, after one that is left out.
+
+    Returns:
+        The record: per method the medians over its updates, and how they compare with GRPO's.
+    """
+    presets = list(dict.fromkeys([BASELINE, *methods]))
+    found: dict[str, list[Update]] = {}
+    for seed in range(rounds):
+        for method in presets:
+            for preset in (method,) if method == BASELINE else (method, same_rollouts(method)):
+                turn = config.with_(preset=preset, seed=seed, steps=updates + 1)
+                found.setdefault(preset, []).extend(_turn(turn))
+    return {
+        "env": config.env,
+        "rollouts": config.tasks_per_step * config.group_size,
+        "rounds": rounds,
+        "updates": updates,
+        "methods": [_row(method, found) for method in presets],
+    }
+
+
+def _turn(config: TrainConfig) -> list[Update]:
+    with tempfile.TemporaryDirectory() as folder:
+        metrics = run(config.with_(run=folder, resume="never")).metrics
+    return [Update.of(record) for record in metrics if record["event"] == "train"][1:]
+
+
+def _row(method: str, found: Mapping[str, Sequence[Update]]) -> dict[str, Any]:
+    own, plain = found[method], found[BASELINE]
+    same = found.get(same_rollouts(method), own)
+    return {
+        "method": method,
+        "seconds": median(each.seconds for each in own),
+        "prompt_tokens": median(each.prompt_tokens for each in own),
+        "generated_tokens": median(each.generated for each in own),
+        "to_grpo": median(each.seconds for each in own) / median(each.seconds for each in plain),
+        "to_grpo_on_its_rollouts": median(a.seconds / b.seconds for a, b in zip(own, same, strict=True)),
+        "same_rollouts": [each.generated for each in own] == [each.generated for each in same],
+        "every_second": [round(each.seconds, 3) for each in own],
+    }
+
+
+def cost_table(record: Mapping[str, Any]) -> str:
+    """The table in Markdown."""
+    lines = [
+        "| method | prompt tokens | generated tokens | seconds | to GRPO | to GRPO on the same rollouts |",
+        "|---" * 6 + "|",
+    ]
+    for row in record["methods"]:
+        beside = f"{row['to_grpo_on_its_rollouts']:.2f}" if row["same_rollouts"] else "(rollouts differ)"
+        figures = (row["prompt_tokens"], row["generated_tokens"])
+        counted = " | ".join(f"{figure:,.0f}" for figure in figures)
+        lines.append(f"| `{row['method']}` | {counted} | {row['seconds']:.2f} | {row['to_grpo']:.2f} | {beside} |")
+    return "\n".join(lines)
+
+
+def renewed(page: str, record: Mapping[str, Any]) -> str:
+    """A page with the table between its marks made again."""
+    before, rest = page.split(START)
+    return f"{before}{START}\n{_head(record)}\n\n{cost_table(record)}\n{END}{rest.split(END)[1]}"
+
+
+def _head(record: Mapping[str, Any]) -> str:
+    return (
+        f"Medians per update of {record['rollouts']} rollouts (`{record['env']}`, {record['rounds']} rounds of "
+        f"{record['updates']} updates each, in turns in one process, one thread, validation apart)."
+    )
+
+
+def _page(record: Mapping[str, Any]) -> str:
+    return f"# Cost of an update\n\n`python -m benchmarks.method_costs`. {_head(record)}\n\n{cost_table(record)}\n"
+
+
+def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    require_clean(allow_changes=options.allow_changes)
+    torch.set_num_threads(1)
+    settings = {**small_policy_settings(options.env), "learning_rate": 0.0, "panel_per_type": 2}
+    apart = {"validate_every": 10**6, "save_every": 10**6, "transcripts_every": 0}
+    config = TrainConfig(model=options.model, **{**settings, **apart})
+    return measure_costs(config, options.methods, rounds=options.rounds, updates=options.updates)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the measurement; returns 2 where it was refused."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    everything = [*recipe_names(), *(f"skillc+{name}" for name in ADDITIONS)]
+    parser.add_argument("--methods", nargs="+", default=everything, help="presets (default: all, and the additions)")
+    parser.add_argument("--env", default="alfworld", help="the environment")
+    parser.add_argument("--model", default="shipped", help="the policy")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of every method")
+    parser.add_argument("--updates", type=int, default=3, help="updates of a turn")
+    parser.add_argument("--out", type=Path, help="record, without suffix")
+    parser.add_argument("--page", type=Path, help="a page with the marks of the table, to be renewed")
+    parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree")
+    options = parser.parse_args(argv)
+    record = measure_and_write(options, _measure, _page)
+    if record is None:
+        return 2
+    if options.page:
+        options.page.write_text(renewed(options.page.read_text(encoding="utf-8"), record), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

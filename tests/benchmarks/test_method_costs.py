@@ -1,0 +1,53 @@
+"""The cost of methods beside GRPO's: the same rollouts on both sides, and a table that can be made again."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+from benchmarks.method_costs import END, START, cost_table, measure_costs, renewed, same_rollouts
+from tests.trainers import conftest
+from tests.trainers.toys import toy_config
+from trainers.recipes import get_recipe
+
+toy_folder = conftest.toy_folder
+
+
+def test_methods_are_measured_on_the_same_rollouts_as_grpo(toy_folder):
+    config = toy_config(toy_folder, learning_rate=0.0, temperature=2.0, validate_every=10**6, transcripts_every=0)
+    record = measure_costs(config, ["skillc"], rounds=1, updates=1)
+    grpo, skillc = record["methods"]
+    assert (grpo["method"], grpo["to_grpo"], grpo["to_grpo_on_its_rollouts"]) == ("grpo", 1.0, 1.0)
+    assert skillc["same_rollouts"]
+    assert skillc["prompt_tokens"] > 0
+    assert skillc["to_grpo_on_its_rollouts"] > 0
+
+
+def test_grpo_on_a_methods_rollouts_differs_in_credit_and_loss_alone():
+    own = get_recipe("skillc+relabelling")
+    beside = get_recipe(same_rollouts("skillc+relabelling"))
+    plain = get_recipe("grpo")
+    assert (beside.allocation, beside.curriculum, beside.memory) == (own.allocation, own.curriculum, own.memory)
+    assert (beside.advantage, beside.losses, beside.rows) == (plain.advantage, plain.losses, plain.rows)
+
+
+def test_a_page_is_renewed_between_its_marks():
+    row = {
+        "method": "skillc",
+        "seconds": 2.0,
+        "prompt_tokens": 1234,
+        "generated_tokens": 567,
+        "to_grpo": 1.1,
+        "to_grpo_on_its_rollouts": 1.02,
+        "same_rollouts": True,
+    }
+    record = {"env": "alfworld", "rollouts": 64, "rounds": 2, "updates": 3, "methods": [row]}
+    page = f"before\n{START}\nold\n{END}\nafter\n"
+    assert "| `skillc` | 1,234 | 567 | 2.00 | 1.10 | 1.02 |" in cost_table(record)
+    new = renewed(page, record)
+    assert "old" not in new
+    assert new.startswith("before\n")
+    assert new.endswith("\nafter\n")
+    assert renewed(new, record) == new
+    assert "(rollouts differ)" in cost_table({**record, "methods": [{**row, "same_rollouts": False}]})
