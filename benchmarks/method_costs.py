@@ -2,9 +2,10 @@
 
     python -m benchmarks.method_costs --out docs/results/method_costs --page docs/methods.md
 
-Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain GRPO
-stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss): the same
-tokens are played, so the ratio is what the method adds. Validations and the first update of every turn are left out.
+Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain
+GRPO stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss):
+the same tokens are played, so the ratio is what the method adds. Validations and the first update of every turn are
+left out.
 """
 
 from __future__ import annotations

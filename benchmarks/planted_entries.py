@@ -2,10 +2,10 @@
 
     python -m benchmarks.planted_entries --out docs/results/planted_entries
 
-Every method starts from a bank that holds, for one task type, the library's own skill and texts that do not help: skills
-of other types, and advice without content. All have one retrieval key, so likeness cannot tell them apart, and the useful
-one stands last, where ties do not favour it. The learning rate is 0: what changes is the memory alone. Methods may write
-entries of their own meanwhile, as they do in training.
+Every method starts from a bank that holds, for one task type, the library's own skill and texts that do not help:
+skills of other types, and advice without content. All have one retrieval key, so likeness cannot tell them apart, and
+the useful one stands last, where ties do not favour it. The learning rate is 0: what changes is the memory alone.
+Methods may write entries of their own meanwhile, as they do in training.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def page(record: Mapping[str, Any]) -> str:
         "# Planted entries",
         "",
         f"`python -m benchmarks.planted_entries`. One useful entry among {count} for `{record['task_type']}`, at a "
-        "learning rate of 0. Utility at the end (of the useless ones the highest), and the useful entry's share of the uses of "
-        f"planted entries in the second half (chance: {1 / count:.2f}); means over seeds with 95 % intervals.",
+        "learning rate of 0. Utility at the end (of the useless ones the highest), and the useful entry's share of the "
+        f"uses of planted entries in the second half (chance: {1 / count:.2f}); means over seeds with 95 % intervals.",
         "",
         "| method | seeds | utility, useful | utility, best useless | share of uses |",
         "|---" * 5 + "|",
