@@ -169,7 +169,7 @@ def test_chromium_plays_as_its_headless_shell_does(make_env):
         pytest.skip("needs Chromium beside its headless shell")
     native = WebShopEnv(data=SHOP)
     for transport in ("served", "swap"):
-        env = make_env(browser=program, browsers=None, transport=transport)
+        env = make_env(browser=program, transport=transport)
         assert play(env, *RUG, "click[buy now]") == play(native, *RUG, "click[buy now]")
 
 
