@@ -13,9 +13,8 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,45 +143,41 @@ def _two_browsers(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _memory(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Episodes in one process: memory of Python and of the browser's processes, a tenth and the whole way.
+    """Episodes in one process: the most memory that Python and the browser's processes had in every tenth of them.
 
     The text environment plays the same episodes before, and fills the shop's caches, which all environments of a
     process share and which are bounded: what grows afterwards belongs to the browser's environment.
     """
-    rows = _text_memory(options)
+    text, _ = _peaks(WebShopEnv(data=options.data), options.episodes)
+    rows = _memory_rows("text environment before, Python", text, None, options.episodes)
     for transport in GOALS:
         env = WebShopBrowserEnv(data=options.data, transport=transport)
-        python, browser = [], []
-        for _ in _tenths(env, options.episodes):
-            python.append(megabytes([os.getpid()]))
-            browser.append(megabytes(group_members(env.process_group or 0)))
+        python, browser = _peaks(env, options.episodes)
         env.close()
         rows += _memory_rows(f"{transport}, Python", python, 1.05, options.episodes)
         rows += _memory_rows(f"{transport}, browser", browser, 1.25, options.episodes)
     return rows
 
 
-def _text_memory(options: argparse.Namespace) -> list[dict[str, Any]]:
-    env = WebShopEnv(data=options.data)
-    python = [megabytes([os.getpid()]) for _ in _tenths(env, options.episodes)]
-    return _memory_rows("text environment before, Python", python, None, options.episodes)
-
-
-def _tenths(env: WebShopEnv | WebShopBrowserEnv, episodes: int) -> Iterator[None]:
-    for number in range(1, episodes + 1):
+def _peaks(env: WebShopEnv | WebShopBrowserEnv, episodes: int) -> tuple[list[float], list[float]]:
+    """The most memory in every tenth, of this process and of the environment's browser."""
+    python, browser = [0.0] * 10, [0.0] * 10
+    for number in range(episodes):
         walk(env, 4, number)
-        if number % (episodes // 10) == 0:
-            yield
+        tenth = 10 * number // episodes
+        python[tenth] = max(python[tenth], megabytes([os.getpid()]))
+        group = env.process_group if isinstance(env, WebShopBrowserEnv) else None
+        browser[tenth] = max(browser[tenth], megabytes(group_members(group)) if group else 0.0)
+    return python, browser
 
 
-def _memory_rows(name: str, used: Sequence[float], growth: float | None, episodes: int) -> list[dict[str, Any]]:
-    """Rows of the memory after every tenth of the episodes; it may grow by so much between the second and the last."""
-    most = None if growth is None else used[1] * growth
+def _memory_rows(name: str, peaks: Sequence[float], growth: float | None, episodes: int) -> list[dict[str, Any]]:
+    """Rows of the memory in tenths of the episodes; it may grow by so much between the second and the last."""
+    most = None if growth is None else peaks[1] * growth
     return [
-        _row(f"{name} after {episodes // 10:,} episodes", used[0], "MB"),
-        _row(f"{name} after {episodes // 2:,} episodes", used[4], "MB"),
-        _row(f"{name} after {episodes:,} episodes", used[-1], "MB", most, most=True),
-        _row(f"{name}, largest growth of a later tenth", max(b - a for a, b in pairwise(used[1:])), "MB"),
+        _row(f"{name}, most in the first {episodes // 10:,} episodes", peaks[0], "MB"),
+        _row(f"{name}, most in a tenth up to {episodes // 2:,}", peaks[4], "MB"),
+        _row(f"{name}, most in a tenth up to {episodes:,}", peaks[-1], "MB", most, most=True),
     ]
 
 

@@ -81,7 +81,7 @@ TYPED = (
 EXCHANGE = """{
 const [html, address] = arguments, root = document.documentElement;
 const other = new DOMParser().parseFromString(html, "text/html");
-history.pushState(null, "", address);
+history.replaceState(null, "", address);
 document.title = other.title;
 Object.assign(root.dataset, other.documentElement.dataset);
 document.body.replaceWith(document.adoptNode(other.body));

@@ -29,6 +29,7 @@ _FLAGS = (
     "--disable-renderer-backgrounding",
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
+    "--disable-ipc-flooding-protection",  # it would drop addresses of pages exchanged at more than 20 a second
     # A step is a new page of the same site: what makes pages of many sites safe or quick to go back to only costs here.
     "--incognito",
     "--renderer-process-limit=1",

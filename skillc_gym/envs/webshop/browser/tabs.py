@@ -23,7 +23,8 @@ from skillc_gym.errors import ConfigError, EngineError, missing_extra
 __all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "shared_pool"]
 
 
-_MOST_EXCHANGED = 100
+_MOST_PAGES = 100
+"""Pages after which a tab lets go of what it keeps of earlier ones: the browser itself waits until memory is short."""
 
 
 class SiteLostError(EngineError):
@@ -46,14 +47,18 @@ class Tab:
         self.browser, self._html = browser, html
         self.generation = browser.generation
         self._handle = browser.tab()
-        self._exchanged = 0
+        self._pages = 0
 
     def go(self, url: str) -> Reading:
-        """Goes to an address and reads the page."""
+        """Goes to an address and reads the page; every now and then, what is left of earlier pages is collected."""
         self._check()
         if problem := self.browser.go(self._handle, url):
             raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {problem}")
-        return self.wait(0)
+        reading = self.wait(0)
+        if self.worn:
+            self._pages = 0
+            self._command("HeapProfiler.collectGarbage")
+        return reading
 
     def wait(self, state: int) -> Reading:
         """Reads the page as soon as it is another one than that of the given state number.
@@ -66,27 +71,25 @@ class Tab:
         deadline = time.monotonic() + self.browser.settings.timeout
         while time.monotonic() < deadline:
             with contextlib.suppress(PageMovedError):
+                self._pages += 1
                 return self._read(READ_NEXT, state)
         raise BrowserLostError(f"The browser shows no new page after {self.browser.settings.timeout:g} seconds.")
 
     def exchange(self, script: str, *arguments: Any) -> Reading:
         """Runs a script that exchanges the page, and reads the new one."""
-        self._exchanged += 1
+        self._pages += 1
         return self._read(script + READ, *arguments)
 
     @property
     def worn(self) -> bool:
-        """Whether so many pages were exchanged that the next one had better be loaded, by `renew`."""
-        return self._exchanged >= _MOST_EXCHANGED
+        """Whether there were so many pages that the next one had better be loaded, by `renew` or `go`."""
+        return self._pages >= _MOST_PAGES
 
     def renew(self, url: str) -> Reading:
         """Goes to an address by way of an empty page: what was exchanged before would stay in memory otherwise."""
         self._check()
         self.browser.go(self._handle, "about:blank")
-        self._exchanged = 0
-        reading = self.go(url)
-        self._command("HeapProfiler.collectGarbage")
-        return reading
+        return self.go(url)
 
     def ask(self, script: str, *arguments: Any) -> Any:
         """Asks the page by a script."""

@@ -21,6 +21,8 @@ from gymnasium.wrappers import RecordVideo
 from hostile_shop import SHOP
 
 import skillc_gym
+from skillc_gym.envs.webshop.browser import tabs
+from skillc_gym.envs.webshop.browser.chromium import Browser
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.opening import open_site
 from skillc_gym.envs.webshop.site.server import ThreadedSite
@@ -169,7 +171,7 @@ def test_chromium_plays_as_its_headless_shell_does(make_env):
         pytest.skip("needs Chromium beside its headless shell")
     native = WebShopEnv(data=SHOP)
     for transport in ("served", "swap"):
-        env = make_env(browser=program, browsers=None, transport=transport)
+        env = make_env(browser=program, transport=transport)
         assert play(env, *RUG, "click[buy now]") == play(native, *RUG, "click[buy now]")
 
 
@@ -206,6 +208,25 @@ def test_a_hostile_page_asks_nothing_of_anybody(make_env):
     for action in (f"search[{hostile.title[-12:]}]", f"click[{hostile.asin.lower()}]", "click[description]"):
         assert env.step(action)[-1]["action_valid"]
     assert env.browser_log() == []
+
+
+@pytest.mark.parametrize("transport", ["served", "swap"])
+def test_what_is_left_of_earlier_pages_is_collected(make_env, monkeypatch, transport):
+    commands = []
+    command = Browser.command
+    monkeypatch.setattr(tabs, "_MOST_PAGES", 4)
+
+    def spy(self, handle, name, **sent):
+        commands.append(name)
+        return command(self, handle, name, **sent)
+
+    monkeypatch.setattr(Browser, "command", spy)
+    env = make_env(transport=transport)
+    play(env, *RUG)
+    assert "HeapProfiler.collectGarbage" not in commands
+    play(env, *RUG)
+    play(env, *RUG)
+    assert commands.count("HeapProfiler.collectGarbage") == 1
 
 
 def test_a_forgotten_environment_ends_its_browser(make_env):

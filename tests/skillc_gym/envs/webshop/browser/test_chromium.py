@@ -1,0 +1,73 @@
+"""A browser asked directly: scripts, promises, addresses."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillc_gym.envs.webshop.browser.chromium import Browser, PageMovedError
+from skillc_gym.envs.webshop.browser.settings import BrowserSettings
+from skillc_gym.envs.webshop.site.server import address_of_socket, bound_socket
+from skillc_gym.errors import EngineError
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    browser = Browser(BrowserSettings(pictures=False, timeout=8))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def tab(browser):
+    handle = browser.tab()
+    assert browser.go(handle, "about:blank") == ""
+    yield handle
+    browser.close_tab(handle)
+
+
+@pytest.mark.parametrize("value", ["\u2028 </script> \ud800 😀 \x00", {"a": [1, None, True]}, [], "`${1}`'\"\\"])
+def test_values_go_there_and_come_back(browser, tab, value):
+    found = browser.script(tab, "return [arguments.length, JSON.stringify(arguments[0]), arguments[0]]", value)
+    assert found[0] == 1
+    assert found[2] == (value.replace("\ud800", "\ufffd") if isinstance(value, str) else value)
+
+
+def test_promises_are_waited_for(browser, tab):
+    assert browser.script(tab, "return new Promise((kept) => setTimeout(() => kept(7), 20))") == 7
+    assert browser.script(tab, "") is None
+
+
+def test_failing_scripts_are_errors(browser, tab):
+    for script in ("return nothing.at.all", "return Promise.reject(new Error('nothing'))"):
+        with pytest.raises(EngineError, match="nothing"):
+            browser.script(tab, script)
+
+
+def test_a_page_that_is_left_takes_its_promises_with_it(browser, tab):
+    leave = "setTimeout(() => { location.href = 'about:blank?next' }, 50)"
+    with pytest.raises(PageMovedError):
+        browser.script(tab, f"{leave}; return new Promise(() => 0)")
+
+
+def test_no_address_is_dropped_however_fast_they_come(browser, tab):
+    assert browser.script(tab, "for (let i = 0; i < 400; i++) location.hash = i; return location.hash") == "#399"
+
+
+def test_nothing_is_drawn_where_nobody_looks(browser, tab):
+    if browser.driver.capabilities["browserName"] != "chrome-headless-shell":
+        pytest.skip("needs Chromium's headless shell")
+    assert (
+        browser.script(
+            tab,
+            "return Promise.race([new Promise((drawn) => requestAnimationFrame(() => drawn('drawn'))),"
+            " new Promise((kept) => setTimeout(() => kept('not drawn'), 200))])",
+        )
+        == "not drawn"
+    )
+
+
+def test_nobody_answers_where_there_is_no_site(browser, tab):
+    with bound_socket("127.0.0.1", 0) as listener:
+        address = address_of_socket(listener)
+    assert "ERR_CONNECTION_REFUSED" in browser.go(tab, address)
+    assert "ERR_NAME_NOT_RESOLVED" in browser.go(tab, "http://elsewhere.example/")
