@@ -12,7 +12,7 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
-from trainers.recipes import get_recipe
+from trainers.recipes import get_recipe, recipe_in
 
 __all__ = ["UNTRAINED", "Cell", "ComparisonPlan", "read_method"]
 
@@ -101,7 +101,8 @@ class ComparisonPlan:
         if strangers:
             raise ConfigError(f"Settings are overridden for methods that are not compared: {', '.join(strangers)}")
         for cell in self.cells:
-            self.training(cell)
+            config = self.training(cell)
+            recipe_in(config.env, config.preset, config.preset_options)
         if len({cell.name for cell in self.jobs}) < len(self.jobs):
             raise ConfigError("Two cells would have one file name; give the starting points plainer names")
 

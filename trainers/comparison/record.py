@@ -64,8 +64,8 @@ class ComparisonRecord:
         return [start for start in self.protocol["starts"] if self.cells(start)]
 
 
-def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> None:
-    """Writes record, table and pictures of the cells that are there."""
+def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> ComparisonRecord:
+    """Writes the record of the cells that are there."""
     record = ComparisonRecord(plan.title, plan.protocol, results)
     values = {
         "title": record.title,
@@ -76,7 +76,7 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Non
         **_packed(results),
     }
     write_json(plan.folder / f"{plan.title}.json", values)
-    draw_record(record, plan.folder)
+    return record
 
 
 def read_record(path: Path) -> ComparisonRecord:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from skillc_gym.errors import ConfigError
 from trainers.comparison.cells import read_cell, run_cell
 from trainers.comparison.plan import Cell, ComparisonPlan
-from trainers.comparison.record import write_comparison
+from trainers.comparison.record import draw_record, write_comparison
 from trainers.comparison.result import CellResult
 from trainers.comparison.workers import run_jobs
 from trainers.tracking.json_files import read_object
@@ -22,10 +22,11 @@ Note = Callable[[str], object]
 
 
 def compare(plan: ComparisonPlan, *, workers: int = 0, note: Note = lambda text: None) -> list[CellResult]:
-    """Runs what is not there yet of a comparison, and writes its files anew after every cell.
+    """Runs what is not there yet of a comparison, and writes its record anew after every cell.
 
     The record (``<title>.json``) holds the protocol and the outcome of every task; ``table.md`` and the pictures are
-    drawn from it. Calling it again goes on; cells of another protocol are refused, one that fails is passed over.
+    drawn from it in the end, which an interruption is as well. Calling it again goes on; cells of another protocol are
+    refused, one that fails is passed over.
 
     Args:
         plan: What is compared.
@@ -41,13 +42,13 @@ def compare(plan: ComparisonPlan, *, workers: int = 0, note: Note = lambda text:
     make_folder(plan.folder / "cells")
     done = {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
     missing = [cell for cell in plan.jobs if cell not in done]
-    for cell, result in _results(plan, missing, workers, note):
-        done[cell] = result
-        left = sum(each not in done for each in plan.jobs)
-        note(f"{cell.name}: {_described(result)}; {left} to go")
-        write_comparison(plan, [done[each] for each in plan.jobs if each in done])
-    if not missing:
-        write_comparison(plan, list(done.values()))
+    try:
+        for cell, result in _results(plan, missing, workers, note):
+            done[cell] = result
+            note(f"{cell.name}: {_described(result)}; {len(plan.jobs) - len(done)} to go")
+            write_comparison(plan, _ordered(plan, done))
+    finally:
+        draw_record(write_comparison(plan, _ordered(plan, done)), plan.folder)
     return [done[cell] for cell in plan.cells if cell in done]
 
 
@@ -64,6 +65,10 @@ def require_one_revision(plan: ComparisonPlan, *, allow_changes: bool = False) -
         one_revision([provenance()["git"], *begun, *done], allow_changes=allow_changes)
     except ConfigError as error:
         raise ConfigError(f"{plan.folder}: {error}") from error
+
+
+def _ordered(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> list[CellResult]:
+    return [done[cell] for cell in plan.jobs if cell in done]
 
 
 def _results(

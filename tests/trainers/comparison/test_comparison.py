@@ -164,7 +164,7 @@ def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
     plan = ComparisonPlan(
         config, ("grpo", "ppo"), (0, 1, 2, 3), tmp_path, "test", None, {"easy": "x", "hard": "y"}, title="own"
     )
-    record.write_comparison(plan, results)
+    record.draw_record(record.write_comparison(plan, results), tmp_path)
     names = ["own-easy.png", "own-hard.png", "own.json", "table.md"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     read = record.read_record(tmp_path / "own.json")
