@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 __all__ = ["run_jobs"]
 
@@ -42,7 +42,7 @@ def run_jobs(work: Callable[[Job], object], jobs: Mapping[Path, Job], workers: i
                 process = _started(work, job, log)
                 running[process.sentinel] = (job, process)
             for sentinel in wait(list(running)):
-                job, process = running.pop(int(sentinel))  # type: ignore[call-overload]
+                job, process = running.pop(cast("int", sentinel))
                 process.join()
                 yield job, process.exitcode == 0
     finally:
