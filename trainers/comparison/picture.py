@@ -96,7 +96,7 @@ def _draw_outcomes(
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
     axes.set_xlabel("success rate")
     axes.grid(visible=False, axis="y")
-    title(axes, "Held-out tasks after training", "filled: without the skill; hollow: with; bars: 95 %; dots: before")
+    title(axes, "Held-out tasks after training", "filled: without the skill; hollow: with; bars: 95 %; dotted: before")
 
 
 def _draw_estimate(axes: Any, y: float, estimate: MeanEstimate, colour: str, *, filled: bool) -> None:
