@@ -29,7 +29,7 @@ ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
 NO_DEPS_tinker := tinker-cookbook==0.6.1
 NO_DEPS_verl := verl==0.9.1
 
-.PHONY: quick demo test test-fast test-adapters docs notebooks lint format bench check-wheel clean help
+.PHONY: quick demo test test-fast test-adapters docs notebooks lint format bench check-wheel package sbom constraints clean help
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
@@ -39,6 +39,7 @@ help:
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
 	@echo "make docs    build the documentation site into build/site, warnings as errors"
 	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
+	@echo "make package    build wheel and sdist, check both;   make sbom    list what they need"
 	@echo "make check-wheel    build the wheel of a fresh clone, install it into an empty environment, run the commands"
 
 $(BIN)/python:
@@ -118,6 +119,29 @@ bench: $(VENV)/.test
 
 check-wheel: $(BIN)/python
 	$(BIN)/python -m benchmarks.check_wheel --python $(PYTHON)
+
+$(VENV)/.package: pyproject.toml | $(BIN)/python
+	@echo "Installing what builds and checks packages ..."
+	$(PIP) -e '.[package]'
+	@touch $@
+
+# Wheel (built from the sdist) and sdist, with their metadata and contents checked.
+package: $(VENV)/.package
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+# What the locked environment of the trainer is made of, in CycloneDX's form.
+sbom: $(VENV)/.package
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.cdx.json constraints-train.txt
+
+# Everything that the extra "train" brings but torch, whose build depends on the machine, with hashes.
+constraints: $(VENV)/.package
+	$(BIN)/pip-compile --quiet --strip-extras --generate-hashes --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --unsafe-package torch --unsafe-package setuptools --unsafe-package pip --extra train --constraint constraints-cpu.txt \
+	  --output-file constraints-train.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

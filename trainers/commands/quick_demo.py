@@ -60,9 +60,19 @@ class QuickDemoConfig:
 
     @property
     def policies(self) -> dict[str, Path]:
-        """Folders of the policies: "start", and "trained" where there is one."""
+        """Folders of the policies: "start", and "trained" where there is one.
+
+        Raises:
+            MissingDataError: No policy comes with the environment, and none is named.
+        """
+        try:
+            start = shipped_policy(self.env)
+        except MissingDataError:
+            if self.policy is None:
+                raise
+            return {"start": self.policy}
         trained = self.policy or shipped_trained_policy(self.env)
-        return {"start": shipped_policy(self.env), **({"trained": trained} if trained else {})}
+        return {"start": start, **({"trained": trained} if trained else {})}
 
 
 @dataclass(frozen=True)

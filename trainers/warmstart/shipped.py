@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import unknown_name
+from skillc_gym.errors import MissingDataError, unknown_name
 
 __all__ = ["SHIPPED", "is_shipped", "shipped_names", "shipped_policy", "shipped_trained_policy"]
 
@@ -32,12 +32,19 @@ def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
 
     Raises:
         UnknownNameError: Nobody demonstrates in the environment, or it has no policy of that name.
+        MissingDataError: None comes with it; one can be made.
     """
     start = warm_started(env)[1]
     folders = {SHIPPED: start.policy, **{f"{SHIPPED}-{other}": folder for other, folder in start.policies.items()}}
     if name not in folders:
         raise unknown_name("shipped policy", name, folders)
-    return Path(__file__).parent / folders[name]
+    folder = Path(__file__).parent / folders[name]
+    if not (folder / "config.json").is_file():
+        raise MissingDataError(
+            f"No policy comes with the environment {env!r}; make one (`skillc make-policy --env {env} --out FOLDER`) "
+            f"and name that folder in place of {name!r}."
+        )
+    return folder
 
 
 def shipped_trained_policy(env: str = "alfworld") -> Path | None:

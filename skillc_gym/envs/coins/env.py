@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from skillc_gym.envs.base import Info, Outcome, TextTaskEnv
 from skillc_gym.envs.coins.maze import DIRECTIONS, MOST_MOVES, Maze
 from skillc_gym.envs.coins.tasks import Family, TaskSet
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
 __all__ = ["CoinCollectorEnv"]
@@ -39,9 +40,10 @@ class CoinCollectorEnv(TextTaskEnv):
         data: None or "generated"; there are no others.
         task_types: Which types to play; None for all.
         generator: Options of `skillc_gym.envs.coins.tasks.Family`: seed, tasks_per_type, shortest, longest.
+        render_mode: "ansi" for the last answer as text, "rgb_array" for a picture of it; None otherwise.
 
     Raises:
-        UnknownNameError: If the split, a task type or an option does not exist.
+        UnknownNameError: If the split, a task type, an option or the render mode does not exist.
         ConfigError: If data is named, or an option lies outside its range.
 
     Examples:
@@ -51,6 +53,8 @@ class CoinCollectorEnv(TextTaskEnv):
         ['inventory', 'look']
     """
 
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
+
     def __init__(
         self,
         *,
@@ -58,7 +62,11 @@ class CoinCollectorEnv(TextTaskEnv):
         data: str | None = None,
         task_types: Iterable[str] | str | None = None,
         generator: Mapping[str, Any] | None = None,
+        render_mode: str | None = None,
     ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
+        self.render_mode = render_mode
         if data not in (None, "generated"):
             raise ConfigError(
                 f"The coin collector's mazes are generated; data must be None or 'generated', got {data!r}"
@@ -97,6 +105,17 @@ class CoinCollectorEnv(TextTaskEnv):
         """Moves to the coin, as a share of the most there can be."""
         self.task_type_of(task_id)
         return self.tasks.maze(task_id).moves / MOST_MOVES
+
+    def render(self) -> Any:
+        """Returns the last answer in the mode of `render_mode`.
+
+        Returns:
+            Text, or with "rgb_array" the same as a picture: uint8 of shape (720, 960, 3).
+        """
+        if self.render_mode is None:
+            return None
+        text = self.snapshot().observation
+        return text_picture(text) if self.render_mode == "rgb_array" else text
 
     def _start(self, task_id: str) -> str:
         self._maze, self._now = self.tasks.maze(task_id), _State(0, False)

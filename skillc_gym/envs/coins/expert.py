@@ -18,7 +18,7 @@ class CoinSeeker:
             lying there.
 
     Attributes:
-        thought: Why the last command was given: "new exit", "dead end", "coin", "nothing".
+        thought: Why the last command was given: "new exit", "dead end", "coin", "done" (it has nothing left to do).
     """
 
     def __init__(self, *, errs: bool = False) -> None:
@@ -35,14 +35,14 @@ class CoinSeeker:
             commands: The commands possible now.
         """
         if "take coin" in commands:
-            return self._say("nothing", "look") if self.errs else self._say("coin", "take coin")
+            return self._say("done", "look") if self.errs else self._say("coin", "take coin")
         exits = [command.removeprefix("go ") for command in commands if command.startswith("go ")]
         new = next((way for way in exits if self._behind(way) not in self._seen), None)
         if new is not None:
             self._way_back.append(OPPOSITE[new])
             return self._go(new, "new exit")
         if self.errs or not self._way_back:
-            return self._say("nothing", "look")
+            return self._say("done", "look")
         return self._go(self._way_back.pop(), "dead end")
 
     def _behind(self, way: str) -> tuple[int, int]:

@@ -30,7 +30,11 @@ from skillc_gym.wrappers import (
 )
 
 GENERATED = [spec for spec in env_specs() if spec.warm_start]
-SMALL = {"alfworld": {"games_per_type": 3, "size": "small"}, "webshop": {"size": 60}}
+SMALL = {
+    "alfworld": {"games_per_type": 3, "size": "small"},
+    "coins": {"tasks_per_type": 6},
+    "webshop": {"size": 60},
+}
 
 
 class Echo(TextTaskEnv):

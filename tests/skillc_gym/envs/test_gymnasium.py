@@ -18,7 +18,11 @@ from skillc_gym.testing import TextEnvContract
 from skillc_gym.wrappers import ActionFormat, SkillInjection, find_wrapper
 
 SPECS = [spec for spec in env_specs() if spec.warm_start]
-SMALL = {"alfworld": {"games_per_type": 3, "size": "small"}, "webshop": {"size": 60}}
+SMALL = {
+    "alfworld": {"games_per_type": 3, "size": "small"},
+    "coins": {"tasks_per_type": 6},
+    "webshop": {"size": 60},
+}
 by_name = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 
 

@@ -18,6 +18,7 @@ from trainers.commands.cli.demo import DemoOptions
 from trainers.commands.cli.main import main as skillc
 from trainers.commands.cli.quick_demo import describe_quick_demo, side_by_side
 from trainers.commands.quick_demo import QuickDemoConfig, run_quick_demo
+from trainers.tracking.json_files import write_json
 from trainers.warmstart import shipped
 from trainers.warmstart.shipped import shipped_policy, shipped_trained_policy
 
@@ -54,11 +55,16 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
 
 
 def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = shipped_policy("alfworld").name
     monkeypatch.setattr(shipped, "__file__", str(tmp_path / "shipped.py"))
+    with pytest.raises(MissingDataError, match="skillc make-policy --env alfworld"):
+        QuickDemoConfig(tmp_path / "out").policies  # noqa: B018
+    write_json(tmp_path / "mine" / "config.json", {})
+    assert QuickDemoConfig(tmp_path / "out", policy=tmp_path / "mine").policies == {"start": tmp_path / "mine"}
+    start, place = tmp_path / name, tmp_path / f"{name}_trained"
+    write_json(start / "config.json", {})
     assert shipped_trained_policy("alfworld") is None
-    place = tmp_path / f"{shipped_policy('alfworld').name}_trained"
-    place.mkdir()
-    (place / "config.json").touch()
+    write_json(place / "config.json", {})
     assert shipped_trained_policy("alfworld") == place
     assert QuickDemoConfig(tmp_path / "out").policies["trained"] == place
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.envs.registry import warm_started_names
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
 from trainers.recipes import recipe_names
@@ -48,7 +47,7 @@ ODD_PARTS = ("gigpo", "ppo", "opsd_jsd", "skill_sd", "opid", "half_skill_grpo+re
 METHODS = (*recipe_names(), *VARIANTS)
 
 
-@pytest.mark.parametrize("env", warm_started_names())
+@pytest.mark.parametrize("env", WORLDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_it_runs_in_both_worlds(method: str, env: str, tmp_path: Path) -> None:
     result = run(TrainConfig(preset=method, env=env, run=str(tmp_path), **{**SHARED, **WORLDS[env]}))

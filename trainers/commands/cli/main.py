@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "make-games": "Write generated ALFWorld games in upstream's layout",
     "make-catalog": "Make a WebShop catalogue from upstream's files or of generated products",
     "convert-skills": "Read skills of another form into a library, or write a library in another form",
+    "card": "Write the card of an environment or a policy for a model hub",
     "tag-nouns": "Find the nouns of a catalogue's names beforehand",
     "plan": "Say how much memory a run takes on each GPU, and which setting mends what does not fit",
     "gpu-check": "Check and measure training on this machine's GPU",

@@ -16,6 +16,9 @@ from skillc_gym.envs.coins.spec import COINS
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv, collect
+from trainers.warmstart.demonstrations import demonstrations
+from trainers.warmstart.make import success_rates
+from trainers.warmstart.recipes import shipped_recipe
 
 SMALL = {"tasks_per_type": 10}
 NAMES = ("cold pantry", "narrow gallery", "grand pantry", "grand closet", "quiet bedroom")
@@ -164,3 +167,12 @@ def test_its_own_skills_serve_every_type():
 def test_directions_have_their_opposites():
     for way, (x, y) in DIRECTIONS.items():
         assert DIRECTIONS[OPPOSITE[way]] == (-x, -y)
+
+
+def test_demonstrations_depend_on_the_skill():
+    recipe = shipped_recipe("coins").demonstrations
+    played = list(demonstrations(recipe, COINS.chat_format("compact"), count=120, seed=0))
+    found = success_rates(played)
+    assert set(found) == set(DEAD_ENDS)
+    assert all(rates["with"] >= 0.9 and rates["without"] <= 0.4 for rates in found.values())
+    assert all(len(demo.messages) < 2 * recipe.max_steps for demo in played)
