@@ -1,0 +1,58 @@
+"""``skillc study``: what is refused before anything runs, and drawing from the record alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trainers.commands.cli.main import main as skillc
+from trainers.comparison.plan import UNTRAINED
+from trainers.comparison.record import write_comparison
+from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, Usage
+from trainers.comparison.run_file import read_run_file
+from trainers.tracking import revision
+
+TEXT = "starts: {easy: shipped}\nmethods: [grpo, ppo]\nseeds: [0, 1]\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\n"
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "own.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def cell(method: str, seed: int) -> CellResult:
+    outcomes = tuple(TaskOutcome(f"t{i}", "kind", True, (i + seed) % 2 == 0, 1.0, 0.0) for i in range(4))
+    curve = (CurvePoint(0, 0.0, 1.0), CurvePoint(100, 0.5, 1.0, 2, 30))
+    return CellResult("easy", method, seed, "p", outcomes, curve, Usage(100, 0, 30, 2, 0.1, 1.0))
+
+
+def test_a_tree_with_changes_is_refused(run_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(revision, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
+    assert skillc(["study", str(run_file), "--out", str(tmp_path / "out")]) == 2
+    assert "the working tree has changes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["study", str(run_file), "--out", str(out), "--draw"]
+    assert skillc(words) == 2
+    assert "without --draw makes one" in capsys.readouterr().err
+    out.mkdir()
+    results = [cell(method, seed) for method in ("grpo", "ppo") for seed in (0, 1)]
+    write_comparison(read_run_file(run_file, out), [cell(UNTRAINED, 0), *results])
+    assert skillc(words) == 0
+    printed = capsys.readouterr().out
+    assert "## easy" in printed
+    assert "| ppo | 2 |" in printed
+    assert {path.name for path in out.iterdir()} == {"own.json", "own-easy.png", "table.md"}
+
+
+def test_a_run_file_that_makes_no_study_is_refused(run_file, capsys):
+    run_file.write_text(TEXT.replace("grpo", "grop"))
+    assert skillc(["study", str(run_file), "--allow-changes"]) == 2
+    assert "grpo" in capsys.readouterr().err
+    assert skillc(["study", str(run_file), "--workers", "-1"]) == 2
