@@ -82,7 +82,7 @@ def _writer(options: LearnSkillsOptions) -> Writer:
     if options.model is None:
         raise ConfigError("The writer model needs a language model: --model FOLDER")
     from trainers.config import TrainConfig
-    from trainers.evaluation.policy import checkpoint_engine
+    from trainers.evaluation.player import checkpoint_engine
     from trainers.memory.model_writer import ModelWriter
     from trainers.memory.speaking import EngineSpeaker
     from trainers.rollout.chat_tokens import ChatTokens
