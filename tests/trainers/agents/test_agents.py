@@ -11,10 +11,13 @@ import pytest
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
 from tests.trainers.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
+from tests.trainers.toys import SECRET, toy_config
 from trainers.agents import AGENTS, get_agent
+from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.text import FunctionEngine
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
+from trainers.session import load_tokenizer
 
 SKILL, PLAN = "Skill:", "Plans from earlier tries"
 
@@ -178,6 +181,27 @@ def test_the_seed_decides_what_is_learned(name: str) -> None:
     if name == "expel":
         other = play(name, policy, HOUSE.with_(seed=1), per_type=1, **writes)
         assert other.agent["knows"] != first.agent["knows"]
+
+
+def test_an_agent_of_an_engine_of_tokens_plays_as_one_of_words(toy_folder: Path) -> None:
+    pytest.importorskip("transformers", reason="needs the train extra")
+    config = toy_config(toy_folder, max_reply_tokens=8, max_context=512)
+
+    def reply(text: str) -> str:
+        return [word for word in text.split() if word in SECRET][-1]
+
+    async def ask(request: Any) -> str:
+        return reply(" ".join(message["content"] for message in request.messages))
+
+    agent = get_agent("expel", writer="steps", tasks_per_type=2, retries=1)
+    in_tokens, in_words = (
+        evaluate_policy(config, per_type=2, engine=player, agent=agent)
+        for player in (ScriptedEngine(reply, load_tokenizer(config)), FunctionEngine(ask))
+    )
+    assert in_tokens.paired.episodes == in_words.paired.episodes
+    assert in_tokens.agent == in_words.agent
+    assert in_tokens.agent["figures"]["gathered"] == {"episodes": 6, "won": 2}
+    assert in_tokens.usage is None
 
 
 def test_what_is_evaluated_teaches_nothing() -> None:
