@@ -21,7 +21,7 @@ class RuleWriter:
 
     A plan lists what the failed try did and what was not possible. A rule is a step that won episodes of a type share:
     it is agreed with where it is found again, and removed where a won episode did without it. A fact is how a won
-    episode went; one that is nearly known replaces the known one if it is shorter.
+    episode went; one that is nearly known of its type replaces the known one if it is shorter.
     """
 
     def __init__(self) -> None:
@@ -47,11 +47,13 @@ class RuleWriter:
 
     def decide(self, fact: str, similar: Sequence[str]) -> Decision:
         """As :class:`trainers.agents.writer.AgentWriter` says."""
-        if fact in similar:
-            return Decision("NOOP")
-        if not similar or float(BM25()(fact, similar[:1])[0]) < _ALIKE:
-            return Decision("ADD")
-        return Decision("UPDATE", 1, fact) if len(fact) < len(similar[0]) else Decision("NOOP")
+        kind = fact.partition(": ")[0]
+        likeness = BM25()(fact, similar) if similar else ()
+        for number, (known, alike) in enumerate(zip(similar, likeness, strict=True), 1):
+            # Commands are worded alike in all types, so alone they make facts of two types nearly equal.
+            if known.startswith(f"{kind}: ") and float(alike) >= _ALIKE:
+                return Decision("UPDATE", number, fact) if len(fact) < len(known) else Decision("NOOP")
+        return Decision("ADD")
 
 
 def _plan(episode: Episode) -> str | None:

@@ -115,6 +115,7 @@ def test_by_rule_facts_are_how_tasks_were_won():
     assert by_rule.facts(LOST) == []
     assert by_rule.decide(fact, []).operation == by_rule.decide(fact, ["look: use desklamp 1."]).operation == "ADD"
     assert by_rule.decide(fact, ["another", fact]).operation == "NOOP"
+    assert by_rule.decide(fact, [fact.replace("heat:", "cool:")]).operation == "ADD"
     longer = fact.replace("heat O", "open R, then heat O, heat O")
     assert by_rule.decide(fact, [longer]) == Decision("UPDATE", 1, fact)
     assert by_rule.decide(fact.replace("O.", "R."), [fact.replace("O to R", "R to O")]).operation == "NOOP"

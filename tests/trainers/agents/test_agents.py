@@ -11,7 +11,7 @@ import pytest
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
 from tests.trainers.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
-from tests.trainers.toys import SECRET, toy_config
+from tests.trainers.toys import SECRET, TOY_ID, toy_config
 from trainers.agents import AGENTS, get_agent
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.text import FunctionEngine
@@ -55,8 +55,9 @@ def test_react_shows_an_experts_training_episodes_in_both_conditions() -> None:
 
 
 def test_react_needs_somebody_to_learn_from() -> None:
-    with pytest.raises(ConfigError, match="coins comes without one"):
-        play("react", engine(shop), HOUSE.with_(env="coins", split="test", task_types=None, env_options={}), 1)
+    toy = HOUSE.with_(env=TOY_ID, split="test", task_types=None, env_options={})
+    with pytest.raises(ConfigError, match=f"{TOY_ID} comes without one"):
+        play("react", engine(shop), toy, 1)
 
 
 def write_plan(question: str) -> str:
