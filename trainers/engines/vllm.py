@@ -83,7 +83,7 @@ class VllmEngine:
 
     def _params(self, request: Request, sampling: Sampling) -> Any:
         return _import_vllm().SamplingParams(
-            temperature=0.0 if sampling.greedy else sampling.temperature,
+            **_drawing(sampling),
             max_tokens=request.max_tokens,
             seed=turn_seed(request),
             logprobs=0,
@@ -130,7 +130,7 @@ class VllmServerEngine:
         output = self.client.generate(
             prompts=[list(request.prompt_ids) for request in requests],
             n=1,
-            temperature=0.0 if sampling.greedy else sampling.temperature,
+            **_drawing(sampling),
             max_tokens=max(request.max_tokens for request in requests),
             logprobs=0,
             generation_kwargs={"stop_token_ids": self._eos},
@@ -147,6 +147,14 @@ class VllmServerEngine:
 
     def reset(self) -> None:
         """Nothing is kept here; TRL resets the server's cache when it sends weights."""
+
+
+def _drawing(sampling: Sampling) -> dict[str, Any]:
+    """How tokens are drawn, in vLLM's words."""
+    if sampling.greedy:
+        return {"temperature": 0.0}
+    cut = {"top_p": sampling.top_p, "top_k": sampling.top_k, "min_p": sampling.min_p} if sampling.truncates else {}
+    return {"temperature": sampling.temperature, **cut}
 
 
 def turn_seed(request: Request) -> int:

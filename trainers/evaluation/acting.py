@@ -47,7 +47,7 @@ class ActedPolicy:
     ) -> None:
         self._player, self._config, self._panel, self._phase = player, config, tuple(panel), phase
         self._training = config.with_(split=config.env_spec.training_split)
-        self._sampling = Sampling(config.eval_temperature, config.eval_greedy)
+        self._sampling = config.eval_sampling
         self._label = hashlib.sha256(json.dumps(agent.record(), sort_keys=True).encode()).hexdigest()
         self.acting = agent.start(self._tools())
         self.acting.prepare()

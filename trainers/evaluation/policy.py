@@ -114,7 +114,7 @@ def evaluate_policy(
         acted = ActedPolicy(agent, player, config, panel.tasks, lambda name: partial(progress.phase, name))
         with closing(acted.rollouts()) as rollouts:
             rollouts.on_progress = partial(progress.phase, "episodes")
-            paired = _play(rollouts, panel, config, Sampling(config.eval_temperature, config.eval_greedy), attempts)
+            paired = _play(rollouts, panel, config, config.eval_sampling, attempts)
             greedy = _play(rollouts, panel, config, Sampling(greedy=True), 1) if greedy_too else None
         trials = acted.play_trials(paired)
         for warning in filter(None, (cut_warning(paired, player.max_context), acted.warning())):

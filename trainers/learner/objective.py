@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.config import TrainConfig
 from trainers.learner.backend import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
 from trainers.losses.base import Head
@@ -16,7 +17,7 @@ from trainers.rollout.prompts import Prompts
 from trainers.rollout.training_rows import TrainingRow, padding_row
 from trainers.trajectory import TokenRow
 
-__all__ = ["SAMPLING_RATIO_CAP", "Objective", "loss_inputs", "policy_value"]
+__all__ = ["SAMPLING_RATIO_CAP", "Objective", "configured", "loss_inputs", "policy_value"]
 
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""
@@ -157,6 +158,11 @@ class Objective:
             return self.prompts.behind(row.row, row.teacher_text)
         text = self.prompts.skill_text(row.task_type) if teacher.prompt == "with_skill" else ""
         return self.prompts.behind(row.row, text)
+
+
+def configured(loss: Loss, config: TrainConfig) -> Loss:
+    """A recipe's loss with the run's settings where it leaves them open."""
+    return loss.configured(clip=config.clip, beta=config.beta, clip_high=config.clip_high, ratio=config.ratio)
 
 
 def loss_inputs(

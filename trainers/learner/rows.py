@@ -14,7 +14,7 @@ from trainers.learner.backend import Backend, Weights
 from trainers.learner.objective import Objective
 from trainers.rollout.collate import MicroBatch, collate
 from trainers.rollout.collect import derive_seed
-from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, weigh
+from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, masked, weigh
 from trainers.trajectory import Trajectory
 
 __all__ = ["OwnPart", "RowAssembler"]
@@ -92,6 +92,7 @@ class RowAssembler:
             self.config.loss_aggregation,
             total=total,
             tokens=tokens,
+            longest=self.config.longest_trajectory,
             losses=self._factors(own),
             targets={name: own.of(values) for name, values in advantages.targets.items()},
         )
@@ -127,7 +128,12 @@ class RowAssembler:
 
     def _factors(self, own: OwnPart) -> list[dict[str, float]]:
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
-        return [{name: float(factors[i]) for name, factors in by_loss.items()} for i in own.numbers]
+        factors = [{name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers]
+        policy = self.objective.policy_loss
+        for of_rollout, trajectory in zip(factors, own.trajectories, strict=True):
+            if policy is not None and masked(trajectory, self.config.mask_truncated):
+                of_rollout[policy.name] = 0.0
+        return factors
 
     def _with_figures(self, backend: Backend, batch: MicroBatch) -> MicroBatch:
         figures = dict(batch.figures)

@@ -14,8 +14,10 @@ from trainers.config.groups import (
     OptimiserSettings,
     PolicySettings,
     PromptSettings,
+    ReferenceSettings,
     RolloutSettings,
     RunSettings,
+    SamplingSettings,
     ValidationSettings,
 )
 
@@ -30,8 +32,10 @@ class Settings:
     environment: EnvironmentSettings
     prompts: PromptSettings
     rollouts: RolloutSettings
+    sampling_of_replies: SamplingSettings
     optimiser: OptimiserSettings
     objective: ObjectiveSettings
+    reference: ReferenceSettings
     memory: MemorySettings
     adapters: AdapterSettings
     generation: GenerationSettings
