@@ -27,13 +27,22 @@ APART = ("envs.alfworld", "envs.webshop", "envs.coins")
 """Rooms of one row that do not know each other."""
 
 TRAINERS = (
-    ("options", "registry", "trajectory", "interruption", "config.bounds", "warmstart.shipped"),
+    (
+        "options",
+        "launch",
+        "registry",
+        "trajectory",
+        "interruption",
+        "config.bounds",
+        "warmstart.shipped",
+        "pretrained.packages",
+    ),
     ("advantages", "allocation", "engines"),
     ("losses",),
     ("rollout", "memory"),
     ("recipes", "config", "agents"),
     ("tracking", "skills"),
-    ("models", "model_names", "warmstart"),
+    ("models", "model_names", "warmstart", "pretrained"),
     ("evaluation",),
     ("report", "learner"),
     ("backends",),

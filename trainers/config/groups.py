@@ -28,6 +28,7 @@ __all__ = [
     "RunSettings",
     "SamplingSettings",
     "ValidationSettings",
+    "VllmSettings",
 ]
 
 
@@ -38,7 +39,7 @@ class PolicySettings:
     model: str
     """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
     "shipped" is the small one that comes with the environment, "shipped-hard" one to which success without the skill
-    is rare."""
+    is rare, smollm2-135m what skillc get-model fetches."""
     revision: str | None = None
     """Branch, tag or commit of a model that comes from a hub; its default branch if None."""
     preset: str = "skillc"
@@ -230,12 +231,24 @@ class GenerationSettings:
     """Who generates: transformers, vllm, openai (a server, to evaluate), or an engine of your own as module:NAME."""
     engine_options: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the engine; on the command line ``engine.max_num_seqs=64``."""
+
+
+@dataclass(frozen=True)
+class VllmSettings:
+    """vLLM."""
+
     vllm_mode: Literal["colocate", "server"] = "colocate"
     """vLLM within each training process, or a server started with ``trl vllm-serve``."""
     vllm_memory: float = 0.3
     """Share of GPU memory for a colocated vLLM."""
     vllm_server: str | None = None
     """Address of the server (http://host:port); TRL's default if None."""
+    vllm_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    """Type of vLLM's weights and cache; auto: what the checkpoint says."""
+    vllm_tensor_parallel: Count = 1
+    """GPUs over which vLLM spreads a model that is evaluated; in training each process has its own."""
+    vllm_prefix_caching: bool = True
+    """Keep keys and values of prompts that begin alike; growing conversations live on it."""
 
 
 @dataclass(frozen=True)

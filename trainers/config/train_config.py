@@ -25,10 +25,12 @@ from trainers.config.groups import (
     RunSettings,
     SamplingSettings,
     ValidationSettings,
+    VllmSettings,
 )
 from trainers.config.loss_types import settings_of
 from trainers.engines.registry import check_engine_name
 from trainers.engines.types import Sampling
+from trainers.pretrained.packages import PACKAGES, fetched_model
 from trainers.warmstart.shipped import is_shipped, shipped_policy
 
 __all__ = ["HINTS", "TrainConfig"]
@@ -44,6 +46,7 @@ MAY_DIFFER = (
 class TrainConfig(
     RunSettings,
     ValidationSettings,
+    VllmSettings,
     GenerationSettings,
     AdapterSettings,
     MemorySettings,
@@ -79,7 +82,13 @@ class TrainConfig(
 
     @property
     def model_path(self) -> str:
-        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment."""
+        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment.
+
+        Raises:
+            MissingDataError: It is one that ``skillc get-model`` fetches, and was not fetched yet.
+        """
+        if self.model in PACKAGES:
+            return str(fetched_model(self.model))
         return str(shipped_policy(self.env, self.model)) if is_shipped(self.model) else self.model
 
     @property

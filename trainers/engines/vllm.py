@@ -91,16 +91,6 @@ class VllmEngine:
             detokenize=False,
         )
 
-    def sync(self, model: Any) -> None:
-        """Loads a transformers model's weights into vLLM and drops its prefix cache.
-
-        Args:
-            model: The trained model, unwrapped; tied weights are sent under both names.
-        """
-        worker = self.llm.llm_engine.model_executor.driver_worker
-        worker.model_runner.model.load_weights([(name, weight.detach()) for name, weight in model.named_parameters()])
-        self.reset()
-
     def release(self, keys: Iterable[Hashable]) -> None:
         """Nothing to do: vLLM forgets the least recently used prefixes by itself."""
 
@@ -211,6 +201,16 @@ def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
     }
 
 
+def _options(settings: EngineSettings) -> dict[str, Any]:
+    """Arguments of ``vllm.LLM`` wherever it is started; the engine's own options have the last word."""
+    return {
+        "max_num_seqs": settings.max_parallel,
+        "dtype": settings.vllm_dtype,
+        "enable_prefix_caching": settings.vllm_prefix_caching,
+        **settings.engine_options,
+    }
+
+
 def _for_trainer(trainer: TrainerModel) -> Engine:
     return engine_of_trl(trainer.server, trainer.eos_ids, trainer.sync, trainer.processes)
 
@@ -220,10 +220,11 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
     options = {
         "max_model_len": settings.max_context,
         "gpu_memory_utilization": settings.vllm_memory,
-        **settings.engine_options,
+        "tensor_parallel_size": settings.vllm_tensor_parallel,
+        **_options(settings),
     }
     return VllmEngine.load(settings.model_path, checkpoint.eos_ids, **options)
 
 
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, exact_logprobs=False)
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, _options, exact_logprobs=False)
 """Generates with vLLM; its log-probabilities differ from the trainer's by the kernels' rounding."""

@@ -73,7 +73,11 @@ class RowAssembler:
         """
         config, steps = self.config, self.config.minibatches
         batches = []
-        for step, part in enumerate(deal(len(own.numbers), steps, derive_seed(config.seed, 2, update))):
+        place_of = {number: place for place, number in enumerate(own.numbers)}
+        everyone = len(own.batch.trajectories)
+        # Dealt over all processes' rollouts, so that the steps do not depend on how many processes there are.
+        for step, dealt in enumerate(deal(everyone, steps, derive_seed(config.seed, 2, update))):
+            part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
             rows += [_scaled(row, steps) for row in extra if _belongs(row, set(part), step)]
             batches += self.stack(backend, rows)

@@ -18,8 +18,10 @@ from trl import GRPOTrainer
 
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments
+from trainers.backends.trl.colocated import in_words, started_with
 from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.figures import own_figures
+from trainers.engines.registry import engine_spec
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
 from trainers.tracking.integrity import storing_weights
@@ -42,13 +44,16 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.folder = learner.setup.folder
         args = grpo_arguments(learner)
         rows = args.max_steps * learner.config.micro_batches * args.world_size
-        super().__init__(
-            args=args,
-            reward_funcs=_no_reward,
-            train_dataset=Dataset.from_dict({"prompt": [""] * rows}),
-            callbacks=[_Flow(self)],
-            **options,
-        )
+        with started_with(engine_spec(learner.config.engine).server_options(learner.config)) as effective:
+            super().__init__(
+                args=args,
+                reward_funcs=_no_reward,
+                train_dataset=Dataset.from_dict({"prompt": [""] * rows}),
+                callbacks=[_Flow(self)],
+                **options,
+            )
+        if effective:
+            learner.setup.progress.note(in_words(effective))
         self.remove_callback(PrinterCallback)
         policy = self.accelerator.unwrap_model(self.model)
         config = learner.config

@@ -19,6 +19,7 @@ from trainers.config.groups import (
     RunSettings,
     SamplingSettings,
     ValidationSettings,
+    VllmSettings,
 )
 
 __all__ = ["Settings"]
@@ -39,6 +40,7 @@ class Settings:
     memory: MemorySettings
     adapters: AdapterSettings
     generation: GenerationSettings
+    vllm: VllmSettings
     validation: ValidationSettings
     run_folder: RunSettings
 
