@@ -31,7 +31,7 @@ class Graded(gymnasium.Wrapper[str, str, str, str]):
 @pytest.fixture
 def config(toy_folder: Path, tmp_path: Path) -> TrainConfig:
     return toy_config(
-        toy_folder, run=str(tmp_path / "run"), steps=2, tasks_per_step=8, group_size=8, max_reply_tokens=1,
+        toy_folder, run=str(tmp_path / "run"), steps=2, tasks_per_step=8, group_size=8, max_reply_tokens=3,
         env_wrappers={f"{__name__}:Graded": {}}, returns="reward",
         micro_batches=1, learning_rate=1e-2, transcripts_every=0, validate_every=2, panel_per_type=1, save_every=9,
     )  # fmt: skip

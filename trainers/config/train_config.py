@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import gymnasium
+
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
 from trainers.config.bounds import check_values
@@ -104,7 +106,14 @@ class TrainConfig(
     @property
     def longest_trajectory(self) -> int:
         """Most tokens that a policy can say in an episode; one reply's where the environment has no step limit."""
-        return self.max_reply_tokens * (self.max_episode_steps or self.env_spec.max_episode_steps or 1)
+        return self.max_reply_tokens * (self.step_limit or 1)
+
+    @property
+    def step_limit(self) -> int | None:
+        """Most steps of an episode, as far as it is known."""
+        registered = gymnasium.registry.get(self.env_id)
+        known = registered.max_episode_steps if registered else None
+        return self.max_episode_steps or self.env_spec.max_episode_steps or known
 
     @property
     def env_spec(self) -> EnvSpec:
