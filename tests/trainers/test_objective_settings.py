@@ -117,7 +117,7 @@ def test_a_reference_that_follows_is_the_policy_and_resumes_exactly(config: Trai
     kl = [record["kl"] for record in whole.metrics if record["event"] == "train"]
     assert kl == pytest.approx([0.0] * 4, abs=1e-5)
     assert max(record["kl"] for record in still.metrics if record["event"] == "train") > 1e-5
-    halfway = config.with_(reference_sync_every=3, reference_sync_weight=0.5)
+    halfway = config.with_(reference_sync_every=1, reference_sync_weight=0.5)
     expected = run(halfway.with_(run=str(tmp_path / "expected")))
     with pytest.raises(RuntimeError, match="killed"):
         run(halfway, progress=Dies(5, midway=True))
