@@ -16,7 +16,6 @@ from trainers.agents import Agent, AgentTools
 from trainers.agents.base import Choose
 from trainers.agents.notes import ShowNotes
 from trainers.config import TrainConfig
-from trainers.engines.types import Sampling
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.player import PolicyPlayer, Rollouts
 from trainers.evaluation.trials import TrialReport, play_trials
