@@ -30,6 +30,8 @@ UPSTREAM = 4.1
 GOALS = {"served": 8.0, "swap": 30.0}
 START_SECONDS, TWO_BROWSERS = 3.0, 1.5
 _EPISODE = 15
+_LENGTHS = {"served": 1, "swap": 4}
+"""How long walks of two browsers are, so that they take seconds over either transport."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -125,14 +127,14 @@ def _two_browsers(options: argparse.Namespace) -> list[dict[str, Any]]:
         envs = [WebShopBrowserEnv(data=options.data, transport=transport) for _ in range(2)]
         for env in envs:
             walk(env, 15, 9)
-        ratios = []
+        ratios, steps = [], options.steps * _LENGTHS[transport]
         for repeat in range(options.repeats):
             started = time.perf_counter()
             for _ in range(2):
-                walk(envs[0], options.steps // 2, repeat)
+                walk(envs[0], steps, repeat)
             middle = time.perf_counter()
             with ThreadPoolExecutor(2) as threads:
-                list(threads.map(lambda env, seed=repeat: walk(env, options.steps // 2, seed), envs))
+                list(threads.map(lambda env, steps=steps, seed=repeat: walk(env, steps, seed), envs))
             ratios.append((middle - started) / (time.perf_counter() - middle))
         for env in envs:
             env.close()

@@ -27,18 +27,30 @@ APART = ("envs.alfworld", "envs.webshop", "envs.coins")
 """Rooms of one row that do not know each other."""
 
 TRAINERS = (
-    ("options", "registry", "trajectory", "interruption", "config.bounds", "warmstart.shipped"),
+    (
+        "options",
+        "launch",
+        "registry",
+        "trajectory",
+        "interruption",
+        "config.bounds",
+        "warmstart.shipped",
+        "pretrained.packages",
+    ),
     ("advantages", "allocation", "engines"),
     ("losses",),
     ("rollout", "memory"),
-    ("recipes", "config"),
+    ("recipes", "config", "agents"),
     ("tracking", "skills"),
-    ("models", "model_names", "warmstart"),
+    ("models", "model_names", "warmstart", "pretrained"),
     ("evaluation",),
     ("report", "learner"),
     ("backends",),
     ("session",),
-    ("evaluation.panel", "evaluation.policy", "evaluation.text_player", "training", "warmstart.measurement"),
+    (
+        *("evaluation.panel", "evaluation.policy", "evaluation.text_player", "evaluation.player", "evaluation.acting"),
+        *("training", "warmstart.measurement"),
+    ),
     ("comparison", "planning"),
     ("commands",),
 )

@@ -32,7 +32,8 @@ def site() -> ModuleType:
 def test_every_page_has_a_place_in_the_navigation():
     placed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
-    assert {page for page in pages if not page.startswith("results/")} <= placed
+    missing = {page for page in pages if not page.startswith("results/")} - placed
+    assert not missing, f"mkdocs.yml's navigation lacks {sorted(missing)}"
     assert {page for page in placed if page.startswith("notebooks/")} == {f"notebooks/{path.stem}.md" for path in PATHS}
 
 

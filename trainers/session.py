@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -104,8 +104,11 @@ def chat_tokens(config: TrainConfig, tokenizer: Any) -> ChatTokens:
     )
 
 
-def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> GroupRollouts:
-    """The configured environments, played by an engine."""
+def make_rollouts(
+    config: TrainConfig, chat: ChatTokens, engine: Engine, wrappers: Sequence[Callable[[Any], Any]] = ()
+) -> GroupRollouts:
+    """The configured environments, played by an engine; ``wrappers`` go around the configured ones."""
+    configured = [partial(load_object(path, "wrapper"), **options) for path, options in config.env_wrappers.items()]
     return GroupRollouts(
         config.env_id,
         engine=engine,
@@ -118,7 +121,7 @@ def make_rollouts(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Grou
         max_context=config.max_context,
         max_parallel=config.max_parallel,
         require_think=config.require_think,
-        wrappers=[partial(load_object(path, "wrapper"), **options) for path, options in config.env_wrappers.items()],
+        wrappers=[*configured, *wrappers],
     )
 
 

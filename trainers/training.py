@@ -13,6 +13,7 @@ from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
 from trainers.interruption import stop_requests
+from trainers.launch import launch_warning
 from trainers.model_names import hub_access
 from trainers.models import within_model, without_bars
 from trainers.recipes import recipe_in
@@ -71,7 +72,8 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
         StorageError: If the disk is full or read-only.
     """
     BACKENDS.get(config.backend).require()
-    progress = progress or SilentProgress()
+    # One process speaks for all.
+    progress = progress if progress is not None and _is_first_process() else SilentProgress()
     try:
         with without_bars(), hub_access(config.model_path), ExitStack() as stack:
             learner, backend, checkpoint = prepare(config, progress, stack)
@@ -124,6 +126,8 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
             learner.load_state_dict(saved)
     title = f"{config.preset} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
     progress.start(title, learner.update, config.steps)
+    if warning := launch_warning(backend.num_processes):
+        progress.note(f"Warning: {warning}")
     if checkpoint:
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")
     for path, fault in folder.damaged.items():

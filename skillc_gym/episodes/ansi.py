@@ -28,7 +28,8 @@ def to_ansi(episode: Episode, *, colour: bool = True) -> str:
         text = _CONTROL.sub("�", text)
         return f"\x1b[{code}m{text}\x1b[0m" if colour else text
 
-    arm = f"with skill {episode.skill}" if episode.condition else "without skill"
+    shown = f", shown {episode.skill}" if episode.skill else ""
+    arm = f"with skill {episode.skill}" if episode.condition else f"without skill{shown}"
     lines = [paint(f"{episode.task_id}  ({arm}, seed {episode.seed})", _BOLD)]
     for number, turn in enumerate(episode.turns, start=1):
         lines += [paint(turn.observation, _DIM), f"{number:>3} {paint('> ' + turn.action, _CYAN)}{_flags(turn, paint)}"]

@@ -99,9 +99,10 @@ def _head(episode: Episode) -> str:
 
 
 def _skill(episode: Episode) -> str:
-    if not episode.condition:
+    if not episode.skill_text:
         return ""
-    label = f"skill {_text(episode.skill)} · {_text(str(episode.skill_sha256)[:12])}"
+    what = "skill" if episode.condition else "shown"
+    label = f"{what} {_text(episode.skill)} · {_text(str(episode.skill_sha256)[:12])}"
     return f"<details><summary>{label}</summary><pre>{_text(episode.skill_text)}</pre></details>"
 
 

@@ -41,9 +41,9 @@ class Episode:
         task_type: Its type.
         goal: Its sentence.
         condition: 1 with the skill, 0 without.
-        skill: Name of the skill shown, "" without.
-        skill_sha256: Hash of the text shown, "" without.
-        skill_text: The text itself, "" without.
+        skill: Name of what was shown: the skill, and what an agent brings beside it or without it; "" for nothing.
+        skill_sha256: Hash of the text shown, "" for none.
+        skill_text: The text itself, "" for none.
         seed: The episode's seed.
         group_id: The group it was played in; members of a group share task and seed.
         turns: The exchanges in order.

@@ -126,14 +126,11 @@ def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
 
 def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
     found, env = report.overall, str(config.get("env", ""))
-    rates = {"with the skill": found.sr_with, "without skills": found.sr_without, "gap": found.gap}
+    rates = {"success with": found.sr_with, "success without": found.sr_without, "gap": found.gap}
     return {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
         "dataset": {"type": env_spec(env).id if env else "unknown", "name": f"{env} {config.get('split', '')}".strip()},
-        "metrics": [
-            {"type": "success_rate", "name": f"success, {name}", "value": round(rate, 4)}
-            for name, rate in rates.items()
-        ],
+        "metrics": [{"type": "success_rate", "name": name, "value": round(rate, 4)} for name, rate in rates.items()],
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
+from trainers.planning import Machine, make_plan
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import RunFolder, provenance, write_json
 from trainers.warmstart.cloning import CloningConfig
@@ -67,11 +68,13 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
         raise ConfigError(
             "No CUDA device. On the processor alone the check says nothing of speed; --allow-cpu runs it."
         )
+    from trainers.commands.engine_check import engine_agreement
     from trainers.training import run
 
     RunFolder(config.out / "run").to_resume(_training(config))
     started = time.perf_counter()
     warm_start = _warm_start(config)
+    engines = engine_agreement(config.out / "policy")
     _reset_peak()
     result = run(_training(config), progress=progress or SilentProgress())
     records = [record for record in result.metrics if record["event"] == "train"]
@@ -81,7 +84,13 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
         "engine": config.engine,
         "versions": provenance(),
         "warm_start": warm_start,
-        "training": {**training_figures(records), "peak_memory_mib": _peak_mib()},
+        "engines": engines,
+        "planned_mib": _planned_mib(_training(config)),
+        "training": {
+            **training_figures(records),
+            "update_tflops": update_tflops(records, warm_start["parameters"]),
+            "peak_memory_mib": _peak_mib(),
+        },
         "seconds": time.perf_counter() - started,
     }
     write_json(config.out / "gpu_check.json", report)
@@ -140,6 +149,11 @@ def _training(config: GpuCheckConfig) -> TrainConfig:
     )
 
 
+def _planned_mib(config: TrainConfig) -> float:
+    """What the planner says of the update, for rows of the longest length."""
+    return make_plan(config, Machine()).update / 2**20
+
+
 def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Sums up an update's metrics; the first update, which warms up kernels and memory, is left out of the rates.
 
@@ -164,6 +178,18 @@ def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def update_tflops(records: Sequence[Mapping[str, Any]], parameters: int) -> float:
+    """The model's floating-point operations per second of updating, in 10^12: 6 per parameter and token of a row.
+
+    Args:
+        records: As for :func:`training_figures`.
+        parameters: Of the policy; passes of the reference are not counted.
+    """
+    timed = records[1:] or records
+    tokens = sum(record["prompt_tokens"] + record["tokens_generated"] for record in timed)
+    return float(6 * parameters * tokens / sum(record["seconds_update"] for record in timed) / 1e12)
+
+
 def _finite(figure: float | None) -> bool:
     """Whether a figure of the metrics is a number; what was not finite is null there."""
     return figure is not None and math.isfinite(figure)
@@ -171,7 +197,7 @@ def _finite(figure: float | None) -> bool:
 
 def as_table(report: Mapping[str, Any]) -> str:
     """The report as a Markdown table."""
-    training, warm = report["training"], report["warm_start"]
+    training, warm, engines = report["training"], report["warm_start"], report["engines"]
     rows = [
         ("device", report["device"]),
         ("precision", report["precision"]),
@@ -179,12 +205,21 @@ def as_table(report: Mapping[str, Any]) -> str:
         ("engine", report["engine"]),
         ("generated tokens/s (with environments)", f"{training['generated_tokens_per_second']:,.0f}"),
         ("updated own tokens/s", f"{training['updated_tokens_per_second']:,.0f}"),
+        ("model TFLOP/s of updating", f"{training['update_tflops']:.4g}"),
         ("seconds per update", f"{training['seconds_per_update']:.2f}"),
         ("peak memory, training", f"{training['peak_memory_mib']:,.0f} MiB"),
+        ("planned for rows of full length", f"{report['planned_mib']:,.0f} MiB"),
+        *((f"{engine}: greedy tokens, log-probabilities", _agreement(found)) for engine, found in engines.items()),
         ("success, first and last update", f"{training['success_first']:.2f}, {training['success_last']:.2f}"),
         ("seconds in all", f"{report['seconds']:.0f}"),
     ]
     return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows)])
+
+
+def _agreement(found: Mapping[str, Any]) -> str:
+    if "skipped" in found:
+        return f"skipped: {found['skipped']}"
+    return f"{found['same_tokens']:.1%} the same, off by {found['logprob_error']:.1e} at most"
 
 
 def _reset_peak() -> None:

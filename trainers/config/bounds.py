@@ -10,12 +10,14 @@ from skillc_gym.errors import ConfigError, unknown_name
 
 __all__ = [
     "AtLeast",
+    "AtMost",
     "Below",
     "Bound",
     "Count",
     "MoreThan",
     "Natural",
     "NotNegative",
+    "Part",
     "Positive",
     "Share",
     "check_values",
@@ -57,6 +59,18 @@ class MoreThan:
 
 
 @dataclass(frozen=True)
+class AtMost:
+    """The number is this one or smaller."""
+
+    most: float
+
+    def check(self, name: str, value: float) -> None:
+        """Raises ConfigError for a larger number, and for one that is not a number."""
+        if not value <= self.most:
+            raise ConfigError(f"{name} must be at most {self.most}, got {value}.")
+
+
+@dataclass(frozen=True)
 class Below:
     """The number is smaller than this one."""
 
@@ -73,6 +87,7 @@ Natural = Annotated[int, AtLeast(0)]
 NotNegative = Annotated[float, AtLeast(0)]
 Positive = Annotated[float, MoreThan(0)]
 Share = Annotated[float, AtLeast(0), Below(1)]
+Part = Annotated[float, MoreThan(0), AtMost(1)]
 
 
 def check_values(settings: object, hints: Mapping[str, Any]) -> None:
@@ -88,6 +103,8 @@ def check_values(settings: object, hints: Mapping[str, Any]) -> None:
     """
     for name, hint in hints.items():
         value = getattr(settings, name)
+        if value is None and type(None) in get_args(hint):
+            continue
         for part in (hint, *get_args(hint)):
             _check(name, value, part)
 

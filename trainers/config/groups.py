@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from trainers.advantages.batch import Returns
-from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Positive, Share
+from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Part, Positive, Share
+from trainers.config.loss_types import LossType
+from trainers.losses.policy_gradient import RatioLevel
+from trainers.rollout.chat_tokens import Thoughts
 from trainers.rollout.task_sampling import TaskSampling
-from trainers.rollout.training_rows import Aggregation
+from trainers.rollout.training_rows import Aggregation, MaskTruncated
 
 __all__ = [
     "AdapterSettings",
@@ -20,9 +23,12 @@ __all__ = [
     "OptimiserSettings",
     "PolicySettings",
     "PromptSettings",
+    "ReferenceSettings",
     "RolloutSettings",
     "RunSettings",
+    "SamplingSettings",
     "ValidationSettings",
+    "VllmSettings",
 ]
 
 
@@ -33,7 +39,7 @@ class PolicySettings:
     model: str
     """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
     "shipped" is the small one that comes with the environment, "shipped-hard" one to which success without the skill
-    is rare."""
+    is rare, smollm2-135m what skillc get-model fetches."""
     revision: str | None = None
     """Branch, tag or commit of a model that comes from a hub; its default branch if None."""
     preset: str = "skillc"
@@ -80,9 +86,9 @@ class PromptSettings:
     """A file with a chat template in Jinja, "trl" for TRL's training template, or None for the tokenizer's own."""
     template_options: Mapping[str, Any] = field(default_factory=dict)
     """Variables of the chat template; on the command line ``template.enable_thinking=false``."""
-    thoughts: Literal["template", "keep"] = "template"
+    thoughts: Thoughts = "template"
     """What a conversation shows of earlier thoughts: "template": what the chat template shows, which must be all;
-    "keep": all, as generated. The window form never shows any."""
+    "keep": all, as generated; "drop": none, and each turn is a row of its own. The window form never shows any."""
     require_think: bool = True
     """Whether a reply without thoughts counts as ill-formed. It costs nothing but the flag."""
 
@@ -103,14 +109,26 @@ class RolloutSettings:
     """Rollouts per group."""
     draw: TaskSampling = "uniform"
     """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
-    temperature: Positive = 1.0
-    """Sampling temperature in training."""
     max_reply_tokens: Count = 512
     """Longest reply in tokens."""
     max_context: Annotated[int, AtLeast(2)] = 32768
     """Longest row in tokens, at most what the model takes; an episode that would exceed it ends, truncated."""
     max_parallel: Count = 128
     """Most episodes played at once per process."""
+
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """Sampling of replies."""
+
+    temperature: Positive = 1.0
+    """Sampling temperature in training."""
+    top_p: Part = 1.0
+    """Draw from the most probable tokens that together reach this share, in training and validations; 1 for all."""
+    top_k: Natural = 0
+    """Draw from so many of the most probable tokens; 0 for all."""
+    min_p: Share = 0.0
+    """Draw from tokens at least so probable as this share of the most probable one; 0 for all."""
 
 
 @dataclass(frozen=True)
@@ -143,15 +161,36 @@ class ObjectiveSettings:
 
     clip: NotNegative = 0.2
     """Half width of the trust region of the probability ratio."""
-    beta: NotNegative = 0.01
-    """Weight of the KL penalty (k3) to the starting policy; 0 does without a reference model."""
+    clip_high: NotNegative | None = None
+    """Width of the trust region above 1, where it is another than below; clip if None."""
+    ratio: RatioLevel = "token"
+    """"token": a probability ratio per token; "sequence": per row, the geometric mean over its own tokens (GSPO)."""
+    loss_type: LossType | None = None
+    """Short for loss_aggregation and ratio: grpo (trajectory, token), dapo (token, token), dr_grpo (constant, token),
+    gspo (trajectory, sequence)."""
     returns: Returns = "won"
     """What is maximised: success ("won"), the environment's own score ("task_score") or the summed rewards ("reward").
     Contrast and curriculum go by success in any case."""
     loss_aggregation: Aggregation = "trajectory"
-    """"trajectory": each rollout counts 1/T_i, its own tokens over all turns; "token": every token counts alike."""
+    """"trajectory": each rollout counts 1/T_i, its own tokens over all turns; "token": every token counts alike;
+    "constant": every token counts 1/T, T the longest possible trajectory, max_reply_tokens times the step limit."""
+    mask_truncated: MaskTruncated = "none"
+    """Which episodes teach the policy nothing though they count in the baselines: those that the "context" cut, "all"
+    that were truncated, the step limit included, or "none"."""
     minibatches: Count = 1
     """Optimiser steps per update; more than one is off-policy and needs the old log-probabilities."""
+
+
+@dataclass(frozen=True)
+class ReferenceSettings:
+    """KL penalty and its reference."""
+
+    beta: NotNegative = 0.01
+    """Weight of the KL penalty (k3) to the starting policy; 0 does without a reference model."""
+    reference_sync_every: Natural = 0
+    """Updates after which the reference moves towards the policy; 0 for never."""
+    reference_sync_weight: Part = 0.6
+    """Weight of the policy in the reference then; 1 copies it."""
 
 
 @dataclass(frozen=True)
@@ -192,12 +231,24 @@ class GenerationSettings:
     """Who generates: transformers, vllm, openai (a server, to evaluate), or an engine of your own as module:NAME."""
     engine_options: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the engine; on the command line ``engine.max_num_seqs=64``."""
+
+
+@dataclass(frozen=True)
+class VllmSettings:
+    """vLLM."""
+
     vllm_mode: Literal["colocate", "server"] = "colocate"
     """vLLM within each training process, or a server started with ``trl vllm-serve``."""
     vllm_memory: float = 0.3
     """Share of GPU memory for a colocated vLLM."""
     vllm_server: str | None = None
     """Address of the server (http://host:port); TRL's default if None."""
+    vllm_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    """Type of vLLM's weights and cache; auto: what the checkpoint says."""
+    vllm_tensor_parallel: Count = 1
+    """GPUs over which vLLM spreads a model that is evaluated; in training each process has its own."""
+    vllm_prefix_caching: bool = True
+    """Keep keys and values of prompts that begin alike; growing conversations live on it."""
 
 
 @dataclass(frozen=True)

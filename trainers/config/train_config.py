@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import gymnasium
+
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
 from trainers.config.bounds import check_values
@@ -20,11 +22,17 @@ from trainers.config.groups import (
     OptimiserSettings,
     PolicySettings,
     PromptSettings,
+    ReferenceSettings,
     RolloutSettings,
     RunSettings,
+    SamplingSettings,
     ValidationSettings,
+    VllmSettings,
 )
+from trainers.config.loss_types import settings_of
 from trainers.engines.registry import check_engine_name
+from trainers.engines.types import Sampling
+from trainers.pretrained.packages import PACKAGES, fetched_model
 from trainers.warmstart.shipped import is_shipped, shipped_policy
 
 __all__ = ["HINTS", "TrainConfig"]
@@ -40,11 +48,14 @@ MAY_DIFFER = (
 class TrainConfig(
     RunSettings,
     ValidationSettings,
+    VllmSettings,
     GenerationSettings,
     AdapterSettings,
     MemorySettings,
+    ReferenceSettings,
     ObjectiveSettings,
     OptimiserSettings,
+    SamplingSettings,
     RolloutSettings,
     PromptSettings,
     EnvironmentSettings,
@@ -59,6 +70,13 @@ class TrainConfig(
     def __post_init__(self) -> None:
         check_engine_name(self.engine)
         check_values(self, HINTS)
+        for name, value in settings_of(self.loss_type, vars(self)).items():
+            object.__setattr__(self, name, value)
+        if self.reference_sync_every and self.lora_rank:
+            raise ConfigError(
+                "reference_sync_every moves a reference of its own; with lora_rank the reference is the policy without "
+                "its adapters. Leave one of the two out."
+            )
         if self.lora_rank and not self.lora_targets:
             raise ConfigError("lora_targets names no layer for the adapters; give all-linear, or module names.")
         if self.minibatches > self.tasks_per_step * self.group_size:
@@ -66,8 +84,36 @@ class TrainConfig(
 
     @property
     def model_path(self) -> str:
-        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment."""
+        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment.
+
+        Raises:
+            MissingDataError: It is one that ``skillc get-model`` fetches, and was not fetched yet.
+        """
+        if self.model in PACKAGES:
+            return str(fetched_model(self.model))
         return str(shipped_policy(self.env, self.model)) if is_shipped(self.model) else self.model
+
+    @property
+    def sampling(self) -> Sampling:
+        """How training's replies are drawn."""
+        return Sampling(self.temperature, top_p=self.top_p, top_k=self.top_k, min_p=self.min_p)
+
+    @property
+    def eval_sampling(self) -> Sampling:
+        """How replies are drawn in validations and evaluations."""
+        return Sampling(self.eval_temperature, self.eval_greedy, top_p=self.top_p, top_k=self.top_k, min_p=self.min_p)
+
+    @property
+    def longest_trajectory(self) -> int:
+        """Most tokens that a policy can say in an episode; one reply's where the environment has no step limit."""
+        return self.max_reply_tokens * (self.step_limit or 1)
+
+    @property
+    def step_limit(self) -> int | None:
+        """Most steps of an episode, as far as it is known."""
+        registered = gymnasium.registry.get(self.env_id)
+        known = registered.max_episode_steps if registered else None
+        return self.max_episode_steps or self.env_spec.max_episode_steps or known
 
     @property
     def env_spec(self) -> EnvSpec:

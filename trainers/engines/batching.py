@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from trainers.engines.truncation import likely
 from trainers.engines.types import Generation, Request, Sampling
 
 __all__ = ["Batch", "chunks_by_length", "common_prefix", "draw"]
@@ -121,7 +122,7 @@ def draw(
     Args:
         logits: Shape (n, vocabulary), float32.
         draws: Uniform numbers in [0, 1), shape (n,).
-        sampling: Temperature, or greedy.
+        sampling: Temperature, truncation, or greedy.
 
     Returns:
         Token ids and their log-probabilities under the temperature, both of shape (n,).
@@ -130,7 +131,10 @@ def draw(
     if sampling.greedy:
         tokens = logprobs.argmax(dim=-1, keepdim=True)
     else:
-        cumulative = logprobs.exp().double().cumsum(dim=-1)
+        probabilities = logprobs.exp().double()
+        if sampling.truncates:
+            probabilities = probabilities.masked_fill(~likely(logprobs, sampling), 0.0)
+        cumulative = probabilities.cumsum(dim=-1)
         target = torch.from_numpy(draws).to(logits.device)[:, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, target, right=True).clamp_(max=logits.shape[-1] - 1)
     chosen = logprobs.gather(-1, tokens)

@@ -76,6 +76,21 @@ class EngineSettings(Protocol):
         ...
 
     @property
+    def vllm_dtype(self) -> str:
+        """Type of vLLM's weights and cache."""
+        ...
+
+    @property
+    def vllm_tensor_parallel(self) -> int:
+        """GPUs over which vLLM spreads a model that is evaluated."""
+        ...
+
+    @property
+    def vllm_prefix_caching(self) -> bool:
+        """Whether vLLM keeps keys and values of prompts that begin alike."""
+        ...
+
+    @property
     def engine_options(self) -> Mapping[str, Any]:
         """Options of this engine alone."""
         ...
@@ -125,6 +140,8 @@ class EngineSpec:
     """Makes the engine that plays a checkpoint."""
     backend_arguments: Callable[[EngineSettings], dict[str, Any]] = lambda settings: {}
     """What the training backend must be started with so that it serves the engine (fields of TRL's GRPOConfig)."""
+    server_options: Callable[[EngineSettings], dict[str, Any]] = lambda settings: {}
+    """Arguments of the ``vllm.LLM`` that the training backend starts in its own process, beside the backend's own."""
     exact_logprobs: bool = True
     """Whether its log-probabilities are the trainer's own; if not, the objective corrects the ratio."""
     for_text: Callable[[EngineSettings], TextEngine] | None = None

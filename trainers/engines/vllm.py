@@ -83,23 +83,13 @@ class VllmEngine:
 
     def _params(self, request: Request, sampling: Sampling) -> Any:
         return _import_vllm().SamplingParams(
-            temperature=0.0 if sampling.greedy else sampling.temperature,
+            **_drawing(sampling),
             max_tokens=request.max_tokens,
             seed=turn_seed(request),
             logprobs=0,
             stop_token_ids=self._eos,
             detokenize=False,
         )
-
-    def sync(self, model: Any) -> None:
-        """Loads a transformers model's weights into vLLM and drops its prefix cache.
-
-        Args:
-            model: The trained model, unwrapped; tied weights are sent under both names.
-        """
-        worker = self.llm.llm_engine.model_executor.driver_worker
-        worker.model_runner.model.load_weights([(name, weight.detach()) for name, weight in model.named_parameters()])
-        self.reset()
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Nothing to do: vLLM forgets the least recently used prefixes by itself."""
@@ -130,7 +120,7 @@ class VllmServerEngine:
         output = self.client.generate(
             prompts=[list(request.prompt_ids) for request in requests],
             n=1,
-            temperature=0.0 if sampling.greedy else sampling.temperature,
+            **_drawing(sampling),
             max_tokens=max(request.max_tokens for request in requests),
             logprobs=0,
             generation_kwargs={"stop_token_ids": self._eos},
@@ -147,6 +137,14 @@ class VllmServerEngine:
 
     def reset(self) -> None:
         """Nothing is kept here; TRL resets the server's cache when it sends weights."""
+
+
+def _drawing(sampling: Sampling) -> dict[str, Any]:
+    """How tokens are drawn, in vLLM's words."""
+    if sampling.greedy:
+        return {"temperature": 0.0}
+    cut = {"top_p": sampling.top_p, "top_k": sampling.top_k, "min_p": sampling.min_p} if sampling.truncates else {}
+    return {"temperature": sampling.temperature, **cut}
 
 
 def turn_seed(request: Request) -> int:
@@ -203,6 +201,16 @@ def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
     }
 
 
+def _options(settings: EngineSettings) -> dict[str, Any]:
+    """Arguments of ``vllm.LLM`` wherever it is started; the engine's own options have the last word."""
+    return {
+        "max_num_seqs": settings.max_parallel,
+        "dtype": settings.vllm_dtype,
+        "enable_prefix_caching": settings.vllm_prefix_caching,
+        **settings.engine_options,
+    }
+
+
 def _for_trainer(trainer: TrainerModel) -> Engine:
     return engine_of_trl(trainer.server, trainer.eos_ids, trainer.sync, trainer.processes)
 
@@ -212,10 +220,11 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
     options = {
         "max_model_len": settings.max_context,
         "gpu_memory_utilization": settings.vllm_memory,
-        **settings.engine_options,
+        "tensor_parallel_size": settings.vllm_tensor_parallel,
+        **_options(settings),
     }
     return VllmEngine.load(settings.model_path, checkpoint.eos_ids, **options)
 
 
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, exact_logprobs=False)
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, _options, exact_logprobs=False)
 """Generates with vLLM; its log-probabilities differ from the trainer's by the kernels' rounding."""

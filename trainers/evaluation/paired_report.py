@@ -32,6 +32,7 @@ class PairedReport:
         sampling: How replies were sampled.
         identity: What identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
         episodes: The episodes in the order played, for transcripts; not part of the JSON.
+        agent: Name of the agent that played, "" for the policy itself; in both conditions it is shown the same.
     """
 
     outcomes: tuple[PairedOutcome, ...]
@@ -39,6 +40,7 @@ class PairedReport:
     sampling: Mapping[str, Any]
     identity: Mapping[str, Any] = field(default_factory=dict)
     episodes: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    agent: str = ""
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -114,6 +116,7 @@ class PairedReport:
             "identity": dict(self.identity),
             "seed": self.seed,
             "sampling": dict(self.sampling),
+            **({"agent": self.agent} if self.agent else {}),
             "attempts": self.attempts,
             "overall": self.overall.to_json(),
             "per_type": {kind: counts.to_json() for kind, counts in self.per_type.items()},
@@ -133,7 +136,13 @@ class PairedReport:
         """
         try:
             outcomes = tuple(PairedOutcome.from_json(outcome) for outcome in data["outcomes"])
-            report = cls(outcomes, int(data["seed"]), dict(data["sampling"]), dict(data.get("identity", {})))
+            report = cls(
+                outcomes,
+                int(data["seed"]),
+                dict(data["sampling"]),
+                dict(data.get("identity", {})),
+                agent=str(data.get("agent", "")),
+            )
             recorded = data["panel_sha256"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import write_jsonl
+from skillc_gym.errors import ConfigError
+from trainers.agents import Agent
+from trainers.agents.zero_shot import ZeroShot
 from trainers.config import TrainConfig
-from trainers.engines.registry import CheckpointModel, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine, Sampling
+from trainers.evaluation.acting import PANEL_SEED, ActedPolicy
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel
+from trainers.evaluation.player import Rollouts, policy_player
 from trainers.evaluation.table import table
-from trainers.evaluation.text_player import TextRollouts, text_rollouts
-from trainers.models import load_model, within_model, without_bars
-from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.collect import GroupRollouts, derive_seed
-from trainers.session import chat_tokens, load_tokenizer, make_rollouts
+from trainers.evaluation.trials import TrialReport
+from trainers.rollout.collect import derive_seed
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
-__all__ = ["PolicyReport", "checkpoint_engine", "evaluate_policy", "table"]
+__all__ = ["PolicyReport", "evaluate_policy", "table"]
 
 
 @dataclass(frozen=True)
@@ -37,27 +40,38 @@ class PolicyReport:
         config: Its settings.
         greedy: The same panel played greedily, if that was asked for.
         usage: Tokens and cost of an engine that answers in words; both evaluations together.
+        agent: Who played: name, options, figures, and what it knew when it had played.
+        trials: Success by trial, of an agent that tries failed tasks again; ``paired`` is the first trial.
     """
 
     paired: PairedReport
     config: TrainConfig
     greedy: PairedReport | None = None
     usage: Mapping[str, Any] | None = None
+    agent: Mapping[str, Any] = field(default_factory=dict)
+    trials: TrialReport | None = None
 
     def save_all(self, folder: Path) -> None:
-        """Writes ``report.json``, ``transcripts.jsonl``, ``config.json``, ``versions.json``; ``usage.json`` if known.
+        """Writes ``report.json``, ``transcripts.jsonl``, ``config.json``, ``versions.json``, ``agent.json``.
 
-        The greedy evaluation goes into the folder ``greedy`` beneath, in the same form.
+        And ``usage.json`` if known; ``trials.json``, with ``transcripts-trial-2.jsonl`` and so on, if there were
+        further trials. The greedy evaluation goes into the folder ``greedy`` beneath, in the same form.
         """
         make_folder(folder)
         self.paired.save(folder / "report.json")
         write_jsonl(folder / "transcripts.jsonl", self.paired.episodes)
         write_json(folder / "config.json", self.config.to_json())
         write_json(folder / "versions.json", provenance())
+        write_json(folder / "agent.json", self.agent)
+        if self.trials is not None:
+            write_json(folder / "trials.json", self.trials.to_json())
+            for trial, episodes in enumerate(self.trials.later, 2):
+                write_jsonl(folder / f"transcripts-trial-{trial}.jsonl", episodes)
         if self.usage is not None:
             write_json(folder / "usage.json", self.usage)
         if self.greedy is not None:
-            PolicyReport(self.greedy, self.config.with_(eval_greedy=True)).save_all(folder / "greedy")
+            greedy = PolicyReport(self.greedy, self.config.with_(eval_greedy=True), agent=self.agent)
+            greedy.save_all(folder / "greedy")
 
 
 def evaluate_policy(
@@ -67,6 +81,7 @@ def evaluate_policy(
     attempts: int = 1,
     greedy_too: bool = False,
     engine: Engine | TextEngine | None = None,
+    agent: Agent | None = None,
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> PolicyReport:
@@ -78,59 +93,45 @@ def evaluate_policy(
         attempts: How often each task is played in each condition, for pass@k.
         greedy_too: Play the panel once more greedily.
         engine: Plays instead of the configured one.
+        agent: What the policy is shown beside the skill; :func:`trainers.agents.get_agent` gives one by name, None is
+            zero-shot.
         progress: Told how many episodes are done.
         folder: Where an engine that answers in words keeps finished episodes (``journal.jsonl``), to go on after an
             interruption; None for nowhere.
 
     Raises:
         SkillCError: For missing models, data, extras and unknown names, as in training.
+        ConfigError: Several attempts of an agent that tries failed tasks again itself.
     """
-    progress = progress or SilentProgress()
+    agent, progress = agent or ZeroShot(), progress or SilentProgress()
+    if attempts > 1 and agent.trials > 1:
+        raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     panel = open_panel(config, per_type)
-    rollouts = _rollouts(config, engine, folder)
-    rollouts.on_progress = lambda done, total: progress.phase("episodes", done, total)
-    progress.start(f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills", 0, 1)
+    player = policy_player(config, engine, folder)
+    title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({agent.name})"
+    progress.start(title, 0, 1)
     try:
-        paired = _play(rollouts, panel, config, Sampling(config.eval_temperature, config.eval_greedy), attempts)
-        greedy = _play(rollouts, panel, config, Sampling(greedy=True), 1) if greedy_too else None
-        max_context = None if isinstance(rollouts, TextRollouts) else rollouts.max_context
-        if warning := cut_warning(paired, max_context):
+        acted = ActedPolicy(agent, player, config, panel.tasks, lambda name: partial(progress.phase, name))
+        with closing(acted.rollouts()) as rollouts:
+            rollouts.on_progress = partial(progress.phase, "episodes")
+            paired = _play(rollouts, panel, config, config.eval_sampling, attempts)
+            greedy = _play(rollouts, panel, config, Sampling(greedy=True), 1) if greedy_too else None
+        trials = acted.play_trials(paired)
+        for warning in filter(None, (cut_warning(paired, player.max_context), acted.warning())):
             progress.note(warning)
     finally:
-        rollouts.close()
         progress.close()
-    return PolicyReport(paired, config, greedy, rollouts.usage() if isinstance(rollouts, TextRollouts) else None)
+    paired, greedy = replace(paired, agent=agent.name), greedy and replace(greedy, agent=agent.name)
+    return PolicyReport(paired, config, greedy, player.usage(), acted.record(), trials)
 
 
-def _rollouts(
-    config: TrainConfig, engine: Engine | TextEngine | None, folder: Path | None
-) -> GroupRollouts | TextRollouts:
-    for_text = engine_spec(config.engine).for_text
-    if isinstance(engine, TextEngine):
-        return text_rollouts(config, engine, folder)
-    if engine is None and for_text is not None:
-        return text_rollouts(config, for_text(config), folder)
-    config = within_model(config)
-    chat = chat_tokens(config, load_tokenizer(config))
-    with without_bars():
-        return make_rollouts(config, chat, engine or checkpoint_engine(config, chat))
-
-
-def _play(
-    rollouts: GroupRollouts | TextRollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int
-) -> PairedReport:
+def _play(rollouts: Rollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int) -> PairedReport:
     return paired_evaluation(
         rollouts,
         panel.tasks,
-        seed=derive_seed(config.seed, 4),
+        seed=derive_seed(config.seed, PANEL_SEED),
         sampling=sampling,
         attempts=attempts,
         identity=panel.identity,
         best_scores=panel.best_scores,
     )
-
-
-def checkpoint_engine(config: TrainConfig, chat: ChatTokens) -> Engine:
-    """The configured engine over the configured checkpoint."""
-    checkpoint = CheckpointModel(chat.eos_ids, config, lambda: load_model(config))
-    return engine_spec(config.engine).for_checkpoint(checkpoint)

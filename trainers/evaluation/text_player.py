@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -20,11 +18,12 @@ from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, TextEngine, TextRequest
 from trainers.engines.types import Sampling
 from trainers.evaluation.journal import Journal
-from trainers.evaluation.usage import Usage, usage_report
+from trainers.evaluation.usage import Usage
+from trainers.evaluation.waiting import first_error, wait_for
 from trainers.rollout.collect import derive_seed
 from trainers.session import chat_format
 
-__all__ = ["PlayedEpisode", "TextRollouts", "text_env", "text_rollouts"]
+__all__ = ["PlayedEpisode", "TextRollouts", "decisive_settings", "text_env", "text_rollouts"]
 
 Env = gymnasium.Env[str, str]
 
@@ -47,9 +46,10 @@ class _Job:
     env_seed: int
     reply_seed: int
 
-    def key(self, sampling: Sampling) -> str:
+    def key(self, sampling: Sampling, label: str) -> str:
         """Names the job in the journal, whatever else is played."""
-        return hashlib.sha256(json.dumps([asdict(self), asdict(sampling)]).encode()).hexdigest()
+        named = [asdict(self), asdict(sampling), *([label] if label else [])]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
 
 class TextRollouts:
@@ -62,6 +62,7 @@ class TextRollouts:
         max_parallel: Most episodes under way.
         switchable: Whether the environment has skills to switch.
         journal: Where finished episodes are kept, and found again; None for nowhere.
+        label: Sets episodes apart in the journal that are asked for alike, but shown other things.
     """
 
     def __init__(
@@ -73,16 +74,25 @@ class TextRollouts:
         max_parallel: int = 32,
         switchable: bool = True,
         journal: Journal | None = None,
+        label: str = "",
     ) -> None:
         self.engine = engine
         self.on_progress: Callable[[int, int], object] | None = None
         self._make_env = make_env
         self._max_reply_tokens, self._max_parallel = max_reply_tokens, max_parallel
-        self._switchable, self._journal = switchable, journal
+        self._switchable, self._journal, self._label = switchable, journal, label
         self._played: list[PlayedEpisode] = []
 
     def collect(
-        self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Sampling
+        self,
+        task_ids: Sequence[str],
+        n_plus: Sequence[int],
+        group_size: int,
+        *,
+        seed: int,
+        sampling: Sampling,
+        numbers: Sequence[int] | None = None,
+        first_attempt: int = 0,
     ) -> list[PlayedEpisode]:
         """Plays one group per task to its end; works in a notebook's event loop too.
 
@@ -93,6 +103,8 @@ class TextRollouts:
             seed: With the group's number it decides the environment's seed, with the member's number within its
                 condition and the turn the seed of each reply.
             sampling: Temperature, or greedy.
+            numbers: The groups' numbers, where this is a part of a larger collection; 0, 1, ... otherwise.
+            first_attempt: As of the rollouts in tokens.
 
         Returns:
             Results in the order of the tasks, then by member.
@@ -100,16 +112,16 @@ class TextRollouts:
         Raises:
             ServerError: The engine gave up; finished episodes are in the journal.
         """
-        jobs = list(_jobs(task_ids, n_plus, group_size, seed))
-        played = _run(self._collect(jobs, sampling))
+        numbers = range(len(task_ids)) if numbers is None else numbers
+        jobs = list(_jobs(zip(numbers, task_ids, n_plus, strict=True), group_size, seed, first_attempt))
+        played = wait_for(self._collect(jobs, sampling))
         self._played += played
         return played
 
-    def usage(self) -> dict[str, Any]:
-        """What all episodes have used: :func:`~trainers.evaluation.usage.usage_report`."""
-        options = getattr(self.engine, "options", None)
-        entries = [(played.episode.condition, played.usage) for played in self._played]
-        return usage_report(entries) if options is None else usage_report(entries, options.cost)
+    @property
+    def used(self) -> list[tuple[int, Usage]]:
+        """Condition and usage of every episode so far."""
+        return [(played.episode.condition, played.usage) for played in self._played]
 
     def close(self) -> None:
         """Nothing is left open after :meth:`collect`."""
@@ -133,13 +145,13 @@ class TextRollouts:
                 for _ in range(min(self._max_parallel, len(jobs))):
                     workers.create_task(work())
         except BaseExceptionGroup as group:
-            raise _first(group) from group
+            raise first_error(group) from group
         finally:
             await self.engine.aclose()
         return [results[job] for job in jobs]
 
     async def _recorded(self, env: Env, job: _Job, sampling: Sampling) -> PlayedEpisode:
-        key = job.key(sampling)
+        key = job.key(sampling, self._label)
         if self._journal is not None and key in self._journal.entries:
             entry = self._journal.entries[key]
             return PlayedEpisode(Episode.from_dict(entry["episode"]), Usage(**entry["usage"]))
@@ -172,36 +184,45 @@ class TextRollouts:
         return TextRequest(messages, derive_seed(job.reply_seed, turn) % 2**31, self._max_reply_tokens, temperature)
 
 
-def text_rollouts(config: TrainConfig, engine: TextEngine, folder: Path | None = None) -> TextRollouts:
+def text_rollouts(
+    config: TrainConfig,
+    engine: TextEngine,
+    *,
+    journal: Journal | None = None,
+    wrappers: Sequence[Callable[[Env], Env]] = (),
+    label: str = "",
+) -> TextRollouts:
     """The configured environment, played by an engine.
 
     Args:
         config: The settings.
         engine: Answers.
-        folder: Where ``journal.jsonl`` is kept; None for no journal.
-
-    Raises:
-        ConfigError: The folder holds the journal of another evaluation.
+        journal: Where finished episodes are kept; None for nowhere.
+        wrappers: Put around the environment with its skills, inside the reading of replies.
+        label: As of :class:`TextRollouts`.
     """
     return TextRollouts(
-        partial(text_env, config),
+        partial(text_env, config, wrappers),
         engine,
         max_reply_tokens=config.max_reply_tokens,
         max_parallel=config.max_parallel,
         switchable=config.skill_library is not None,
-        journal=None if folder is None else Journal(folder / "journal.jsonl", _identity(config)),
+        journal=journal,
+        label=label,
     )
 
 
-def text_env(config: TrainConfig) -> Env:
+def text_env(config: TrainConfig, wrappers: Sequence[Callable[[Env], Env]] = ()) -> Env:
     """The configured environment with the switch, the format of replies and chat prompts."""
     env: Env = gymnasium.make(config.env_id, **config.env_kwargs)
     if config.skill_library is not None:
         env = SkillInjection(env, library=config.skill_library, enabled=False, where="info", grade=config.skill_grade)
+    for wrapper in wrappers:
+        env = wrapper(env)
     return ChatPrompt(ActionFormat(env, require_think=config.require_think), chat_format=chat_format(config))
 
 
-def _identity(config: TrainConfig) -> dict[str, Any]:
+def decisive_settings(config: TrainConfig) -> dict[str, Any]:
     """The settings that decide what is asked and answered; patience, price and place do not."""
     settings = {name: config.to_json()[name] for name in _DECISIVE}
     options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}
@@ -219,24 +240,10 @@ _PATIENCE = (
 )
 
 
-def _jobs(task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, seed: int) -> Iterator[_Job]:
-    for group, (task_id, injected) in enumerate(zip(task_ids, n_plus, strict=True)):
+def _jobs(groups: Iterable[tuple[int, str, int]], group_size: int, seed: int, first_attempt: int) -> Iterator[_Job]:
+    """One job per member of each group, given as its number, its task and how many see the skill."""
+    for group, task_id, injected in groups:
         env_seed = derive_seed(seed, group) % 2**31  # environments take seeds of 31 bits
         for member in range(group_size):
-            place = member if member < injected else member - injected
-            yield _Job(task_id, group, int(member < injected), env_seed, derive_seed(seed, group, place))
-
-
-def _run(work: Coroutine[Any, Any, list[PlayedEpisode]]) -> list[PlayedEpisode]:
-    """Runs to the end, in a thread of its own where an event loop runs already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+            attempt = first_attempt + (member if member < injected else member - injected)
+            yield _Job(task_id, group, int(member < injected), env_seed, derive_seed(seed, group, attempt))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Usage", "usage_report", "usage_table"]
+__all__ = ["Usage", "no_price", "usage_report", "usage_row", "usage_table"]
+
+Cost = Callable[[int, int], float | None]
+"""Price of tokens read and written; None if there are no prices."""
 
 
 @dataclass
@@ -27,9 +30,12 @@ class Usage:
         self.completion_tokens += completion_tokens
 
 
-def usage_report(
-    used: Iterable[tuple[int, Usage]], cost: Callable[[int, int], float | None] = lambda read, written: None
-) -> dict[str, Any]:
+def no_price(read: int, written: int) -> float | None:
+    """The price where nobody has said one: None."""
+    return None
+
+
+def usage_report(used: Iterable[tuple[int, Usage]], cost: Cost = no_price) -> dict[str, Any]:
     """Sums by condition.
 
     Args:
@@ -42,7 +48,7 @@ def usage_report(
     """
     entries = list(used)
     arms = {"with": (1,), "without": (0,), "all": (0, 1)}
-    return {name: _sum([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}
+    return {name: usage_row([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}
 
 
 def usage_table(report: Mapping[str, Any]) -> str:
@@ -55,10 +61,11 @@ def usage_table(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _sum(entries: list[Usage], cost: Callable[[int, int], float | None]) -> dict[str, Any]:
+def usage_row(entries: Sequence[Usage], cost: Cost = no_price, episodes: int | None = None) -> dict[str, Any]:
+    """Sums of one row of a report, over one entry per episode unless ``episodes`` says how many there were."""
     total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
     return {
-        "episodes": len(entries),
+        "episodes": len(entries) if episodes is None else episodes,
         **asdict(total),
         "cost": cost(total.prompt_tokens, total.completion_tokens),
     }

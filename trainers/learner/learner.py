@@ -13,12 +13,11 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, FloatArray, RolloutBatch
 from trainers.engines.registry import engine_spec
-from trainers.engines.types import Sampling
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.validation import validation_record
 from trainers.learner.backend import Backend
-from trainers.learner.objective import Objective, policy_value
+from trainers.learner.objective import Objective, configured, policy_value
 from trainers.learner.remembering import SharedMemory
 from trainers.learner.rows import OwnPart, RowAssembler
 from trainers.learner.setup import Setup
@@ -62,7 +61,7 @@ class Learner:
         self.update = 0
         self.stop_requested = False
         self.counters = {"tokens_generated": 0, "env_steps": 0}
-        losses = [loss.configured(clip=self.config.clip, beta=self.config.beta) for loss in self.method.recipe.losses]
+        losses = [configured(loss, self.config) for loss in self.method.recipe.losses]
         exact = engine_spec(self.config.engine).exact_logprobs
         self.objective = Objective(losses, setup.prompts, setup.pad_id, exact_sampling=exact)
         self.rows = RowAssembler(self.config, self.objective, setup.pad_id)
@@ -158,7 +157,7 @@ class Learner:
             self.memory.remembering(self.shared),
             setup.split.panel,
             seed=derive_seed(self.config.seed, _VALIDATE),
-            sampling=Sampling(self.config.eval_temperature, self.config.eval_greedy),
+            sampling=self.config.eval_sampling,
         )
         record = validation_record(report, self.method, self.update)
         record["seconds_validation"] = time.perf_counter() - began
@@ -224,7 +223,7 @@ class Learner:
             n_plus,
             config.group_size,
             seed=derive_seed(config.seed, _PLAY, update),
-            sampling=Sampling(config.temperature),
+            sampling=config.sampling,
             skills=self.memory.skills(n_plus, config.group_size, training=True),
         )
         scored = zip(own, self._scores(own), strict=True)

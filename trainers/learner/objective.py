@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.config import TrainConfig
 from trainers.learner.backend import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
 from trainers.losses.base import Head
@@ -16,7 +17,7 @@ from trainers.rollout.prompts import Prompts
 from trainers.rollout.training_rows import TrainingRow, padding_row
 from trainers.trajectory import TokenRow
 
-__all__ = ["SAMPLING_RATIO_CAP", "Objective", "loss_inputs", "policy_value"]
+__all__ = ["SAMPLING_RATIO_CAP", "Objective", "configured", "engine_mismatch", "loss_inputs", "policy_value"]
 
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""
@@ -92,6 +93,8 @@ class Objective:
         """
         weighted = batch.tokens.mask * (batch.row_weights > 0)[:, None]
         sums = {"entropy": (figures["entropies"].detach() * weighted).sum(), "tokens": weighted.sum()}
+        if not self.exact_sampling:
+            sums |= engine_mismatch(batch, figures["logprobs"].detach(), weighted)
         total: torch.Tensor | None = None
         for loss in self.losses:
             value, log = self._one(loss, backend, batch, figures, update)
@@ -157,6 +160,29 @@ class Objective:
             return self.prompts.behind(row.row, row.teacher_text)
         text = self.prompts.skill_text(row.task_type) if teacher.prompt == "with_skill" else ""
         return self.prompts.behind(row.row, text)
+
+
+def configured(loss: Loss, config: TrainConfig) -> Loss:
+    """A recipe's loss with the run's settings where it leaves them open."""
+    return loss.configured(clip=config.clip, beta=config.beta, clip_high=config.clip_high, ratio=config.ratio)
+
+
+def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, weighted: torch.Tensor) -> dict[str, torch.Tensor]:
+    """How far the engine that generated is from the trained model.
+
+    Args:
+        batch: The micro-batch.
+        logprobs: Under the trained weights, (rows, tokens).
+        weighted: 1 for the own tokens that count, same shape.
+
+    Returns:
+        Sums over these tokens: ``engine_kl``, whose mean estimates KL(engine, trainer) in nats, and ``engine_capped``,
+        the tokens whose ratio reaches :data:`SAMPLING_RATIO_CAP`.
+    """
+    difference = batch.figures.get("old_logprobs", logprobs) - batch.figures["sampling_logprobs"]
+    capped = (difference.exp() >= SAMPLING_RATIO_CAP) * weighted
+    found = {"engine_kl": -(difference * weighted).sum(), "engine_capped": capped.sum(), "tokens": weighted.sum()}
+    return {f"engine.{name}": value for name, value in found.items()}
 
 
 def loss_inputs(

@@ -14,7 +14,7 @@ from trainers.learner.backend import Backend, Weights
 from trainers.learner.objective import Objective
 from trainers.rollout.collate import MicroBatch, collate
 from trainers.rollout.collect import derive_seed
-from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, weigh
+from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, masked, weigh
 from trainers.trajectory import Trajectory
 
 __all__ = ["OwnPart", "RowAssembler"]
@@ -73,7 +73,11 @@ class RowAssembler:
         """
         config, steps = self.config, self.config.minibatches
         batches = []
-        for step, part in enumerate(deal(len(own.numbers), steps, derive_seed(config.seed, 2, update))):
+        place_of = {number: place for place, number in enumerate(own.numbers)}
+        everyone = len(own.batch.trajectories)
+        # Dealt over all processes' rollouts, so that the steps do not depend on how many processes there are.
+        for step, dealt in enumerate(deal(everyone, steps, derive_seed(config.seed, 2, update))):
+            part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
             rows += [_scaled(row, steps) for row in extra if _belongs(row, set(part), step)]
             batches += self.stack(backend, rows)
@@ -92,6 +96,7 @@ class RowAssembler:
             self.config.loss_aggregation,
             total=total,
             tokens=tokens,
+            longest=self.config.longest_trajectory,
             losses=self._factors(own),
             targets={name: own.of(values) for name, values in advantages.targets.items()},
         )
@@ -127,7 +132,12 @@ class RowAssembler:
 
     def _factors(self, own: OwnPart) -> list[dict[str, float]]:
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
-        return [{name: float(factors[i]) for name, factors in by_loss.items()} for i in own.numbers]
+        factors = [{name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers]
+        policy = self.objective.policy_loss
+        for of_rollout, trajectory in zip(factors, own.trajectories, strict=True):
+            if policy is not None and masked(trajectory, self.config.mask_truncated):
+                of_rollout[policy.name] = 0.0
+        return factors
 
     def _with_figures(self, backend: Backend, batch: MicroBatch) -> MicroBatch:
         figures = dict(batch.figures)

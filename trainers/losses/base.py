@@ -15,8 +15,9 @@ from trainers.options import Options
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Loss", "LossInputs", "Teacher", "TokenLoss", "View"]
+__all__ = ["Loss", "LossInputs", "RatioLevel", "Teacher", "TokenLoss", "View"]
 
+RatioLevel = Literal["token", "sequence"]
 View = Literal["with_skill", "without_skill"]
 Head = Callable[[int], "torch.nn.Module"]
 """Makes a module that maps hidden states of a given width to one number."""
@@ -126,7 +127,9 @@ class Loss(Options):
         """By how much it acts on each of the update's own rollouts, 0 for not at all; float64[N]."""
         return np.ones(len(batch.task))
 
-    def configured(self, *, clip: float, beta: float) -> Loss:
+    def configured(
+        self, *, clip: float, beta: float, clip_high: float | None = None, ratio: RatioLevel = "token"
+    ) -> Loss:
         """The loss with a run's own settings where it leaves them open."""
         return self
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from trainers.losses.base import Loss, LossInputs, TokenLoss
+from trainers.losses.base import Loss, LossInputs, RatioLevel, TokenLoss
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ClippedPolicyGradient", "clipped_policy_gradient", "k3"]
+__all__ = ["ClippedPolicyGradient", "RatioLevel", "clipped_policy_gradient", "k3"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,16 @@ class ClippedPolicyGradient(Loss):
         coefficient: Weight in the sum of losses.
         clip: Half width of the trust region; the run's (``clip=``) if None.
         beta: Weight of the penalty; the run's (``beta=``) if None.
+        clip_high: Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip.
+        ratio: A probability ratio per token or per row; the run's (``ratio=``) if None.
     """
 
     name: ClassVar[str] = "policy"
     coefficient: float = 1.0
     clip: float | None = None
     beta: float | None = None
+    clip_high: float | None = None
+    ratio: RatioLevel | None = None
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -38,10 +42,16 @@ class ClippedPolicyGradient(Loss):
         """Without a penalty, rows without advantages have no gradient."""
         return not self.beta
 
-    def configured(self, *, clip: float, beta: float) -> ClippedPolicyGradient:
-        """Takes the run's clip and beta where its own are open."""
+    def configured(
+        self, *, clip: float, beta: float, clip_high: float | None = None, ratio: RatioLevel = "token"
+    ) -> ClippedPolicyGradient:
+        """Takes the run's settings where its own are open."""
         return replace(
-            self, clip=clip if self.clip is None else self.clip, beta=beta if self.beta is None else self.beta
+            self,
+            clip=clip if self.clip is None else self.clip,
+            beta=beta if self.beta is None else self.beta,
+            clip_high=clip_high if self.clip_high is None else self.clip_high,
+            ratio=self.ratio or ratio,
         )
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
@@ -52,6 +62,8 @@ class ClippedPolicyGradient(Loss):
             old_logprobs=inputs.old_logprobs,
             sampling_ratio=inputs.optional.get("sampling_ratio"),
             clip=0.2 if self.clip is None else self.clip,
+            clip_high=self.clip_high,
+            sequences=inputs.mask if self.ratio == "sequence" else None,
         )
         kl = inputs.logprobs.new_zeros(inputs.logprobs.shape)
         if self.beta:
@@ -67,8 +79,12 @@ def clipped_policy_gradient(
     old_logprobs: torch.Tensor,
     sampling_ratio: torch.Tensor | None = None,
     clip: float = 0.2,
+    clip_high: float | None = None,
+    sequences: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Computes ``-min(r A, clip(r, 1 - clip, 1 + clip) A)`` per token, with ``r = exp(logprobs - old_logprobs)``.
+    """Computes ``-min(r A, clip(r, 1 - clip, 1 + clip_high) A)`` per token, with ``r = exp(logprobs - old_logprobs)``.
+
+    An upper width of its own is DAPO's (arXiv:2503.14476), a ratio per sequence GSPO's (arXiv:2507.18071).
 
     Args:
         logprobs: Of the tokens under the trained weights, shape (rows, tokens).
@@ -76,18 +92,24 @@ def clipped_policy_gradient(
         old_logprobs: Under the weights that generated, without gradient.
         sampling_ratio: Factor per token for the difference between generating and training engine.
         clip: Half width of the trust region of the ratio.
+        clip_high: Its width above 1, if that is another.
+        sequences: 1 for the tokens over whose mean log-ratio a row's ratio is taken; None for a ratio per token.
 
     Returns:
         The values, and 1 where the ratio was clipped; both (rows, tokens).
     """
     import torch
 
-    ratio = torch.exp(logprobs - old_logprobs)
+    log_ratio, high = logprobs - old_logprobs, clip if clip_high is None else clip_high
+    if sequences is not None:
+        log_ratio = (log_ratio * sequences).sum(-1, keepdim=True) / sequences.sum(-1, keepdim=True).clamp(min=1)
+        log_ratio = log_ratio.expand_as(logprobs)
+    ratio = torch.exp(log_ratio)
     gain = advantages.to(logprobs.dtype)
-    values = -torch.min(ratio * gain, ratio.clamp(1 - clip, 1 + clip) * gain)
+    values = -torch.min(ratio * gain, ratio.clamp(1 - clip, 1 + high) * gain)
     if sampling_ratio is not None:
         values = values * sampling_ratio
-    clipped = ((ratio < 1 - clip) & (gain < 0)) | ((ratio > 1 + clip) & (gain > 0))
+    clipped = ((ratio < 1 - clip) & (gain < 0)) | ((ratio > 1 + high) & (gain > 0))
     return values, clipped
 
 

@@ -15,7 +15,7 @@ from trainers.memory.bank import SkillBank
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
 from trainers.memory.entries import Draft, Entry
 from trainers.memory.model_writer import ModelWriter
-from trainers.memory.retrieval import BM25, Similarity
+from trainers.memory.retrieval import Similarity, similarity
 from trainers.memory.step_writer import StepWriter
 from trainers.memory.writer import Writer
 
@@ -62,11 +62,7 @@ class BankOptions(Memory):
 
     def new_similarity(self) -> Similarity:
         """How a query is compared with entries."""
-        if self.embeddings is None:
-            return BM25()
-        from trainers.memory.embeddings import SentenceEmbeddings
-
-        return SentenceEmbeddings(self.embeddings)
+        return similarity(self.embeddings)
 
 
 class BankMemory(SkillMemory):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -11,7 +10,7 @@ from skillc_gym.errors import ConfigError, TranscriptError, unknown_name
 
 __all__ = ["Draft", "Entry", "Kind"]
 
-Kind = Literal["general", "task", "step", "mistake", "principle"]
+Kind = Literal["general", "task", "principle"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Draft:
 
     Attributes:
         text: What an agent will read.
-        key: What it is retrieved by: a goal, or an observation for a step skill.
+        key: What it is retrieved by: a goal.
         task_type: The type it was written for; "" for all types.
         kind: What sort of lesson it is.
         writer: Who wrote it.
@@ -61,16 +60,6 @@ class Entry(Draft):
     uses: int = 0
     wins: float = 0.0
     last_used: int = 0
-
-    @property
-    def sha256(self) -> str:
-        """Hex digest of the text in UTF-8."""
-        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
-
-    @property
-    def success_rate(self) -> float:
-        """Share of the episodes shown it that succeeded; 0 before the first."""
-        return self.wins / self.uses if self.uses else 0.0
 
     def used(self, won: bool, update: int) -> Entry:
         """The entry after one more episode was shown it."""

@@ -6,13 +6,25 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from skillc_gym.errors import SkillCError
 
-__all__ = ["BadReplyError", "Edit", "EditKind", "read_edits", "read_object", "read_texts"]
+__all__ = [
+    "BadReplyError",
+    "Decision",
+    "Edit",
+    "EditKind",
+    "Operation",
+    "read_decision",
+    "read_edits",
+    "read_object",
+    "read_text",
+    "read_texts",
+]
 
 EditKind = Literal["ADD", "AGREE", "EDIT", "REMOVE"]
+Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
 _EDIT = re.compile(r"(ADD|AGREE|EDIT|REMOVE)(?: (\d+))?: (.+)")
 _FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
@@ -28,6 +40,15 @@ class Edit:
     kind: EditKind
     rule: int | None
     text: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a new fact means for a memory; ``number`` counts the similar facts from 1 and says which one is meant."""
+
+    operation: Operation
+    number: int = 0
+    text: str = ""
 
 
 def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
@@ -68,10 +89,35 @@ def read_texts(reply: str, field: str, *, at_most: int, longest: int) -> list[st
     texts = read_object(reply, {field: list})[field]
     if len(texts) > at_most:
         raise BadReplyError(f"At most {at_most} texts were asked for, got {len(texts)}")
-    for text in texts:
-        if not isinstance(text, str) or not text.strip() or len(text) > longest:
-            raise BadReplyError(f"Each text must have 1 to {longest} characters, got {text!r}")
-    return [text.strip() for text in texts]
+    return [_text(text, longest) for text in texts]
+
+
+def read_text(reply: str, field: str, *, longest: int) -> str:
+    """Reads ``{"<field>": text}``; arguments and errors as of :func:`read_texts`."""
+    return _text(read_object(reply, {field: str})[field], longest)
+
+
+def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
+    """Reads ``{"operation": "UPDATE", "number": 2, "text": "..."}`` (Mem0, arXiv 2504.19413).
+
+    Args:
+        reply: The model's reply.
+        similar: How many facts it was shown.
+        longest: Most characters of a text.
+
+    Raises:
+        BadReplyError: Another form, an operation or a fact that does not exist, or an UPDATE without a text.
+    """
+    found = read_object(reply, {"operation": str, "number": int, "text": str})
+    if found["operation"] not in get_args(Operation):
+        raise BadReplyError(f"The operation is {' or '.join(get_args(Operation))}, got {found['operation']!r}")
+    operation = cast("Operation", found["operation"])
+    if operation in ("ADD", "NOOP"):
+        return Decision(operation)
+    if not 1 <= found["number"] <= similar:
+        raise BadReplyError(f"{operation} takes the number of a fact from 1 to {similar}, got {found['number']}")
+    text = _text(found["text"], longest) if operation == "UPDATE" else ""
+    return Decision(operation, found["number"], text)
 
 
 def read_edits(reply: str, rules: int, *, at_most: int = 4) -> list[Edit]:
@@ -100,6 +146,12 @@ def _edit(line: str, rules: int) -> Edit:
     if (kind == "ADD") != (rule is None) or (rule is not None and not 1 <= rule <= rules):
         raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {line!r}")
     return Edit(kind, rule, text.strip())  # type: ignore[arg-type]
+
+
+def _text(text: Any, longest: int) -> str:
+    if not isinstance(text, str) or not text.strip() or len(text) > longest:
+        raise BadReplyError(f"Each text must have 1 to {longest} characters, got {text!r}")
+    return text.strip()
 
 
 def _is(value: Any, kind: type) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trainers.advantages.grouping import FloatArray
 
-__all__ = ["BM25", "Similarity", "words"]
+__all__ = ["BM25", "Similarity", "nearest", "similarity", "words"]
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
@@ -23,6 +23,25 @@ class Similarity(Protocol):
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
         """One number in [0, 1] per text, 1 for a text that says just what the query says."""
         ...
+
+
+def similarity(embeddings: str | None) -> Similarity:
+    """How texts are compared: by a sentence encoder, named by folder or name, or by BM25 if None.
+
+    Raises:
+        MissingExtraError: An encoder without transformers.
+    """
+    if embeddings is None:
+        return BM25()
+    from trainers.memory.embeddings import SentenceEmbeddings
+
+    return SentenceEmbeddings(embeddings)
+
+
+def nearest(compare: Similarity, query: str, texts: Sequence[str], count: int) -> list[int]:
+    """The places of the texts most like a query, the most like first; earlier ones first where they are equal."""
+    likeness = compare(query, texts) if texts else ()
+    return sorted(range(len(texts)), key=lambda place: -float(likeness[place]))[:count]
 
 
 def words(text: str) -> list[str]:

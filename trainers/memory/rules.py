@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from trainers.memory.replies import Edit
 
@@ -46,11 +45,3 @@ class RuleList:
             change = -(_FULL_REMOVAL if full else 1) if edit.kind == "REMOVE" else 1
             numbered[edit.rule - 1] = (edit.text if edit.kind == "EDIT" else text, strength + change)
         self._rules = sorted((rule for rule in numbered if rule[1] > 0), key=lambda rule: -rule[1])
-
-    def state_dict(self) -> dict[str, Any]:
-        """The rules as JSON-able values."""
-        return {"rules": [list(rule) for rule in self._rules]}
-
-    def load_state_dict(self, state: Mapping[str, Sequence[Sequence[Any]]]) -> None:
-        """Restores the rules."""
-        self._rules = [(str(text), int(strength)) for text, strength in state["rules"]]

@@ -55,7 +55,7 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
     passes = config.micro_batches * config.minibatches
-    steps = config.max_episode_steps or config.env_spec.max_episode_steps or 1
+    steps = config.step_limit or 1
     losses = [
         loss.configured(clip=config.clip, beta=config.beta)
         for loss in recipe_in(config.env, config.preset, config.preset_options).losses

@@ -14,8 +14,8 @@ __all__ = ["ChatTokens", "Thoughts", "load_chat_template", "without_thoughts"]
 _REMEDY = (
     "A growing conversation needs a template that never rewrites earlier turns. Pass chat_template=trl for TRL's "
     "training template of the model's family if it has one, chat_template=FILE for your own, thoughts=keep to keep "
-    "replies as they were generated whatever the template makes of them, or prompt the model turn by turn with "
-    "form=window:5."
+    "replies as they were generated whatever the template makes of them, thoughts=drop to prompt each turn without "
+    "earlier thoughts, or prompt the model turn by turn with form=window:5."
 )
 _COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]

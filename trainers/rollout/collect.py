@@ -90,6 +90,7 @@ class GroupRollouts:
         sampling: Sampling,
         numbers: Sequence[int] | None = None,
         skills: Sequence[Any] | None = None,
+        first_attempt: int = 0,
     ) -> list[Trajectory]:
         """Plays one group per task to its end.
 
@@ -103,6 +104,8 @@ class GroupRollouts:
             skills: Per group, what its members see instead of the library's text; as ``skills`` in
                 :meth:`skillc_gym.vector.PairedVectorEnv.reset`.
             numbers: The groups' numbers, where this is a part of a larger collection; 0, 1, ... otherwise.
+            first_attempt: Number of a group's first member within its condition, where earlier ones were played before:
+                the same start, other draws.
 
         Returns:
             Trajectories in the order of the tasks, then by member.
@@ -111,7 +114,9 @@ class GroupRollouts:
             raise ConfigError(f"Every group needs its n_plus: {len(task_ids)} tasks, {len(n_plus)} numbers.")
         numbers = range(len(task_ids)) if numbers is None else numbers
         shown = None if skills is None else tuple(skills)
-        plan = Plan(tuple(task_ids), tuple(int(n) for n in n_plus), tuple(numbers), group_size, seed, shown)
+        plan = Plan(
+            tuple(task_ids), tuple(int(n) for n in n_plus), tuple(numbers), group_size, seed, shown, first_attempt
+        )
         play = Play(self, plan)
         self.engine.reset()
         stream(self.engine, play.begin(), sampling, play.answer)

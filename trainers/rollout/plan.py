@@ -21,6 +21,7 @@ class Plan:
         group_size: Members per group.
         seed: Seed of the collection.
         skills: Per group, what is shown instead of the library's text; None for the library's everywhere.
+        first_attempt: Number of a group's first member within its condition.
     """
 
     task_ids: tuple[str, ...]
@@ -29,6 +30,7 @@ class Plan:
     group_size: int
     seed: int
     skills: tuple[Any, ...] | None = None
+    first_attempt: int = 0
 
     @property
     def episodes(self) -> int:
@@ -42,7 +44,8 @@ class Plan:
     def member_seed(self, group: int, place: int) -> int:
         """Counts members within their condition, so that pairs of the two conditions share their draws."""
         injected = self.n_plus[group]
-        return derive_seed(self.seed, self.numbers[group], place if place < injected else place - injected)
+        attempt = place if place < injected else place - injected
+        return derive_seed(self.seed, self.numbers[group], self.first_attempt + attempt)
 
 
 def derive_seed(*numbers: int) -> int:

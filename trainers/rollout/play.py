@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from skillc_gym.chat import Message
 from skillc_gym.episodes import EpisodeRecorder
 from trainers.engines.types import Engine, Generation, Request, StreamingEngine
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.plan import Plan
 from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
+from trainers.rollout.thoughts import ThoughtlessRows
 from trainers.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -190,7 +192,7 @@ class Play:
             number=number,
             key=group * plan.group_size + place,
             seed=plan.member_seed(group, place),
-            rows=(ConversationRows if growing else WindowRows)(self.stage.chat, info["messages"]),
+            rows=_rows(growing, self.stage.chat, info["messages"]),
             recorder=EpisodeRecorder(info["observation"], info, seed=seed, group_id=number),
         )
 
@@ -206,3 +208,9 @@ def _share_room(members: Iterable[_Member], max_context: int) -> None:
     longest = max(lengths.values())
     for member, length in lengths.items():
         member.limit = max_context - (longest - length)
+
+
+def _rows(growing: bool, chat: ChatTokens, opening: Sequence[Message]) -> RowBuilder:
+    if not growing:
+        return WindowRows(chat, opening)
+    return ThoughtlessRows(chat, opening) if chat.thoughts == "drop" else ConversationRows(chat, opening)

@@ -11,9 +11,20 @@ import numpy as np
 from trainers.advantages import FloatArray, Values
 from trainers.trajectory import TokenRow, Trajectory
 
-__all__ = ["Aggregation", "TrainingRow", "deal", "forward_passes", "padding_row", "split_by_row", "weigh"]
+__all__ = [
+    "Aggregation",
+    "MaskTruncated",
+    "TrainingRow",
+    "deal",
+    "forward_passes",
+    "masked",
+    "padding_row",
+    "split_by_row",
+    "weigh",
+]
 
-Aggregation = Literal["trajectory", "token"]
+Aggregation = Literal["trajectory", "token", "constant"]
+MaskTruncated = Literal["none", "context", "all"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,7 @@ def weigh(
     *,
     total: int,
     tokens: int,
+    longest: int = 1,
     losses: Sequence[Mapping[str, float]] | None = None,
     targets: Mapping[str, Values] | None = None,
 ) -> list[TrainingRow]:
@@ -82,9 +94,10 @@ def weigh(
         advantages: One number, or one array per own token, for each.
         which: The rollouts of this optimiser step.
         aggregation: "trajectory": each counts ``1/T_i``, T_i its own tokens over all its rows; "token": all tokens
-            of the step count alike.
+            of the step count alike; "constant": all tokens count ``1/longest`` of a trajectory.
         total: Rollouts of this optimiser step over all processes.
         tokens: Own tokens of this optimiser step over all processes.
+        longest: Most own tokens that a trajectory can have.
         losses: Factors of the losses on each rollout; the policy gradient alone by default.
         targets: Further figures in the same form as the advantages, by name.
     """
@@ -92,7 +105,8 @@ def weigh(
     for i in which:
         trajectory = trajectories[i]
         own = trajectory.model_tokens
-        share = 1.0 / (total * own) if aggregation == "trajectory" and own else 1.0 / max(tokens, 1)
+        shared_by = {"trajectory": total * own or tokens, "token": tokens, "constant": total * longest}[aggregation]
+        share = 1.0 / max(shared_by, 1)
         parts = split_by_row(trajectory, advantages[i])
         named = {name: split_by_row(trajectory, values[i]) for name, values in (targets or {}).items()}
         for k, (row, part) in enumerate(zip(trajectory.rows, parts, strict=False)):
@@ -100,6 +114,12 @@ def weigh(
             acting = losses[i] if losses else {"policy": 1.0}
             weighted.append(TrainingRow(row, part, share, i, acting, trajectory.episode.task_type, targets=figures))
     return weighted
+
+
+def masked(trajectory: Trajectory, which: MaskTruncated) -> bool:
+    """Whether a trajectory teaches the policy nothing because it was cut: by the context, or by any limit."""
+    episode = trajectory.episode
+    return (which == "all" and episode.truncated) or (which == "context" and episode.cut == "context")
 
 
 def forward_passes(rows: Sequence[TrainingRow], count: int) -> list[list[TrainingRow]]:

@@ -92,14 +92,28 @@ def logprobs_of(trainer: SkillTrainer, model: Any, batch: MicroBatch) -> torch.T
     return trainer.figures(model, batch.tokens, {"logprobs"})["logprobs"]
 
 
-def test_our_objective_is_trls_grpo_loss_where_every_row_is_a_trajectory(trainer: SkillTrainer) -> None:
+@pytest.mark.parametrize(
+    ("aggregation", "ratio", "trls"),
+    [
+        ("trajectory", "token", {"loss_type": "grpo"}),
+        ("token", "token", {"loss_type": "dapo"}),
+        ("constant", "token", {"loss_type": "dr_grpo"}),
+        ("trajectory", "sequence", {"loss_type": "grpo", "importance_sampling_level": "sequence"}),
+        ("trajectory", "token", {"loss_type": "grpo", "epsilon_high": 0.05}),
+    ],
+    ids=["grpo", "dapo", "dr_grpo", "gspo", "clip_high"],
+)
+def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
+    trainer: SkillTrainer, aggregation: Any, ratio: Any, trls: dict[str, Any]
+) -> None:
     rng = np.random.default_rng(0)
     rows = []
     for prompt, mask in ((3, [1, 1, 0, 1]), (5, [1, 0, 0, 1, 1, 1]), (2, [1])):
         ids = rng.integers(6, 20, prompt + len(mask)).tolist()
         rows.append(TokenRow(ids[:prompt], ids[prompt:], mask, [0.0] * len(mask)))
     advantages = [0.7, -1.3, 0.2]
-    weighted = weigh([trajectory(row) for row in rows], advantages, range(3), "trajectory", total=3, tokens=9)
+    played = [trajectory(row) for row in rows]
+    weighted = weigh(played, advantages, range(3), aggregation, total=3, tokens=9, longest=7)
     ours = collate(weighted, 0, torch.device("cpu"), ["policy"])
     with torch.no_grad():
         compared = {
@@ -111,6 +125,12 @@ def test_our_objective_is_trls_grpo_loss_where_every_row_is_a_trajectory(trainer
     trainer.current_gradient_accumulation_steps = 1
     # TRL's default weighs the penalty by the probability ratio; ours is the plain k3 of the method.
     trainer.args.use_bias_correction_kl = False
+    trainer.max_completion_length = 7
+    for name, value in trls.items():
+        setattr(trainer, name, value)
+    objective = trainer.learner.objective
+    policy = replace(objective.losses[0], ratio=ratio, clip_high=trls.get("epsilon_high"))  # type: ignore[type-var]
+    objective.losses = (policy,)
     with torch.no_grad():
         expected = GRPOTrainer._compute_loss(trainer, trainer.model, theirs)
         assert float(trainer._compute_loss(trainer.model, ours)) == pytest.approx(float(expected), rel=1e-4)

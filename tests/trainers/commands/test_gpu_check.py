@@ -14,7 +14,7 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from trainers.commands.cli.main import main as skillc
-from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures
+from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures, update_tflops
 from trainers.warmstart.model import PolicySize
 
 SMALL = {
@@ -42,6 +42,12 @@ def test_the_check_runs_and_writes_its_figures(tmp_path: Path):
     assert report["training"]["loss_finite"]
     assert report["training"]["generated_tokens_per_second"] > 0
     assert report["warm_start"]["parameters"] > 0
+    exact, rounded = (report["engines"][f"transformers {kind}"] for kind in ("float32", "bfloat16"))
+    assert exact["same_tokens"] == 1
+    assert exact["logprob_error"] < 1e-4
+    assert rounded["logprob_error"] > exact["logprob_error"]
+    assert {"skipped"} <= set(report["engines"]["vllm"]) or report["engines"]["vllm"]["same_tokens"] > 0.9
+    assert report["planned_mib"] > 0
     assert {"packages", "git"} <= set(report["versions"])
     assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
     assert "| device |" in as_table(report)
@@ -54,6 +60,11 @@ def test_rates_leave_the_first_update_out():
     assert figures["env_steps_per_second_of_generation"] == 10
     assert figures["seconds_per_update"] == 6
     assert (figures["success_first"], figures["success_last"]) == (0.1, 0.3)
+
+
+def test_operations_are_six_per_parameter_and_token():
+    records = [record(step, prompt_tokens=900) for step in (1, 2, 3)]
+    assert update_tflops(records, 10**9) == pytest.approx(6 * 2 * 1000 * 1e9 / 8 / 1e12)
 
 
 def test_a_loss_that_is_not_finite_is_told():

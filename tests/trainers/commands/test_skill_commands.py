@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from skill_library import load_library
 from skillc_gym.episodes import write_jsonl
+from tests.openai_server import openai_server
 from tests.trainers.rollouts_of import episode
 from trainers.commands.cli.main import main as skillc
 
@@ -39,6 +41,14 @@ def test_test_tasks_teach_nothing(tmp_path, capsys):
     assert skillc(words) == 2
     assert "training tasks only" in capsys.readouterr().err
     assert skillc([*words, "--split", "valid_unseen"]) == 0
+
+
+def test_a_model_behind_a_server_may_write(transcripts, tmp_path, capsys):
+    with openai_server(lambda messages: '{"skills": ["Heat it in the microwave."]}') as server:
+        words = f"learn-skills --from {transcripts} --out {tmp_path / 'l'} --writer model --model m --engine openai"
+        assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
+    assert len(server.requests) == 1
+    assert "Heat it in the microwave." in load_library(tmp_path / "l").for_task(KIND).text
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ def test_tokens_go_in_and_log_probabilities_come_out(monkeypatch: pytest.MonkeyP
     assert llm.calls[-1] == "reset"
     engine.generate(requests, Sampling(greedy=True))
     assert llm.calls[-1][1][0].temperature == 0.0
+    engine.generate(requests, Sampling(top_p=0.9, top_k=20, min_p=0.1))
+    cut = llm.calls[-1][1][0]
+    assert (cut.top_p, cut.top_k, cut.min_p) == (0.9, 20, 0.1)
 
 
 class FakeSteps:

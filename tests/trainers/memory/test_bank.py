@@ -31,7 +31,7 @@ def test_uses_and_wins_are_counted_per_entry():
     bank = bank_of("a", "b")
     bank.record_use(["s00001", "s00002"], won=True, update=5)
     bank.record_use(["s00001", "evicted"], won=False, update=6)
-    assert [(e.uses, e.wins, e.last_used, e.success_rate) for e in bank] == [(2, 1.0, 6, 0.5), (1, 1.0, 5, 1.0)]
+    assert [(e.uses, e.wins, e.last_used) for e in bank] == [(2, 1.0, 6), (1, 1.0, 5)]
     assert bank.total_uses == 3
 
 

@@ -50,6 +50,16 @@ def test_order_conditions_and_what_was_injected(toy_folder: Path) -> None:
         assert bool(rollout.episode.skill_sha256) == bool(rollout.episode.condition)
 
 
+def test_without_earlier_thoughts_each_turn_is_a_row_behind_what_was_seen(toy_folder: Path) -> None:
+    played, (tokenizer, _) = play(toy_folder, thoughts="drop")
+    for rollout in played:
+        assert len(rollout.rows) == len(rollout.episode.turns)
+        for row, turn in zip(rollout.rows, rollout.episode.turns, strict=True):
+            assert tokenizer.decode(row.completion_ids, skip_special_tokens=True).strip() == turn.reply
+            shown = [message for message in row.messages if message["role"] == "assistant"]
+            assert len(shown) == rollout.rows.index(row)
+
+
 @pytest.mark.parametrize("form", ["conversation", "window:2"])
 def test_rows_are_exact_and_masks_cover_the_models_tokens_only(toy_folder: Path, form: str) -> None:
     played, (tokenizer, model) = play(toy_folder, form=form)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from trl.trainer.callbacks import SyncRefModelCallback
 from trl.trainer.utils import add_fused_lm_head
 
 from skillc_gym.errors import CheckpointError
@@ -24,10 +25,23 @@ class Extras:
         objective: Says which heads and which average it asks for.
         model: The policy, unwrapped.
         temperature: Divides the logits.
+        reference: The KL penalty's model where it follows the policy; None where it stays.
+        every: Updates after which it moves.
+        weight: The policy's weight in it then.
     """
 
-    def __init__(self, objective: Objective, model: Any, temperature: float) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        model: Any,
+        temperature: float,
+        *,
+        reference: Any = None,
+        every: int = 1,
+        weight: float = 1.0,
+    ) -> None:
         self.model = model
+        self.reference, self.every, self.weight = reference, every, weight
         self.decay = objective.average_decay
         self.average = None if self.decay is None else _frozen_copy(model, temperature)
         width = model.get_output_embeddings().in_features
@@ -60,17 +74,21 @@ class Extras:
         self._modules.zero_grad()
 
     @torch.no_grad()
-    def after_update(self) -> None:
-        """Moves the average towards the policy."""
+    def after_update(self, update: int) -> None:
+        """Moves the average towards the policy, and the reference when it is due."""
+        if self.reference is not None and update % self.every == 0:
+            SyncRefModelCallback.sync_target_model(self.model, self.reference, self.weight)
         if self.average is not None and self.decay is not None:
             for mean, value in zip(self.average.parameters(), self.model.parameters(), strict=True):
                 mean.lerp_(value.to(mean.dtype), 1.0 - self.decay)
 
     def save(self, folder: Path) -> None:
         """Writes them into a checkpoint, if there are any."""
-        if self._names or self.average is not None:
-            average = None if self.average is None else self.average.state_dict()
-            torch.save({"heads": self._modules.state_dict(), "average": average}, folder / _FILE)
+        if self._empty:
+            return
+        kept = {"average": self.average, "reference": self.reference}
+        states = {name: None if model is None else model.state_dict() for name, model in kept.items()}
+        torch.save({"heads": self._modules.state_dict(), **states}, folder / _FILE)
 
     def load(self, folder: Path) -> None:
         """Reads them from a checkpoint.
@@ -78,15 +96,20 @@ class Extras:
         Raises:
             CheckpointError: It has none.
         """
-        if not self._names and self.average is None:
+        if self._empty:
             return
         path = folder / _FILE
         if not path.is_file():
             raise CheckpointError(f"{folder} lacks {_FILE}, which this recipe's losses need; resume from another one.")
         saved = torch.load(path, weights_only=True, map_location="cpu")
         self._modules.load_state_dict(saved["heads"])
-        if self.average is not None:
-            self.average.load_state_dict(saved["average"])
+        for name, model in (("average", self.average), ("reference", self.reference)):
+            if model is not None:
+                model.load_state_dict(saved[name])
+
+    @property
+    def _empty(self) -> bool:
+        return not self._names and self.average is None and self.reference is None
 
 
 def _frozen_copy(model: Any, temperature: float) -> Any:

@@ -18,8 +18,10 @@ from trl import GRPOTrainer
 
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments
+from trainers.backends.trl.colocated import in_words, started_with
 from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.figures import own_figures
+from trainers.engines.registry import engine_spec
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
 from trainers.tracking.integrity import storing_weights
@@ -42,18 +44,38 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.folder = learner.setup.folder
         args = grpo_arguments(learner)
         rows = args.max_steps * learner.config.micro_batches * args.world_size
-        super().__init__(
-            args=args,
-            reward_funcs=_no_reward,
-            train_dataset=Dataset.from_dict({"prompt": [""] * rows}),
-            callbacks=[_Flow(self)],
-            **options,
-        )
+        with started_with(engine_spec(learner.config.engine).server_options(learner.config)) as effective:
+            super().__init__(
+                args=args,
+                reward_funcs=_no_reward,
+                train_dataset=Dataset.from_dict({"prompt": [""] * rows}),
+                callbacks=[_Flow(self)],
+                **options,
+            )
+        if effective:
+            learner.setup.progress.note(in_words(effective))
         self.remove_callback(PrinterCallback)
         policy = self.accelerator.unwrap_model(self.model)
-        self.extras = Extras(learner.objective, policy, learner.config.temperature)
+        config = learner.config
+        self.extras = Extras(
+            learner.objective,
+            policy,
+            config.temperature,
+            reference=self._moving_reference(),
+            every=config.reference_sync_every,
+            weight=config.reference_sync_weight,
+        )
         self._batches: list[MicroBatch] = []
         self._sent_step = -1
+
+    def _moving_reference(self) -> Any:
+        if not self.learner.config.reference_sync_every:
+            return None
+        if self.ref_model is None:
+            raise ConfigError(
+                "reference_sync_every moves a reference, and with beta=0 this run has none; leave one out."
+            )
+        return self.ref_model
 
     def _prepare_inputs(self, generation_batch: Any) -> MicroBatch:
         """Gives out an update's micro-batches one by one; asks for the next update's when they are used up."""
@@ -145,7 +167,7 @@ class _Flow(TrainerCallback):  # type: ignore[misc]
         learner = self.trainer.learner
         if state.global_step % learner.config.minibatches:
             return
-        self.trainer.extras.after_update()
+        self.trainer.extras.after_update(state.global_step // learner.config.minibatches)
         stop = learner.agree_to_stop()
         control.should_save = stop or learner.due_to_save(state.global_step // learner.config.minibatches)
         control.should_training_stop = control.should_training_stop or stop or learner.over_budget

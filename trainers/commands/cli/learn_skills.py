@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -46,7 +46,9 @@ class LearnSkillsOptions:
     model: str | None = None
     """Language model for the writer "model": a folder or name of a transformers checkpoint."""
     engine: str = "transformers"
-    """Engine that the model runs on."""
+    """Engine that the model runs on: transformers, vllm, openai (a server), or one of your own as module:NAME."""
+    engine_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the engine; on the command line ``engine.base_url=http://host:port/v1``."""
     seed: int = 0
     """Seed of the model's replies."""
 
@@ -82,15 +84,13 @@ def _writer(options: LearnSkillsOptions) -> Writer:
     if options.model is None:
         raise ConfigError("The writer model needs a language model: --model FOLDER")
     from trainers.config import TrainConfig
-    from trainers.evaluation.policy import checkpoint_engine
+    from trainers.evaluation.player import policy_player
     from trainers.memory.model_writer import ModelWriter
-    from trainers.memory.speaking import EngineSpeaker
-    from trainers.rollout.chat_tokens import ChatTokens
-    from trainers.session import load_tokenizer
 
-    config = TrainConfig(model=options.model, env=options.env, engine=options.engine)
-    chat = ChatTokens(load_tokenizer(config), growing=False)
-    return ModelWriter(EngineSpeaker(checkpoint_engine(config, chat), chat, seed=options.seed), name=options.model)
+    config = TrainConfig(
+        model=options.model, env=options.env, engine=options.engine, engine_options=options.engine_options
+    )
+    return ModelWriter(policy_player(config).speaker(options.seed), name=options.model)
 
 
 COMMAND = Command(LearnSkillsOptions, learn, "interrupted; no library was written.")

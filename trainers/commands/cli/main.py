@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "skills": "Check, lint and compare skill libraries",
     "learn-skills": "Write a skill library from transcripts",
     "make-policy": "Make a small policy from demonstrations",
+    "get-model": "Fetch a pretrained language model, and convert it",
     "make-demonstrations": "Write demonstrations of an expert as JSON lines",
     "make-games": "Write generated ALFWorld games in upstream's layout",
     "make-catalog": "Make a WebShop catalogue from upstream's files or of generated products",

@@ -14,9 +14,12 @@ from trainers.config.groups import (
     OptimiserSettings,
     PolicySettings,
     PromptSettings,
+    ReferenceSettings,
     RolloutSettings,
     RunSettings,
+    SamplingSettings,
     ValidationSettings,
+    VllmSettings,
 )
 
 __all__ = ["Settings"]
@@ -30,11 +33,14 @@ class Settings:
     environment: EnvironmentSettings
     prompts: PromptSettings
     rollouts: RolloutSettings
+    sampling_of_replies: SamplingSettings
     optimiser: OptimiserSettings
     objective: ObjectiveSettings
+    reference: ReferenceSettings
     memory: MemorySettings
     adapters: AdapterSettings
     generation: GenerationSettings
+    vllm: VllmSettings
     validation: ValidationSettings
     run_folder: RunSettings
 

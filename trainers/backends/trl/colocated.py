@@ -1,0 +1,43 @@
+"""The vLLM that TRL's trainer starts in its own process, with arguments that TRL does not pass on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from trl.generation import vllm_generation
+
+__all__ = ["in_words", "started_with"]
+
+
+@contextmanager
+def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Lets a ``vllm.LLM`` that TRL starts within have further arguments.
+
+    Args:
+        options: They have precedence over TRL's; ``max_num_seqs``, for instance, which TRL derives from its batches.
+
+    Yields:
+        All arguments that it was started with, once it was.
+    """
+    effective: dict[str, Any] = {}
+    plain = getattr(vllm_generation, "LLM", None)
+    if plain is None or not options:
+        yield effective
+        return
+
+    def start(**given: Any) -> Any:
+        effective.update({**given, **options})
+        return plain(**effective)
+
+    vllm_generation.LLM = start
+    try:
+        yield effective
+    finally:
+        vllm_generation.LLM = plain
+
+
+def in_words(effective: Mapping[str, Any]) -> str:
+    """The arguments in one line."""
+    return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))

@@ -1,0 +1,66 @@
+"""Whether as many processes train as the launcher was asked for."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+__all__ = ["asked_processes", "launch_warning", "launcher_words"]
+
+_COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
+
+
+def launch_warning(
+    running: int, words: Sequence[str] | None = None, env: Mapping[str, str] | None = None
+) -> str | None:
+    """What to tell somebody whose launcher started another number of processes than it was asked for.
+
+    Args:
+        running: Processes that train.
+        words: The launcher's command line; this process's parent's if None.
+        env: The environment; this process's if None.
+
+    Returns:
+        The warning; None if the numbers agree or nobody was asked.
+    """
+    asked = asked_processes(launcher_words() if words is None else words, os.environ if env is None else env)
+    if asked is None or asked == running:
+        return None
+    return (
+        f"The launcher was asked for {asked} training processes, and {running} can be counted. On a processor "
+        f"accelerate launch starts one in silence; torchrun --nproc_per_node {asked} starts them all."
+    )
+
+
+def asked_processes(words: Sequence[str], env: Mapping[str, str]) -> int | None:
+    """How many processes a launcher was asked for: by its words, else by what it left in the environment."""
+    for word, following in itertools.pairwise([*words, ""]):
+        found = _COUNT.fullmatch(word)
+        if found and (number := found[1] or following).isdecimal():
+            return int(number) * _nodes(words)
+    world = env.get("WORLD_SIZE", "")
+    return int(world) if world.isdecimal() else None
+
+
+def _nodes(words: Sequence[str]) -> int:
+    """Machines, for torchrun, which counts processes per machine; accelerate counts all."""
+    if not any(word.startswith("--nproc") for word in words):
+        return 1
+    for word, following in itertools.pairwise([*words, ""]):
+        name, _, value = word.partition("=")
+        if name == "--nnodes" and (value or following).isdecimal():
+            return int(value or following)
+    return 1
+
+
+def launcher_words() -> list[str]:
+    """The command line of this process's parent, if it is a launcher and the system tells."""
+    try:
+        words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+    launchers = ("accelerate", "torchrun", "torch.distributed.run", "torch.distributed.launch")
+    return words if any(launcher in word for word in words[:4] for launcher in launchers) else []
