@@ -130,7 +130,9 @@ def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for option in options_of(find_command(name).options).values():
         assert len(option.doc) > 3, option
-        assert (option.name.upper() if option.positional else f"--{option.name.replace('_', '-')}") in said
+        assert (
+            option.name.upper().replace("_", "-") if option.positional else f"--{option.name.replace('_', '-')}"
+        ) in said
         assert option.doc.split(".")[0][:40] in said, option.doc
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, TranscriptError, UnknownNameError
 from trainers.memory.bank import SkillBank
-from trainers.memory.entries import Draft, Entry
+from trainers.memory.entries import Draft
 
 
 def bank_of(*texts: str) -> SkillBank:
@@ -93,7 +93,6 @@ def test_what_no_agent_could_read_is_no_entry():
         Draft("  ")
     with pytest.raises(UnknownNameError, match="kind of entry"):
         Draft("a", kind="skil")  # type: ignore[arg-type]
-    assert Entry("a", name="s1").sha256 == Entry("a", name="s2").sha256
 
 
 @pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "half \ud800", "line\r\nend"])

@@ -204,4 +204,4 @@ def _typed(option: Option, values: list[str]) -> list[str]:
 
 
 def _shown(option: Option) -> str:
-    return option.name.upper() if option.positional else f"--{option.name.replace('_', '-')}"
+    return option.name.upper().replace("_", "-") if option.positional else f"--{option.name.replace('_', '-')}"
