@@ -19,8 +19,8 @@ def is_shipped(name: str) -> bool:
 
 
 def shipped_names(env: str = "alfworld") -> tuple[str, ...]:
-    """Names of the policies that come with an environment."""
-    return (SHIPPED, *(f"{SHIPPED}-{name}" for name in warm_started(env)[1].policies))
+    """Names of the policies that come with an environment; none where they are still to be made."""
+    return tuple(name for name, folder in _folders(env).items() if _is_there(folder))
 
 
 def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
@@ -34,12 +34,11 @@ def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
         UnknownNameError: Nobody demonstrates in the environment, or it has no policy of that name.
         MissingDataError: None comes with it; one can be made.
     """
-    start = warm_started(env)[1]
-    folders = {SHIPPED: start.policy, **{f"{SHIPPED}-{other}": folder for other, folder in start.policies.items()}}
+    folders = _folders(env)
     if name not in folders:
         raise unknown_name("shipped policy", name, folders)
-    folder = Path(__file__).parent / folders[name]
-    if not (folder / "config.json").is_file():
+    folder = folders[name]
+    if not _is_there(folder):
         raise MissingDataError(
             f"No policy comes with the environment {env!r}; make one (`skillc make-policy --env {env} --out FOLDER`) "
             f"and name that folder in place of {name!r}."
@@ -57,4 +56,14 @@ def shipped_trained_policy(env: str = "alfworld") -> Path | None:
     """
     start = shipped_policy(env)
     trained = start.with_name(f"{start.name}_trained")
-    return trained if (trained / "config.json").is_file() else None
+    return trained if _is_there(trained) else None
+
+
+def _folders(env: str) -> dict[str, Path]:
+    start, here = warm_started(env)[1], Path(__file__).parent
+    others = {f"{SHIPPED}-{name}": here / folder for name, folder in start.policies.items()}
+    return {SHIPPED: here / start.policy, **others}
+
+
+def _is_there(folder: Path) -> bool:
+    return (folder / "config.json").is_file()

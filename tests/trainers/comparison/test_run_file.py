@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from trainers.comparison.run_file import held_out_split, read_run_file
 
@@ -78,5 +80,12 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 def test_the_held_out_split_is_the_environments_own():
     assert held_out_split("webshop", None) == "test"
     assert held_out_split("webshop", "valid") == "valid"
+    assert held_out_split("coins", None) == "test"
+
+
+def test_where_nobody_demonstrates_the_split_must_be_named(monkeypatch):
+    silent = replace(env_spec("coins"), warm_start=None)
+    monkeypatch.setattr("trainers.comparison.run_file.env_spec", lambda _: silent)
+    assert held_out_split("coins", "train") == "train"
     with pytest.raises(ConfigError, match="must be named"):
         held_out_split("coins", None)
