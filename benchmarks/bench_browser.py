@@ -106,14 +106,14 @@ def _speed(options: argparse.Namespace) -> list[dict[str, Any]]:
         for repeat in range(options.repeats):
             seconds = walk(env, options.steps, repeat)
             best = min(best or seconds, seconds, key=sum)
-        spent = processor_seconds(env.process_group or 0) - before
+        after = processor_seconds(env.process_group or 0)
         env.close()
         rows.append(
             _row(f"{transport}, one browser, best of {options.repeats}", len(best) / sum(best), "steps/s", goal)
         )
         rows.append(_row(f"{transport}, median step", 1e3 * statistics.median(best), "ms"))
         rows.append(_row(f"{transport}, 95th percentile", 1e3 * sorted(best)[int(0.95 * len(best))], "ms"))
-        each = {kind: 1e3 * spent[kind] / (options.repeats * options.steps) for kind in KINDS}
+        each = {kind: 1e3 * (after[kind] - before[kind]) / (options.repeats * options.steps) for kind in KINDS}
         rows.append(_row(f"{transport}, processor time of a step, resets included", sum(each.values()), "ms"))
         rows += [_row(f"{transport}, of that {kind}", value, "ms") for kind, value in each.items()]
         rows.append(_row(f"{transport}, times upstream's {UPSTREAM} steps/s", len(best) / sum(best) / UPSTREAM, "x"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import Counter
 from pathlib import Path
 
 __all__ = ["KINDS", "group_members", "megabytes", "processor_seconds"]
@@ -27,13 +26,13 @@ def group_members(group: int) -> list[int]:
     return found
 
 
-def processor_seconds(group: int) -> Counter[str]:
+def processor_seconds(group: int) -> dict[str, float]:
     """Returns the processor time used so far by kind of process; unlike steps per second, it hardly depends on others.
 
     Args:
         group: The process group of a driver and its browser.
     """
-    seconds: Counter[str] = Counter({"Python": time.process_time()})
+    seconds = {kind: 0.0 for kind in KINDS} | {"Python": time.process_time()}
     for process in group_members(group):
         try:
             fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
