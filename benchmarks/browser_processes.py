@@ -32,7 +32,7 @@ def processor_seconds(group: int) -> dict[str, float]:
     Args:
         group: The process group of a driver and its browser.
     """
-    seconds = {kind: 0.0 for kind in KINDS} | {"Python": time.process_time()}
+    seconds = dict.fromkeys(KINDS, 0.0) | {"Python": time.process_time()}
     for process in group_members(group):
         try:
             fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
