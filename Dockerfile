@@ -1,4 +1,4 @@
-# skillc-gym on processors: docker build -t skillc-gym . && docker run --rm -v "$PWD/runs:/work/runs" skillc-gym demo --quick
+# skillc-gym on processors: docker build -t skillc-gym . && docker run --rm -v "$PWD/runs:/home/agent/runs" skillc-gym demo --quick
 FROM python:3.11-slim
 # An index with the CPU build of torch, where the default one has none.
 ARG TORCH_INDEX=""
@@ -8,8 +8,8 @@ COPY constraints-cpu.txt constraints-train.txt ./
 RUN pip install -c constraints-cpu.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} torch \
     && pip install --no-deps --require-hashes -r constraints-train.txt
 COPY . .
-RUN pip install --no-deps . && useradd --create-home agent && install -d -o agent /work
+RUN pip install --no-deps . && useradd --create-home agent
 USER agent
-WORKDIR /work
+WORKDIR /home/agent
 ENTRYPOINT ["skillc"]
 CMD ["--help"]

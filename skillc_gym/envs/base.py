@@ -12,14 +12,24 @@ import gymnasium
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.errors import ConfigError
-from skillc_gym.spaces import require_text
+from skillc_gym.spaces import Unicode, require_text
 
-__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv"]
+__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered"]
 
 Info = dict[str, Any]
 _HALF = re.compile("[\ud800-\udfff]")
 Outcome = tuple[str, float, bool, bool]
 """What came of an action: observation, reward, whether the episode has ended, whether the action was admissible."""
+
+
+def rendered(*modes: str, fps: int = 4) -> dict[str, Any]:
+    """Gymnasium's metadata of an environment.
+
+    Args:
+        modes: Its render modes.
+        fps: Steps per second of a film.
+    """
+    return {"render_modes": list(modes), "render_fps": fps}
 
 
 class Snapshot(NamedTuple):
@@ -57,6 +67,8 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     _action: str | None = None
     _observation: str = ""
     _action_valid: bool = True
+
+    action_space: Unicode
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remembers the arguments, from which a pickled environment is made again."""
@@ -173,7 +185,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
             raise _reset_needed()
         if type(action) is not str:
             require_text(action)
-        if len(action) > self.action_space.max_length or not (action.isascii() or _writable(action)):  # type: ignore[attr-defined]
+        if len(action) > self.action_space.max_length or not (action.isascii() or _writable(action)):
             action = ""
         self._action = action
         self._observation, reward, terminated, self._action_valid = self._act(action)

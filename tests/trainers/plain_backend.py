@@ -72,7 +72,8 @@ class PlainBackend:
         return float(norm)
 
     def restore(self, checkpoint: Path) -> None:
-        raise NotImplementedError
+        saved = load_model(self.learner.config.with_(model=str(checkpoint)))
+        self.models["policy"].load_state_dict(saved.state_dict())
 
     def save_policy(self, path: Path) -> None:
         self.models["policy"].save_pretrained(path)

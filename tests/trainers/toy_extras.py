@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 
@@ -24,7 +24,8 @@ class Kept:
     """A logger that keeps what it is told."""
 
     name = "kept"
-    records: list[Any] = []  # noqa: RUF012 - what all of them were told
+    records: ClassVar[list[Any]] = []
+    """What all of them were told."""
 
     def start(self, folder: Path, config: Any) -> None:
         self.records.clear()

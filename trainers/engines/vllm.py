@@ -66,10 +66,11 @@ class VllmEngine:
         """
         if self._before_generate is not None:
             self._before_generate()
-        engine, names, under_way = self.llm.llm_engine, map(str, count()), dict[str, Request]()
+        engine, numbers, under_way = self.llm.llm_engine, count(), dict[str, Request]()
         try:
             while requests or under_way:
-                for name, request in zip(names, requests):  # noqa: B905 - the names have no end
+                for request in requests:
+                    name = str(next(numbers))
                     under_way[name] = request
                     prompt = {"prompt_token_ids": list(request.prompt_ids)}
                     engine.add_request(name, prompt, self._params(request, sampling))

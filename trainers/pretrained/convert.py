@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
         CheckpointError: If the rebuilt tokenizer does not agree with the file.
     """
     try:
-        import gguf as _  # noqa: F401
+        importlib.import_module("gguf")  # transformers would name it without its extra
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         raise missing_extra("gguf, with torch and transformers,", "gguf") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -16,7 +16,7 @@ from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.envs.alfworld.engine.start import STOPPED, Engine, NativeStarter, Starter
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
@@ -73,7 +73,7 @@ class ALFWorldEnv(TextTaskEnv):
         >>> observation, reward, won, cut, info = env.step(info["admissible_commands"][0])   # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
+    metadata = rendered("ansi", "html", "rgb_array")
 
     def __init__(
         self,

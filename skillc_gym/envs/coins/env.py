@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, TextTaskEnv
+from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered
 from skillc_gym.envs.coins.maze import DIRECTIONS, MOST_MOVES, Maze
 from skillc_gym.envs.coins.tasks import Family, TaskSet
 from skillc_gym.errors import ConfigError, unknown_name
@@ -53,7 +53,7 @@ class CoinCollectorEnv(TextTaskEnv):
         ['inventory', 'look']
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
+    metadata = rendered("ansi", "rgb_array")
 
     def __init__(
         self,

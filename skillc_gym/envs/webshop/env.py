@@ -6,13 +6,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.envs.webshop.catalog.catalog import Catalog
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
@@ -92,7 +92,7 @@ class WebShopEnv(TextTaskEnv):
         >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "html", "rgb_array"], "render_fps": 4}  # type: ignore[misc]
+    metadata = rendered("ansi", "html", "rgb_array")
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from transformers import Trainer
 from trl import GRPOTrainer
 
 from tests.trainers.toys import toy_config
+from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
@@ -79,8 +80,8 @@ def trainer(toy_folder: Path, tmp_path: Path) -> SkillTrainer:
     config = toy_config(toy_folder, run=str(tmp_path), beta=0.1, micro_batches=1)
     with ExitStack() as stack:
         _, backend, _ = prepare(config, SilentProgress(), stack)
-    made: SkillTrainer = backend.trainer  # type: ignore[attr-defined]
-    return made
+    assert isinstance(backend, TrlBackend)
+    return backend.trainer
 
 
 def trajectory(*rows: TokenRow) -> Trajectory:
@@ -129,8 +130,9 @@ def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
     for name, value in trls.items():
         setattr(trainer, name, value)
     objective = trainer.learner.objective
-    policy = replace(objective.losses[0], ratio=ratio, clip_high=trls.get("epsilon_high"))  # type: ignore[type-var]
-    objective.losses = (policy,)
+    (policy,) = objective.losses
+    assert isinstance(policy, ClippedPolicyGradient)
+    objective.losses = (replace(policy, ratio=ratio, clip_high=trls.get("epsilon_high")),)
     with torch.no_grad():
         expected = GRPOTrainer._compute_loss(trainer, trainer.model, theirs)
         assert float(trainer._compute_loss(trainer.model, ours)) == pytest.approx(float(expected), rel=1e-4)

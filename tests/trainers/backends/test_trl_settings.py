@@ -13,6 +13,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from tests.trainers.toys import toy_config
+from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer
@@ -23,8 +24,8 @@ from trainers.training import prepare
 def made(folder: Path, run: Path, **changes: Any) -> SkillTrainer:
     with ExitStack() as stack:
         _, backend, _ = prepare(toy_config(folder, run=str(run), **changes), SilentProgress(), stack)
-    trainer: SkillTrainer = backend.trainer  # type: ignore[attr-defined]
-    return trainer
+    assert isinstance(backend, TrlBackend)
+    return backend.trainer
 
 
 def test_the_optimisers_numbers_reach_it(toy_folder: Path, tmp_path: Path) -> None:
@@ -110,5 +111,6 @@ def test_values_out_of_range_say_so(changes: dict[str, Any], says: str) -> None:
 
 
 def test_an_unknown_optimiser_names_those_that_exist() -> None:
+    unknown: dict[str, Any] = {"optimiser": "adamw8"}
     with pytest.raises(UnknownNameError, match="adamw_8bit"):
-        TrainConfig(model="m", optimiser="adamw8")  # type: ignore[arg-type]
+        TrainConfig(model="m", **unknown)

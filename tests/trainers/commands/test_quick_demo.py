@@ -58,7 +58,7 @@ def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypa
     name = shipped_policy("alfworld").name
     monkeypatch.setattr(shipped, "__file__", str(tmp_path / "shipped.py"))
     with pytest.raises(MissingDataError, match="skillc make-policy --env alfworld"):
-        QuickDemoConfig(tmp_path / "out").policies  # noqa: B018
+        _ = QuickDemoConfig(tmp_path / "out").policies
     write_json(tmp_path / "mine" / "config.json", {})
     assert QuickDemoConfig(tmp_path / "out", policy=tmp_path / "mine").policies == {"start": tmp_path / "mine"}
     start, place = tmp_path / name, tmp_path / f"{name}_trained"

@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Co
 
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from tests.trainers.toys import toy_config
+from trainers.backends.trl.backend import TrlBackend
 from trainers.commands.cli.grammar import parse
 from trainers.commands.cli.main import main as skillc
 from trainers.commands.cli.train import TrainOptions
@@ -119,7 +120,8 @@ def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path:
     config = toy_config(toy_folder, run=str(tmp_path), **changes)
     with ExitStack() as stack:
         learner, backend, _ = prepare(config, SilentProgress(), stack)
-        trainer: Any = backend.trainer  # type: ignore[attr-defined]
+        assert isinstance(backend, TrlBackend)
+        trainer = backend.trainer
         optimiser = trainer.create_optimizer()
         for batch in learner.prepare():
             trainer._compute_loss(trainer.model, batch).backward()

@@ -76,7 +76,7 @@ def test_a_model_that_was_not_fetched_names_the_command(
 ) -> None:
     monkeypatch.setenv("SKILLC_CACHE", str(tmp_path))
     with pytest.raises(MissingDataError, match="skillc get-model smollm2-135m"):
-        TrainConfig(model="smollm2-135m").model_path  # noqa: B018
+        _ = TrainConfig(model="smollm2-135m").model_path
     assert skillc(["get-model", "smollm"]) == 2
     assert "smollm2-135m" in capsys.readouterr().err
 

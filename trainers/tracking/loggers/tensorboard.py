@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,7 +29,7 @@ class TensorBoard:
             MissingExtraError: TensorBoard is not installed.
         """
         try:
-            import torch.utils.tensorboard  # noqa: F401
+            importlib.import_module("torch.utils.tensorboard")
         except ImportError as error:
             raise missing_extra("tensorboard", "tensorboard") from error
         self._folder = folder / "tensorboard"

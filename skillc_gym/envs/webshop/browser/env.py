@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any
 from weakref import finalize
 
 import gymnasium
@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError
 from skillc_gym.envs.webshop.browser.places import Place, SiteElsewhere, own_site
 from skillc_gym.envs.webshop.browser.reading import Reading
@@ -66,7 +66,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         >>> observation, reward, bought, cut, info = env.step("search[red rug]") # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 2}  # type: ignore[misc]
+    metadata = rendered("rgb_array", "human", fps=2)
 
     def __init__(
         self,
