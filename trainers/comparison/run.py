@@ -11,6 +11,7 @@ from trainers.comparison.cells import read_cell, run_cell
 from trainers.comparison.plan import Cell, ComparisonPlan
 from trainers.comparison.record import draw_record, write_comparison
 from trainers.comparison.result import CellResult
+from trainers.comparison.selection import EVERYTHING, Selection
 from trainers.comparison.workers import run_jobs
 from trainers.tracking.json_files import read_object
 from trainers.tracking.revision import one_revision
@@ -21,7 +22,13 @@ __all__ = ["compare", "require_one_revision"]
 Note = Callable[[str], object]
 
 
-def compare(plan: ComparisonPlan, *, workers: int = 0, note: Note = lambda text: None) -> list[CellResult]:
+def compare(
+    plan: ComparisonPlan,
+    *,
+    selection: Selection = EVERYTHING,
+    workers: int = 0,
+    note: Note = lambda text: None,
+) -> list[CellResult]:
     """Runs what is not there yet of a comparison, and writes its record anew after every cell.
 
     The record (``<title>.json``) holds the protocol and the outcome of every task; ``table.md`` and the pictures are
@@ -30,26 +37,31 @@ def compare(plan: ComparisonPlan, *, workers: int = 0, note: Note = lambda text:
 
     Args:
         plan: What is compared.
+        selection: Which cells are run; the record is of all that are there.
         workers: Processes, one thread each; 0 for none beside this one.
         note: Told of every cell that is done.
 
     Returns:
-        The trained cells in the plan's order; those that were interrupted or failed are missing.
+        The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
 
     Raises:
+        UnknownNameError: The selection names what the plan does not have.
         CheckpointError: The folder holds cells of another protocol.
     """
+    meant = selection.jobs(plan)
     make_folder(plan.folder / "cells")
     done = {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
-    missing = [cell for cell in plan.jobs if cell not in done]
+    missing = [cell for cell in meant if cell not in done]
+    left = len(missing)
     try:
         for cell, result in _results(plan, missing, workers, note):
             done[cell] = result
-            note(f"{cell.name}: {_described(result)}; {len(plan.jobs) - len(done)} to go")
+            left -= 1
+            note(f"{cell.name}: {_described(result)}; {left} to go")
             write_comparison(plan, _ordered(plan, done))
     finally:
         draw_record(write_comparison(plan, _ordered(plan, done)), plan.folder)
-    return [done[cell] for cell in plan.cells if cell in done]
+    return [done[cell] for cell in meant if cell.trained and cell in done]
 
 
 def require_one_revision(plan: ComparisonPlan, *, allow_changes: bool = False) -> None:

@@ -11,6 +11,7 @@ from trainers.comparison.plan import UNTRAINED
 from trainers.comparison.record import write_comparison
 from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, Usage
 from trainers.comparison.run_file import read_run_file
+from trainers.comparison.selection import Selection
 from trainers.tracking import revision
 
 TEXT = "starts: {easy: shipped}\nmethods: [grpo, ppo]\nseeds: [0, 1]\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\n"
@@ -56,3 +57,20 @@ def test_a_run_file_that_makes_no_study_is_refused(run_file, capsys):
     assert skillc(["study", str(run_file), "--allow-changes"]) == 2
     assert "grpo" in capsys.readouterr().err
     assert skillc(["study", str(run_file), "--workers", "-1"]) == 2
+
+
+def test_what_the_file_does_not_have_cannot_be_chosen(run_file, tmp_path, capsys):
+    words = ["study", str(run_file), "--out", str(tmp_path / "out"), "--allow-changes"]
+    for choice in (["--methods", "skillc"], ["--starts", "hard"], ["--seeds", "7"]):
+        assert skillc([*words, *choice]) == 2
+        assert f"{choice[1]!r}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tmp_path):
+    run_file.write_text(TEXT.replace("easy: shipped", "easy: shipped, hard: shipped-hard"))
+    plan = read_run_file(run_file, tmp_path)
+    assert Selection().jobs(plan) == plan.jobs
+    names = [job.name for job in Selection(methods=["ppo"], starts=["hard"], seeds=[1]).jobs(plan)]
+    assert names == ["hard-untrained", "hard-ppo-seed1"]
+    assert {cell.start for cell in Selection(seeds=[1]).cells(plan)} == {"easy", "hard"}

@@ -14,6 +14,7 @@ from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import complain, say
 from trainers.comparison.plan import ComparisonPlan
 from trainers.comparison.run_file import read_run_file
+from trainers.comparison.selection import Selection
 
 __all__ = ["COMMAND", "StudyOptions"]
 
@@ -27,12 +28,19 @@ class StudyOptions:
     one clean revision.
 
     Example: skillc study benchmarks/studies/first_table.yaml --workers 2
+    One cell: skillc study benchmarks/studies/first_table.yaml --methods skillc --starts hard --seeds 0
     """
 
     run_file: Annotated[Path, tyro.conf.Positional]
     """The study: a file in YAML or TOML."""
     out: Path | None = None
     """Folder for runs, record, table and pictures; runs/studies/NAME if none."""
+    methods: tuple[str, ...] = ()
+    """Run these methods of the file alone; all if none."""
+    starts: tuple[str, ...] = ()
+    """Run from these starting points of the file alone; all if none."""
+    seeds: tuple[int, ...] = ()
+    """Run these seeds of the file alone; all if none."""
     workers: int = 0
     """Runs at once, one thread each; 0 for one per core."""
     draw: bool = False
@@ -52,20 +60,23 @@ def study(options: StudyOptions) -> int:
         draw_record(read_record(folder / f"{options.run_file.stem}.json"), folder)
         return _shown(folder)
     plan = read_run_file(options.run_file, folder)
-    done = _run(plan, options)
+    selection = Selection(options.methods, options.starts, options.seeds)
+    wanted = len(selection.cells(plan))
+    done = _run(plan, selection, options)
     _shown(folder)
-    return 0 if done == len(plan.cells) else 130
+    return 0 if done == wanted else 130
 
 
-def _run(plan: ComparisonPlan, options: StudyOptions) -> int:
+def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> int:
     from trainers.comparison.run import compare, require_one_revision
     from trainers.tracking.revision import require_clean
 
     require_clean(allow_changes=options.allow_changes)
     require_one_revision(plan, allow_changes=options.allow_changes)
     workers = options.workers or os.cpu_count() or 1
-    complain(f"{len(plan.cells)} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
-    return len(compare(plan, workers=workers, note=complain))
+    cells = len(selection.cells(plan))
+    complain(f"{cells} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
+    return len(compare(plan, selection=selection, workers=workers, note=complain))
 
 
 def _shown(folder: Path) -> int:
