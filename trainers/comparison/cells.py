@@ -19,7 +19,7 @@ from trainers.tracking.run_folder import provenance, write_json
 if TYPE_CHECKING:
     from trainers.training import RunResult
 
-__all__ = ["cell_path", "read_cell", "run_cell"]
+__all__ = ["cell_path", "read_cell", "run_cell", "write_cell"]
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -35,7 +35,7 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     policy = run.policy if run else plan.models[cell.start]
     report = evaluate_policy(plan.evaluation(cell, policy), per_type=plan.per_type).paired
     result = _result(cell, report, run)
-    write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **result.to_json()})
+    write_cell(plan, cell, result)
     if run is not None:
         for folder in (run.folder.checkpoints_path, run.folder.transcripts_path):
             shutil.rmtree(folder, ignore_errors=True)
@@ -45,6 +45,11 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
     """The file of a cell's result."""
     return plan.folder / "cells" / f"{cell.name}.json"
+
+
+def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
+    """Writes a cell's result beside the hash of the protocol that it is of."""
+    write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **result.to_json()})
 
 
 def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:

@@ -41,6 +41,8 @@ class StudyOptions:
     """Run from these starting points of the file alone; all if none."""
     seeds: tuple[int, ...] = ()
     """Run these seeds of the file alone; all if none."""
+    restore: Path | None = None
+    """A record of this run file: its finished cells are taken over, and the rest is run."""
     workers: int = 0
     """Runs at once, one thread each; 0 for one per core."""
     draw: bool = False
@@ -68,10 +70,14 @@ def study(options: StudyOptions) -> int:
 
 
 def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> int:
+    from trainers.comparison.record import read_record
+    from trainers.comparison.restoring import restore_cells
     from trainers.comparison.run import compare, require_one_revision
     from trainers.tracking.revision import require_clean
 
     require_clean(allow_changes=options.allow_changes)
+    if options.restore is not None:
+        complain(f"{len(restore_cells(plan, read_record(options.restore)))} cells taken from {options.restore}")
     require_one_revision(plan, allow_changes=options.allow_changes)
     workers = options.workers or os.cpu_count() or 1
     cells = len(selection.cells(plan))
