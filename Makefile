@@ -82,7 +82,7 @@ test-fast: $(VENV)/.test
 test-adapters: $(ADAPTERS:%=test-adapter-%)
 
 test-adapter-%: $(ADAPTER_VENVS)/%/.installed
-	$(ADAPTER_VENVS)/$*/bin/python -m pytest tests/skillc_gym/adapters/test_$*.py $(PYTEST_ARGS)
+	$(ADAPTER_VENVS)/$*/bin/python -m pytest tests/skillc_gym/adapters/test_$*.py $(wildcard tests/trainers/interop/test_$*_*.py) $(PYTEST_ARGS)
 
 .PRECIOUS: $(ADAPTER_VENVS)/%/.installed
 $(ADAPTER_VENVS)/%/.installed: pyproject.toml constraints-cpu.txt

@@ -41,7 +41,7 @@ TRAINERS = (
     ("losses",),
     ("rollout", "memory"),
     ("recipes", "config", "agents"),
-    ("tracking", "skills"),
+    ("tracking", "skills", "interop"),
     ("models", "model_names", "warmstart", "pretrained"),
     ("evaluation",),
     ("report", "learner"),

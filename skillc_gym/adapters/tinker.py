@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,7 @@ class ChatMessageEnv(MessageEnv):  # type: ignore[misc]
         if step.done:
             reason = StopReason.COMPLETED if step.terminated else StopReason.MAX_TURNS
             metrics[f"{STOP_METRIC_PREFIX}{reason}"] = 1.0
-        logs = {name: value if isinstance(value, str) else float(value) for name, value in record.items()}
-        return MessageStepResult(step.reward, step.done, list(self._chat), metrics=metrics, logs=logs)
+        return MessageStepResult(step.reward, step.done, list(self._chat), metrics=metrics, logs=_logs(record))
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,14 @@ class PairedGroupBuilder(EnvGroupBuilder):  # type: ignore[misc]
         return [EnvFromMessageEnv(self.renderer, member, failed_parse_reward=0.0, **limits) for member in members]
 
     async def compute_group_rewards(self, trajectory_group: Any, env_group: Sequence[Any]) -> list[Any]:
-        """Adds nothing to the rewards; logs success by condition, as ``won_with`` and ``won_without``."""
-        return [(0.0, _finished(member.message_env.env)) for member in env_group]
+        """Adds nothing to the rewards; logs success by condition, as ``won_with`` and ``won_without``.
+
+        The logs of each last transition get the episode's record, whoever has ended it.
+        """
+        return [
+            (0.0, _finished(member.message_env.env, trajectory))
+            for member, trajectory in zip(env_group, trajectory_group, strict=True)
+        ]
 
     def logging_tags(self) -> list[str]:
         """Tags under which tinker-cookbook aggregates metrics."""
@@ -117,11 +122,17 @@ class PairedDataset(RLDataset):  # type: ignore[misc]
         return len(self._builders) // self._batch_size
 
 
-def _finished(env: ChatEnv) -> dict[str, float]:
+def _finished(env: ChatEnv, trajectory: Any) -> dict[str, float]:
     env.cut()  # a limit of tinker-cookbook ends episodes without a word to the environment
     record = env.record()
+    if trajectory.transitions:
+        trajectory.transitions[-1].logs.update(_logs(record))
     name = "won_with" if record["condition"] else "won_without"
     return {name: record["won"], "env_truncated": float(record["truncated"])}
+
+
+def _logs(record: Mapping[str, Any]) -> dict[str, str | float]:
+    return {name: value if isinstance(value, str) else float(value) for name, value in record.items()}
 
 
 def _text(content: Any) -> str:

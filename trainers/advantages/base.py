@@ -42,6 +42,8 @@ class Scheme(Options):
     name: ClassVar[str]
     inputs: ClassVar[frozenset[str]] = frozenset()
     """Figures per own token that it needs in ``batch.scores``: "logprobs", "ref_logprobs", or a head of a loss."""
+    whole_trajectories: ClassVar[bool] = False
+    """Whether it reads ``batch.trajectories``; columns are enough for the others."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """Computes the advantages of a batch."""

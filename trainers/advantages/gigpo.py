@@ -41,6 +41,7 @@ class Gigpo(Scheme):
     """
 
     name: ClassVar[str] = "gigpo"
+    whole_trajectories: ClassVar[bool] = True
     gamma: float = 0.95
     step_weight: float = 1.0
     std: bool = False

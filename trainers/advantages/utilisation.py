@@ -79,6 +79,7 @@ class Utilisation(Scheme):
     """
 
     name: ClassVar[str] = "utilisation"
+    whole_trajectories: ClassVar[bool] = True
     utilisation_weight: float = 1.0
     cap: float = 3.0
 

@@ -85,6 +85,7 @@ def test_a_broken_reply_ends_the_episode_truncated_and_earns_nothing():
     group = asyncio.run(do_group_rollout(builder(), Scripted(ending="")))
     assert group.get_total_rewards() == [0.0] * 4
     assert [metrics["env_truncated"] for metrics in group.metrics_G] == [1.0] * 4
+    assert [trajectory.transitions[-1].logs["condition"] for trajectory in group.trajectories_G] == [1, 1, 0, 0]
 
 
 def test_thoughts_taken_apart_are_put_together_again():
@@ -99,5 +100,7 @@ def test_thoughts_taken_apart_are_put_together_again():
 
 
 def test_the_page_runs():
-    names = run_blocks("tinker.md", renderer=Letters())
+    groups = [asyncio.run(do_group_rollout(builder(), Scripted()))]
+    names = run_blocks("tinker.md", renderer=Letters(), groups=groups)
+    assert [place["traj_idx"] for place in names["places"]] == [0, 1, 2, 3]
     assert [request.condition for request in names["builders"][1].requests] == [1, 1, 0, 0]

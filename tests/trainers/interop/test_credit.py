@@ -1,0 +1,86 @@
+"""A method's advantages over records of episodes that somebody else has played."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.rollouts_of import episode
+from trainers.advantages import RolloutBatch, csca, grpo
+from trainers.interop.credit import GroupCredit, batch_of_records
+from trainers.recipes import recipe_in
+from trainers.recipes.method import Method
+
+TYPES = ("heat", "cool")
+
+
+def record(task: str, condition: int, won: float, **others) -> dict:
+    return {"task_id": task, "task_type": "heat", "condition": condition, "won": won, **others}
+
+
+UPDATE = [record("a", 1, 1.0), record("a", 1, 1.0), record("a", 0, 1.0), record("a", 0, 0.0), record("b", 1, 0.0)]
+
+
+def test_advantages_are_those_of_the_two_streams():
+    credit = GroupCredit("mine", task_types=TYPES, omega=0.3)
+    gate = credit.method.curriculum.lam("heat")
+    expected = csca([1, 1, 1, 0, 0], [*"aaaab"], [1, 1, 0, 0, 1], [0.5 * gate] * 5, omega=0.3)
+    np.testing.assert_array_equal(credit.advantages(UPDATE), expected)
+    assert credit.log["contrast"] == {"heat": 0.5}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.booleans()), min_size=1, max_size=12))
+def test_updates_are_the_learners(played):
+    episodes = [episode(task, condition=int(shown), won=won) for task, shown, won in played]
+    records = [record(task, int(shown), float(won), steps=2) for task, shown, won in played]
+    method, credit = Method(recipe_in("mine", "skillc", {}), TYPES, 180), GroupCredit("mine", task_types=TYPES)
+    for _ in range(2):
+        theirs = method.credit(RolloutBatch.from_episodes(episodes))
+        np.testing.assert_array_equal(credit.advantages(records), theirs.advantages.values)
+        assert credit.log == theirs.log
+    assert credit.state_dict() == method.state_dict()
+
+
+def test_other_methods_and_other_returns():
+    credit = GroupCredit("coins", "grpo", returns="reward")
+    played = [{**entry, "task_type": "easy", "episode_return": 0.25 * i} for i, entry in enumerate(UPDATE)]
+    np.testing.assert_array_equal(credit.advantages(played), grpo([0, 0.25, 0.5, 0.75, 1], [*"aaaab"]))
+
+
+@pytest.mark.parametrize("preset", ["gigpo", "ppo", "skill05"])
+def test_methods_that_need_more_than_records_say_so(preset: str):
+    with pytest.raises(ConfigError, match=r"need .*skillc train"):
+        GroupCredit("alfworld", preset)
+
+
+def test_validation_opens_the_gate_and_retires():
+    credit = GroupCredit("mine", task_types=TYPES, capacity=(1,), total_steps=10)
+    panel = [record("a", 1, 1.0), record("a", 0, 0.0)]
+    panel += [{**entry, "task_id": "c", "task_type": "cool", "won": 1.0} for entry in panel]
+    assert credit.validate(panel, 0) == ()
+    assert (credit.n_plus("heat", 8), credit.n_plus("cool", 8)) == (7, 1)
+    assert [entry.task_type for entry in credit.validate(panel, 5)] == ["cool"]
+    assert credit.n_plus("cool", 8) == 0
+
+
+def test_a_state_goes_on_exactly():
+    first, second = GroupCredit("mine", task_types=TYPES), GroupCredit("mine", task_types=TYPES)
+    first.advantages(UPDATE)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    np.testing.assert_array_equal(first.advantages(UPDATE[:4]), second.advantages(UPDATE[:4]))
+
+
+def test_what_is_no_record_is_named():
+    with pytest.raises(ConfigError, match=r"task_type.*ChatEnv.record"):
+        batch_of_records([{"task_id": "a", "won": 1.0, "condition": 1}])
+    with pytest.raises(ConfigError, match="records of episodes"):
+        batch_of_records([None])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="task types"):
+        GroupCredit("somewhere-else")
+    with pytest.raises(UnknownNameError, match="return"):
+        GroupCredit("coins", returns="score")  # type: ignore[arg-type]

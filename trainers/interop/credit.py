@@ -1,0 +1,155 @@
+"""A method's credit assignment over the records of episodes, whoever has played them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillc_gym.curricula.skills import Retirement
+from skillc_gym.envs.registry import env_spec
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
+from trainers.recipes import Recipe, recipe_in
+from trainers.recipes.method import Method
+
+__all__ = ["GroupCredit", "batch_of_records"]
+
+_COLUMNS: Mapping[str, str] = {"won": "won", "task_score": "task_score", "reward": "episode_return"}
+
+
+class GroupCredit:
+    """Advantages of a method for groups of episodes with and without the skill.
+
+    An episode is known by its :meth:`~skillc_gym.adapters.ChatEnv.record`. Every :meth:`advantages` is one update: it
+    moves the method's contrast and visit counts. Losses, extra rows and skill memory of a recipe are the learner's
+    affair, and have no part in this.
+
+    Args:
+        env: Short name or id of the environment, which says what its task types are.
+        preset: The method, by name.
+        total_steps: Updates of the whole training, over which the curriculum's stages are laid.
+        task_types: The types in a fixed order, for an environment that does not describe itself.
+        returns: What is maximised: success, the environment's score, or the sum of rewards.
+        **options: Options of the method by flat name: ``omega=0.2``.
+
+    Raises:
+        ConfigError: The method's advantages need more than records: tokens, turns or a model's figures; or the
+            environment's task types are not known.
+        UnknownNameError: An unknown method, option or kind of return.
+
+    Examples:
+        >>> credit = GroupCredit("coins", omega=0.5)
+        >>> record = {"task_id": "train/easy/02-0001", "task_type": "easy", "condition": 1, "won": 1.0}
+        >>> credit.advantages([record, {**record, "won": 0.0}]).round(6).tolist()
+        [1.499997, -1.499997]
+    """
+
+    def __init__(
+        self,
+        env: str = "alfworld",
+        preset: str = "skillc",
+        *,
+        total_steps: int = 180,
+        task_types: Sequence[str] = (),
+        returns: Returns = "won",
+        **options: Any,
+    ) -> None:
+        types = tuple(task_types) or tuple(env_spec(env).task_types)
+        if not types:
+            raise ConfigError(f"The environment {env!r} does not say what its task types are: give task_types=[...]")
+        if returns not in _COLUMNS:
+            raise unknown_name("kind of return", returns, _COLUMNS)
+        self.method = Method(_from_records(recipe_in(env, preset, options)), types, total_steps)
+        self.log: dict[str, Any] = {}
+        self._returns = returns
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        """How many episodes of the next group of this type should see the skill."""
+        return self.method.n_plus(task_type, group_size)
+
+    def advantages(self, records: Sequence[Mapping[str, Any]]) -> FloatArray:
+        """One update's advantages; :attr:`log` then holds the method's diagnostics.
+
+        Args:
+            records: The episodes of all groups of the update.
+
+        Returns:
+            One number per episode, float64[N].
+
+        Raises:
+            ConfigError: A record lacks a column, or a value is out of range.
+        """
+        credit = self.method.credit(batch_of_records(records, self._returns))
+        self.log = credit.log
+        return per_rollout(credit.advantages.values)
+
+    def validate(self, records: Sequence[Mapping[str, Any]], step: int) -> tuple[Retirement, ...]:
+        """Tells the curriculum what a panel of tasks, each played with the skill and without, has shown.
+
+        Args:
+            records: The panel's episodes; every type that is still active in both conditions.
+            step: Updates done so far.
+
+        Returns:
+            The types that lose their skill.
+        """
+        batch = batch_of_records(records)
+        return self.method.validate(_success(batch, True), _success(batch, False), step)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything a run needs to go on exactly, as JSON-able values."""
+        return self.method.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores a state bit for bit.
+
+        Raises:
+            CheckpointError: It is incomplete, or of another method.
+        """
+        self.method.load_state_dict(state)
+
+
+def batch_of_records(records: Sequence[Mapping[str, Any]], returns: Returns = "won") -> RolloutBatch:
+    """Reads episodes from their records.
+
+    Args:
+        records: With ``task_id``, ``task_type``, ``condition``, ``won``, and the column of the returns.
+        returns: What is maximised.
+
+    Raises:
+        ConfigError: A record lacks a column, or a value is out of range.
+    """
+    try:
+        return RolloutBatch.build(
+            returns=[float(record[_COLUMNS[returns]]) for record in records],
+            outcome=[float(record["won"]) for record in records],
+            task=[str(record["task_id"]) for record in records],
+            task_type=[str(record["task_type"]) for record in records],
+            condition=[int(record["condition"]) for record in records],
+            length=[float(record.get("steps", 0)) for record in records],
+        )
+    except (KeyError, TypeError) as error:
+        raise ConfigError(
+            f"Expected records of episodes with task_id, task_type, condition, won and {_COLUMNS[returns]}, "
+            f"as ChatEnv.record() gives them; {type(error).__name__}: {error}"
+        ) from error
+
+
+def _from_records(recipe: Recipe) -> Recipe:
+    scheme = recipe.advantage
+    if scheme.inputs or scheme.whole_trajectories:
+        needed = ", ".join(sorted(scheme.inputs)) or "whole trajectories"
+        raise ConfigError(
+            f"The advantages of preset {recipe.name!r} need {needed}, and records of episodes have none; "
+            "train it with skillc train, or take a method such as skillc, grpo, rloo or skill0"
+        )
+    return recipe
+
+
+def _success(batch: RolloutBatch, condition: bool) -> dict[str, float]:
+    kinds = [batch.type_of[task] for task in batch.task]
+    won: dict[str, list[float]] = {}
+    for kind, shown, success in zip(kinds, batch.condition.tolist(), batch.success.tolist(), strict=True):
+        if shown == condition:
+            won.setdefault(kind, []).append(float(success))
+    return {kind: sum(values) / len(values) for kind, values in won.items()}

@@ -1,0 +1,56 @@
+"""tinker-cookbook: advantages and data of groups of trajectories that differ in condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from skillc_gym.errors import ConfigError, missing_extra
+from trainers.interop.credit import GroupCredit
+
+if TYPE_CHECKING:
+    import torch
+
+try:
+    from tinker_cookbook.rl.data_processing import assemble_training_data
+except ImportError as error:
+    raise missing_extra("tinker-cookbook", "tinker") from error
+
+__all__ = ["compute_advantages", "training_data"]
+
+
+def compute_advantages(credit: GroupCredit, groups: Sequence[Any]) -> list[torch.Tensor]:
+    """What ``tinker_cookbook.rl.data_processing.compute_advantages`` returns, by a method that knows conditions.
+
+    Args:
+        credit: The method; this is one update of it.
+        groups: tinker-cookbook's trajectory groups of the update, played by
+            :class:`~skillc_gym.adapters.tinker.PairedGroupBuilder`.
+
+    Returns:
+        One tensor per group, float32[G].
+
+    Raises:
+        ConfigError: A trajectory lacks its record: somebody else has played it.
+    """
+    import torch
+
+    records = [[_record(trajectory) for trajectory in group.trajectories_G] for group in groups]
+    values = iter(credit.advantages([record for group in records for record in group]).tolist())
+    return [torch.tensor([next(values) for _ in group], dtype=torch.float32) for group in records]
+
+
+def training_data(credit: GroupCredit, groups: Sequence[Any]) -> tuple[list[Any], list[dict[str, int]]]:
+    """The update's data for ``forward_backward``, and of which group and trajectory each is; arguments as above."""
+    data, places = assemble_training_data(list(groups), compute_advantages(credit, groups))
+    return data, places
+
+
+def _record(trajectory: Any) -> Mapping[str, Any]:
+    logs: Mapping[str, Any] = trajectory.transitions[-1].logs if trajectory.transitions else {}
+    if "task_id" not in logs:
+        raise ConfigError(
+            "A trajectory lacks the record of its episode in the logs of its last transition; play groups of "
+            "skillc_gym.adapters.tinker.PairedGroupBuilder"
+        )
+    return logs

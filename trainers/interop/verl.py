@@ -1,0 +1,110 @@
+"""verl: an advantage estimator that knows which episodes saw the skill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from skillc_gym.errors import ConfigError, missing_extra
+from trainers.interop.credit import GroupCredit
+
+if TYPE_CHECKING:
+    import torch
+
+try:
+    from verl.trainer.ppo.core_algos import register_adv_est
+except ImportError as error:
+    raise missing_extra("verl", "verl") from error
+
+__all__ = ["GroupAdvantage", "PairedAdvantages"]
+
+
+class GroupAdvantage:
+    """An estimator for ``algorithm.adv_estimator``, once it is registered.
+
+    verl hands estimators rewards, masks and prompts' ids, and no condition. So whoever computes advantages says first
+    whose they are::
+
+        estimator = GroupAdvantage(GroupCredit("alfworld"))
+        estimator.register("skillc")
+        with estimator.over(data.non_tensor_batch["episode"]):
+            data = compute_advantage(data, adv_estimator="skillc", config=config.algorithm)
+
+    Args:
+        credit: The method.
+    """
+
+    def __init__(self, credit: GroupCredit) -> None:
+        self.credit = credit
+        self._records: Sequence[Mapping[str, Any]] | None = None
+
+    def register(self, name: str) -> None:
+        """Makes it known to verl under a name.
+
+        Raises:
+            ValueError: verl has another estimator of that name.
+        """
+        register_adv_est(name)(self)
+
+    @contextmanager
+    def over(self, records: Sequence[Mapping[str, Any]]) -> Iterator[None]:
+        """Within, advantages are those of these episodes.
+
+        Args:
+            records: One per row: ``extra_fields["episode"]`` of :class:`~skillc_gym.adapters.verl.SkillAgentLoop`.
+        """
+        self._records = records
+        try:
+            yield
+        finally:
+            self._records = None
+
+    def __call__(
+        self, token_level_rewards: torch.Tensor, response_mask: torch.Tensor, **_: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Spreads every episode's advantage over its own tokens; this is one update of the method.
+
+        Args:
+            token_level_rewards: float[N, T]; their shape and type alone count, the outcome stands in the records.
+            response_mask: [N, T], 1 for the model's own tokens.
+            **_: What verl passes beside them.
+
+        Returns:
+            Advantages, float[N, T], and the same as returns, as verl's group estimators have it.
+
+        Raises:
+            ConfigError: Nobody has said whose advantages these are, or there are more or fewer episodes than rows.
+        """
+        rows = len(response_mask)
+        if self._records is None or len(self._records) != rows:
+            given = "none" if self._records is None else len(self._records)
+            raise ConfigError(
+                f"Expected the records of {rows} episodes, got {given}: compute advantages within "
+                "`with estimator.over(records):`, one record per row"
+            )
+        values = token_level_rewards.new_tensor(self.credit.advantages(self._records))
+        advantages = values[:, None] * response_mask
+        return advantages, advantages
+
+
+class PairedAdvantages:
+    """Goes before one of verl's trainers, and tells its estimator of the episodes.
+
+    ``class Trainer(PairedAdvantages, PPOTrainerSync)`` with an ``estimator`` of its own, which bears the name that
+    ``algorithm.adv_estimator`` gives. A class for verl's trainers since 0.8, which keep rollouts in a TransferQueue.
+    """
+
+    estimator: GroupAdvantage
+
+    def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
+        import transfer_queue
+
+        data = transfer_queue.kv_batch_get(
+            keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
+        )
+        with self.estimator.over([fields["episode"] for fields in data["extra_fields"].tolist()]):
+            batch = super()._compute_advantage(batch, metrics)  # type: ignore[misc]
+        gaps = self.estimator.credit.log.get("contrast", {})
+        metrics.update({f"skillc/contrast/{kind}": value for kind, value in gaps.items()})
+        return batch
