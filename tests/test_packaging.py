@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from skillc_gym.version import __version__
+from trainers.commands.cli.grammar import parse
+from trainers.commands.cli.main import find_command
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -59,9 +61,17 @@ def test_what_a_container_copies_is_let_through(path: Path):
 def test_workflows_run_targets_that_exist(path: Path):
     jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
     lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert {line.split()[0] for line in lines} <= {"make", "gh"}
     targets = [line.split()[1] for line in lines if line.startswith("make ")]
     assert targets
     assert set(targets) <= make_targets()
+
+
+@pytest.mark.parametrize("path", CONTAINERS, ids=lambda path: path.name)
+def test_a_containers_example_is_a_command(path: Path):
+    (words,) = re.findall(r"^# .*skillc-gym(?::gpu)? ([a-z-]+.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    name, *options = words.split()
+    parse(find_command(name).options, options, f"skillc {name}")
 
 
 def test_the_tests_workflow_runs_what_continuous_integration_runs():

@@ -21,6 +21,7 @@ PURPOSES: Mapping[str, str] = {
     "trackio": "report_to=trackio",
     "vllm": "engine=vllm",
     "openai": "engine=openai",
+    "serve": "transformers serve",
     "textworld": "upstream's ALFWorld engine",
     "spacy": "upstream's noun tagger in WebShop",
     "browser": "WebShop in a browser",

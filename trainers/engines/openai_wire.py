@@ -6,13 +6,16 @@ import email.utils
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainers.engines.openai_options import ServerOptions
 from trainers.engines.text import TextReply, TextRequest
 
 __all__ = ["BrokenReplyError", "parse_reply", "request_body", "retry_after", "said_in_error", "says_context_is_full"]
+
+_THOUGHTS = ("reasoning_content", "reasoning")
+"""Fields in which servers give thoughts."""
 
 _CONTEXT = re.compile(r"context[ _](?:length|size|window)|maximum context|too many tokens|exceeds? the .*context", re.I)
 
@@ -49,7 +52,7 @@ def parse_reply(text: str, content_type: str) -> TextReply:
 
 def _whole(answer: Mapping[str, Any]) -> TextReply:
     choice = answer["choices"][0]
-    return _reply(choice["message"].get("content"), answer.get("usage"), choice.get("finish_reason"))
+    return _reply(_said(choice["message"]), answer.get("usage"), choice.get("finish_reason"))
 
 
 def _streamed(text: str) -> TextReply:
@@ -64,13 +67,25 @@ def _streamed(text: str) -> TextReply:
     if reason is None:
         raise BrokenReplyError("the stream ends before its reply does")
     usage = next((event["usage"] for event in reversed(events) if event.get("usage")), None)
-    return _reply("".join((choice.get("delta") or {}).get("content") or "" for choice in choices), usage, reason)
+    deltas = [choice.get("delta") or {} for choice in choices]
+    return _reply(_said({name: _joined(deltas, name) for name in (*_THOUGHTS, "content")}), usage, reason)
 
 
-def _reply(text: Any, usage: Mapping[str, Any] | None, reason: str | None) -> TextReply:
+def _said(message: Mapping[str, Any]) -> str:
+    """A reply in one text: servers that parse thoughts take them, tags and all, out of the content."""
+    thoughts = next((message[name] for name in _THOUGHTS if message.get(name)), None)
+    said = str(message.get("content") or "")
+    return said if thoughts is None else f"<think>{thoughts}</think>{said}"
+
+
+def _joined(deltas: Sequence[Mapping[str, Any]], name: str) -> str:
+    return "".join(delta.get(name) or "" for delta in deltas)
+
+
+def _reply(text: str, usage: Mapping[str, Any] | None, reason: str | None) -> TextReply:
     counted = usage or {}
     read, written = (int(counted.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
-    return TextReply(str(text or ""), read, written, reason or "stop")
+    return TextReply(text, read, written, reason or "stop")
 
 
 def said_in_error(text: str) -> tuple[str, str]:

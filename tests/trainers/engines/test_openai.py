@@ -302,6 +302,17 @@ def test_a_stream_is_read_whole_or_refused(text: str, cuts: list[int], end: int)
         assert end < len(sent)
 
 
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thoughts_that_a_server_takes_apart_are_put_together_again(field: str):
+    whole = {"choices": [{"message": {field: "Where?", "content": "<action>look</action>"}}]}
+    assert parse_reply(json.dumps(whole), "application/json").text == "<think>Where?</think><action>look</action>"
+    deltas = [{field: "Whe", "content": None}, {field: "re?"}, {"content": "<action>look"}, {"content": "</action>"}]
+    events = [{"choices": [{"delta": delta}]} for delta in deltas]
+    events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    sent = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    assert parse_reply(sent, "text/event-stream").text == "<think>Where?</think><action>look</action>"
+
+
 @given(
     st.text() | st.binary().map(repr) | st.recursive(st.none() | st.integers(), st.lists, max_leaves=5).map(json.dumps)
 )
