@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import complain, say
 from trainers.comparison.plan import ComparisonPlan
+from trainers.comparison.result import CellResult
 from trainers.comparison.run_file import read_run_file
 from trainers.comparison.selection import Selection
 
@@ -29,6 +31,7 @@ class StudyOptions:
 
     Example: skillc study benchmarks/studies/first_table.yaml --workers 2
     One cell: skillc study benchmarks/studies/first_table.yaml --methods skillc --starts hard --seeds 0
+    The same, compared with a record task by task: ... --check docs/results/first_table.json
     """
 
     run_file: Annotated[Path, tyro.conf.Positional]
@@ -45,6 +48,8 @@ class StudyOptions:
     """A record of this run file: its finished cells are taken over, and the rest is run."""
     workers: int = 0
     """Runs at once, one thread each; 0 for one per core."""
+    check: Path | None = None
+    """A record: say of each cell whether the outcome of every task is the record's; exit status 1 if one differs."""
     draw: bool = False
     """Run nothing: draw table and pictures from the record that is there."""
     allow_changes: bool = False
@@ -52,24 +57,54 @@ class StudyOptions:
 
 
 def study(options: StudyOptions) -> int:
-    """Runs the command; 130 if cells are missing."""
+    """Runs the command; 130 if cells are missing, 1 if one differs from the record that it is checked against."""
     folder = options.out or Path("runs/studies") / options.run_file.stem
     if options.workers < 0:
         raise ConfigError(f"workers must be at least 1, or 0 for one per core, got {options.workers}")
     if options.draw:
-        from trainers.comparison.record import draw_record, read_record
-
-        draw_record(read_record(folder / f"{options.run_file.stem}.json"), folder)
-        return _shown(folder)
+        return _drawn(options, folder)
     plan = read_run_file(options.run_file, folder)
     selection = Selection(options.methods, options.starts, options.seeds)
     wanted = len(selection.cells(plan))
+    if options.check is not None:
+        _require_recorded(plan, selection, options.check)
     done = _run(plan, selection, options)
     _shown(folder)
-    return 0 if done == wanted else 130
+    equal = options.check is None or _checked(done, options.check)
+    if len(done) < wanted:
+        return 130
+    return 0 if equal else 1
 
 
-def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> int:
+def _drawn(options: StudyOptions, folder: Path) -> int:
+    from trainers.comparison.record import draw_record, read_record
+
+    if options.check is not None:
+        raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")
+    draw_record(read_record(folder / f"{options.run_file.stem}.json"), folder)
+    return _shown(folder)
+
+
+def _require_recorded(plan: ComparisonPlan, selection: Selection, path: Path) -> None:
+    from trainers.comparison.check import require_recorded
+    from trainers.comparison.record import read_record
+
+    require_recorded(plan, selection.cells(plan), read_record(path))
+
+
+def _checked(cells: Sequence[CellResult], path: Path) -> bool:
+    """Says of each cell how it stands beside the record; whether all are equal."""
+    from trainers.comparison.check import check_cell
+    from trainers.comparison.record import read_record
+
+    record = read_record(path)
+    checks = [check_cell(cell, record) for cell in cells]
+    for check in checks:
+        say(str(check))
+    return all(check.equal for check in checks)
+
+
+def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> list[CellResult]:
     from trainers.comparison.record import read_record
     from trainers.comparison.restoring import restore_cells
     from trainers.comparison.run import compare, require_one_revision
@@ -82,7 +117,7 @@ def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> i
     workers = options.workers or os.cpu_count() or 1
     cells = len(selection.cells(plan))
     complain(f"{cells} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
-    return len(compare(plan, selection=selection, workers=workers, note=complain))
+    return compare(plan, selection=selection, workers=workers, note=complain)
 
 
 def _shown(folder: Path) -> int:
