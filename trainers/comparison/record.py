@@ -1,4 +1,4 @@
-"""The record of a comparison: one JSON file from which its table and its pictures are drawn."""
+"""The record of a comparison: one JSON file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import MissingDataError, TranscriptError
-from trainers.comparison.picture import draw_comparison
 from trainers.comparison.plan import UNTRAINED, ComparisonPlan
 from trainers.comparison.result import CellResult
-from trainers.comparison.table import MethodRow, method_rows, table_text
+from trainers.comparison.table import MethodRow, method_rows
 from trainers.tracking.revision import one_revision
 from trainers.tracking.run_folder import provenance, write_json
 
-__all__ = ["ComparisonRecord", "draw_record", "read_record", "write_comparison"]
+__all__ = ["ComparisonRecord", "read_record", "write_comparison"]
 
 
 @dataclass(frozen=True)
@@ -93,31 +92,6 @@ def read_record(path: Path) -> ComparisonRecord:
         return ComparisonRecord(str(values["title"]), values["protocol"], _unpacked(values))
     except (KeyError, TypeError, ValueError) as error:
         raise TranscriptError(f"{path} is no record of a comparison: {error}") from error
-
-
-def draw_record(record: ComparisonRecord, folder: Path) -> list[Path]:
-    """Writes ``table.md`` and a picture per starting point; returns their paths.
-
-    Raises:
-        MissingExtraError: Without matplotlib.
-    """
-    if not record.starts:
-        return []
-    table = folder / "table.md"
-    table.write_text("\n\n".join(_section(record, start) for start in record.starts) + "\n", encoding="utf-8")
-    paths = [table]
-    for start in record.starts:
-        paths.append(folder / (f"{record.title}-{start}.png" if start else f"{record.title}.png"))
-        heading = f"Starting point: {start}" if start else ""
-        before = record.untrained(start)
-        cells = record.cells(start)
-        draw_comparison(record.rows(start), cells, record.budget, paths[-1], before=before, heading=heading)
-    return paths
-
-
-def _section(record: ComparisonRecord, start: str) -> str:
-    text = table_text(record.rows(start), record.untrained(start))
-    return f"## {start}\n\n{text}" if start else text
 
 
 def _packed(results: Sequence[CellResult]) -> dict[str, Any]:

@@ -9,7 +9,16 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError, TranscriptError
 
-__all__ = ["CellResult", "CurvePoint", "TaskOutcome", "Usage", "area_under_curve", "by_env_steps", "tokens_to_reach"]
+__all__ = [
+    "CellResult",
+    "CurvePoint",
+    "TaskOutcome",
+    "Usage",
+    "area_under_curve",
+    "area_weights",
+    "by_env_steps",
+    "tokens_to_reach",
+]
 
 
 @dataclass(frozen=True)
@@ -164,18 +173,30 @@ def area_under_curve(curve: Sequence[CurvePoint], budget: int) -> float:
     Raises:
         ConfigError: No validations, or no budget.
     """
+    weights = area_weights(curve, budget)
+    return sum(weight * point.without for weight, point in zip(weights, curve, strict=True))
+
+
+def area_weights(curve: Sequence[CurvePoint], budget: int) -> list[float]:
+    """The share that every validation has in the area under the curve; they sum to 1.
+
+    Raises:
+        ConfigError: No validations, or no budget.
+    """
     if not curve or budget <= 0:
         raise ConfigError(f"An area needs validations and a positive budget, got {len(curve)} and {budget}")
-    points = [*curve, CurvePoint(max(budget, curve[-1].tokens), curve[-1].without, curve[-1].with_skill)]
-    area = 0.0
-    for first, second in pairwise(points):
-        end = min(second.tokens, budget)
-        if end <= first.tokens:
-            continue
-        share = (end - first.tokens) / (second.tokens - first.tokens)
-        height = first.without + share * (second.without - first.without)
-        area += (end - first.tokens) * (first.without + height) / 2
-    return area / (budget - min(points[0].tokens, budget - 1))
+    at = [point.tokens for point in curve]
+    weights = [0.0] * len(curve)
+    for i, (first, second) in enumerate(pairwise(at)):
+        length = min(second, budget) - first
+        if length > 0:
+            # The line is cut inside the interval: its end leans on the second point by this share alone.
+            share = length / (second - first)
+            weights[i] += length * (2 - share) / 2
+            weights[i + 1] += length * share / 2
+    weights[-1] += max(0, budget - at[-1])
+    whole = budget - min(at[0], budget - 1)
+    return [weight / whole for weight in weights]
 
 
 def by_env_steps(curve: Sequence[CurvePoint]) -> list[CurvePoint]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from skillc_gym.errors import ConfigError
 from trainers.comparison.cells import read_cell, run_cell
+from trainers.comparison.drawing import draw_record
 from trainers.comparison.plan import Cell, ComparisonPlan
-from trainers.comparison.record import draw_record, write_comparison
+from trainers.comparison.record import write_comparison
 from trainers.comparison.result import CellResult
 from trainers.comparison.selection import EVERYTHING, Selection
 from trainers.comparison.workers import run_jobs

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
-from trainers.comparison.result import CellResult
-from trainers.evaluation.stats import Interval, mean_over_seeds, t_p_value, t_quantile
+from trainers.comparison.crossed import variance_of_mean
+from trainers.comparison.result import CellResult, area_weights
+from trainers.evaluation.stats import Interval, MeanEstimate, mean_over_seeds, t_p_value, t_quantile
 
-__all__ = ["MARGIN", "Difference", "Verdict", "change", "difference", "holm"]
+__all__ = ["MARGIN", "Difference", "Verdict", "area", "area_difference", "change", "difference", "holm", "success"]
 
-Verdict = Literal["better", "worse", "as good", "inside the noise"]
+Verdict = Literal["better", "worse", "as good", "inside the noise", "one seed"]
 MARGIN = 0.05
 """What counts as equal: five points."""
 
@@ -25,30 +26,55 @@ class Difference:
 
     Attributes:
         mean: Over seeds and tasks.
-        interval: 95 %, of seeds and tasks together; None where nothing could be estimated.
-        narrow: 90 % interval, for equivalence.
-        p_value: Of no difference, two-sided; 1 where nothing could be estimated.
+        error: Standard error of the mean, of seeds and tasks together; 0 where nothing varied.
+        freedom: Its degrees of freedom.
+        seeds: Pairs of runs that it rests on.
         over_seeds: 95 % interval of Student's t over the seeds' means alone; None with one seed.
         over_tasks: The same over the tasks' means alone: what the panel leaves open.
     """
 
     mean: float
-    interval: Interval | None
-    narrow: Interval | None
-    p_value: float
+    error: float
+    freedom: int
+    seeds: int
     over_seeds: Interval | None = None
     over_tasks: Interval | None = None
 
-    def verdict(self, adjusted_p: float, margin: float = MARGIN) -> Verdict:
-        """What may be said.
+    @property
+    def interval(self) -> Interval | None:
+        """95 %, of seeds and tasks together; None where nothing varied."""
+        return self._within(0.975)
+
+    @property
+    def narrow(self) -> Interval | None:
+        """90 % interval, for equivalence."""
+        return self._within(0.95)
+
+    @property
+    def p_value(self) -> float:
+        """Of no difference, two-sided; 1 where nothing varied."""
+        return t_p_value(abs(self.mean) / self.error, self.freedom) if self.error else 1.0
+
+    def equivalence_p(self, margin: float = MARGIN) -> float:
+        """Of a difference of at least the margin: the larger of two one-sided tests; 1 where nothing varied."""
+        if not self.error:
+            return 1.0
+        inside = (margin - abs(self.mean)) / self.error
+        tail = t_p_value(abs(inside), self.freedom) / 2
+        return tail if inside > 0 else 1.0 - tail
+
+    def verdict(self, adjusted_p: float, equivalence_p: float | None = None) -> Verdict:
+        """What may be said; of methods nothing with one seed, whose chance it does not show.
 
         Args:
             adjusted_p: The p-value after :func:`holm` over the methods of the table.
-            margin: "As good" means the 90 % interval lies within this margin on both sides (two one-sided tests).
+            equivalence_p: That of equivalence after the same; its own by default.
         """
+        if self.seeds < 2:
+            return "one seed"
         if adjusted_p < 0.05:
             return "better" if self.mean > 0 else "worse"
-        if self.narrow is not None and -margin < self.narrow.low and self.narrow.high < margin:
+        if (self.equivalence_p() if equivalence_p is None else equivalence_p) < 0.05:
             return "as good"
         return "inside the noise"
 
@@ -56,17 +82,20 @@ class Difference:
         """JSON-able values."""
         names = ("interval", "narrow", "over_seeds", "over_tasks")
         intervals = {name: found and found.to_json() for name in names for found in [getattr(self, name)]}
-        return {"mean": self.mean, "p_value": self.p_value, **intervals}
+        return {"mean": self.mean, "p_value": self.p_value, "equivalence_p": self.equivalence_p(), **intervals}
+
+    def _within(self, quantile: float) -> Interval | None:
+        if not self.error:
+            return None
+        half = t_quantile(quantile, self.freedom) * self.error
+        return Interval(self.mean - half, self.mean + half)
 
 
 def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Difference:
-    """Compares two methods' skill-free success over the seeds that both have.
+    """Compares two methods' skill-free success over the seeds that both have, task by task.
 
-    Seeds and tasks are two sources of chance. The variance of the mean difference is taken as
-    ``s_seeds^2 / S + s_tasks^2 / T``, where ``s_seeds`` is the spread of the seeds' mean differences and ``s_tasks``
-    that of the tasks' (each over the other), with Satterthwaite's degrees of freedom. The sum counts the noise of
-    single episodes twice, so it errs on the side of noise. With one seed only the tasks are left, and nothing is said
-    of seeds.
+    Seeds and tasks are two sources of chance; :func:`~trainers.comparison.crossed.variance_of_mean` adds them up. With
+    one seed only the tasks are left, and nothing is said of seeds.
 
     Args:
         first: Cells of one method.
@@ -75,9 +104,26 @@ def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Dif
     Raises:
         ConfigError: No seed in common, or different panels.
     """
-    others = {cell.seed: cell for cell in second}
-    pairs = [(cell, others[cell.seed]) for cell in first if cell.seed in others]
-    return _difference(pairs, skill=False)
+    pairs = _pairs(first, second)
+    return _difference([(_won(own, skill=False), _won(other, skill=False)) for own, other in pairs])
+
+
+def area_difference(first: Sequence[CellResult], second: Sequence[CellResult], budget: int) -> Difference:
+    """The same of the area under skill-free success: one area per seed and task of the validation panel.
+
+    Args:
+        first: Cells of one method.
+        second: Cells of another.
+        budget: Generated tokens over which the area is taken.
+
+    Raises:
+        ConfigError: No seed in common, or different panels.
+    """
+    pairs = _pairs(first, second)
+    tables = [[_areas(cell, budget) for cell in pair] for pair in pairs]
+    if len({len(row) for pair in tables for row in pair}) > 1:
+        tables = [[[fmean(row)] for row in pair] for pair in tables]
+    return _difference([(own, other) for own, other in tables])
 
 
 def change(cells: Sequence[CellResult], before: CellResult, *, skill: bool) -> Difference:
@@ -91,33 +137,19 @@ def change(cells: Sequence[CellResult], before: CellResult, *, skill: bool) -> D
     Raises:
         ConfigError: No cells, or different panels.
     """
-    return _difference([(cell, before) for cell in cells], skill=skill)
+    pairs = [(cell, before) for cell in cells]
+    _require_one_panel(pairs)
+    return _difference([(_won(cell, skill=skill), _won(before, skill=skill)) for cell, before in pairs])
 
 
-def _difference(pairs: Sequence[tuple[CellResult, CellResult]], *, skill: bool) -> Difference:
-    if not pairs:
-        raise ConfigError("Two methods are compared over the seeds that both have, and they have none in common")
-    panels = {cell.panel_sha256 for pair in pairs for cell in pair}
-    if len(panels) > 1:
-        raise ConfigError(f"Methods are compared on one panel; these cells have {len(panels)}")
-    table = [[a - b for a, b in zip(_won(own, skill), _won(other, skill), strict=True)] for own, other in pairs]
-    by_seed = [fmean(row) for row in table]
-    by_task = [fmean(column) for column in zip(*table, strict=True)]
-    parts = [(variance(values) / len(values), len(values) - 1) for values in (by_seed, by_task) if len(values) > 1]
-    total = sum(part for part, _ in parts)
-    if total == 0.0:
-        return Difference(fmean(by_seed), None, None, 1.0)
-    freedom = max(1, math.floor(total**2 / sum(part**2 / df for part, df in parts)))
-    centre, error = fmean(by_seed), math.sqrt(total)
-    wide, narrow = (t_quantile(p, freedom) * error for p in (0.975, 0.95))
-    return Difference(
-        mean=centre,
-        interval=Interval(centre - wide, centre + wide),
-        narrow=Interval(centre - narrow, centre + narrow),
-        p_value=t_p_value(abs(centre) / error, freedom),
-        over_seeds=mean_over_seeds(by_seed).interval,
-        over_tasks=mean_over_seeds(by_task).interval,
-    )
+def success(cells: Sequence[CellResult], *, skill: bool) -> MeanEstimate:
+    """Mean success of a method after training; its interval is of seeds and tasks together, None with one seed."""
+    return _level([_won(cell, skill=skill) for cell in cells])
+
+
+def area(cells: Sequence[CellResult], budget: int) -> MeanEstimate:
+    """Mean area under skill-free success of a method; its interval is of seeds and tasks together."""
+    return _level([_areas(cell, budget) for cell in cells])
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -130,6 +162,58 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def _won(cell: CellResult, skill: bool) -> list[float]:
+def _pairs(first: Sequence[CellResult], second: Sequence[CellResult]) -> list[tuple[CellResult, CellResult]]:
+    others = {cell.seed: cell for cell in second}
+    pairs = [(cell, others[cell.seed]) for cell in first if cell.seed in others]
+    _require_one_panel(pairs)
+    return pairs
+
+
+def _require_one_panel(pairs: Sequence[tuple[CellResult, CellResult]]) -> None:
+    if not pairs:
+        raise ConfigError("Two methods are compared over the seeds that both have, and they have none in common")
+    panels = {cell.panel_sha256 for pair in pairs for cell in pair}
+    if len(panels) > 1:
+        raise ConfigError(f"Methods are compared on one panel; these cells have {len(panels)}")
+
+
+def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Difference:
+    """Of rows of values, one value per task, pair by pair."""
+    table = [[a - b for a, b in zip(own, other, strict=True)] for own, other in pairs]
+    by_seed = [fmean(row) for row in table]
+    total, freedom = variance_of_mean(table)
+    if total == 0.0:
+        return Difference(fmean(by_seed), 0.0, 1, len(pairs))
+    return Difference(
+        mean=fmean(by_seed),
+        error=math.sqrt(total),
+        freedom=freedom,
+        seeds=len(pairs),
+        over_seeds=mean_over_seeds(by_seed).interval,
+        over_tasks=mean_over_seeds([fmean(column) for column in zip(*table, strict=True)]).interval,
+    )
+
+
+def _level(table: Sequence[Sequence[float]]) -> MeanEstimate:
+    widths = {len(row) for row in table}
+    rows = table if len(widths) == 1 else [[fmean(row)] for row in table]
+    centre = fmean(fmean(row) for row in rows)
+    if len(rows) < 2:
+        return MeanEstimate(centre, None, 1)
+    total, freedom = variance_of_mean(rows)
+    half = t_quantile(0.975, freedom) * math.sqrt(total)
+    return MeanEstimate(centre, Interval(centre - half, centre + half), len(rows))
+
+
+def _won(cell: CellResult, *, skill: bool) -> list[float]:
     ordered = sorted(cell.outcomes, key=lambda outcome: outcome.task_id)
     return [float(outcome.won_with if skill else outcome.won_without) for outcome in ordered]
+
+
+def _areas(cell: CellResult, budget: int) -> list[float]:
+    """The area of every task of the validation panel; of all of them together where the record has no tasks."""
+    weights = area_weights(cell.curve, budget)
+    rows = [point.won_without for point in cell.curve]
+    if not rows[0] or len({len(row) for row in rows}) > 1:
+        return [sum(w * point.without for w, point in zip(weights, cell.curve, strict=True))]
+    return [sum(w for w, row in zip(weights, rows, strict=True) if row[task] == "1") for task in range(len(rows[0]))]

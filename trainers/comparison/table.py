@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
 
 from skillc_gym.errors import ConfigError
-from trainers.comparison.result import CellResult, area_under_curve, by_env_steps, tokens_to_reach
-from trainers.comparison.significance import Difference, Verdict, change, difference, holm
-from trainers.evaluation.stats import Interval, MeanEstimate, mean_over_seeds
+from trainers.comparison.result import CellResult, by_env_steps, tokens_to_reach
+from trainers.comparison.significance import (
+    Difference,
+    Verdict,
+    area,
+    area_difference,
+    change,
+    difference,
+    holm,
+    success,
+)
+from trainers.evaluation.stats import Interval, MeanEstimate
 
 __all__ = ["Against", "Cost", "Course", "MethodRow", "method_rows", "table_text"]
 
@@ -22,8 +32,8 @@ class Course:
     """Skill-free success on the way.
 
     Attributes:
-        area: Mean over the budget of generated tokens, over seeds.
-        area_by_steps: Mean over as many environment steps as every run of the table took, over seeds.
+        area: Mean over the budget of generated tokens, over seeds and tasks.
+        area_by_steps: Mean over as many environment steps as every run of the table took, over seeds and tasks.
         tokens_to_target: Median tokens until a validation first showed 60 %; None if half of the seeds never got there.
     """
 
@@ -55,11 +65,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Against:
-    """A method beside the baseline: the difference of skill-free success, and what may be said after Holm's step."""
+    """One measure of a method beside the baseline's, and what may be said after Holm's step over the methods."""
 
     difference: Difference
     adjusted_p: float
     verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able values."""
+        return {**self.difference.to_json(), "adjusted_p": self.adjusted_p}
 
 
 @dataclass(frozen=True)
@@ -69,13 +83,14 @@ class MethodRow:
     Attributes:
         method: Name of the method.
         seeds: Its seeds.
-        without: Skill-free success after training, over seeds.
-        with_skill: Success with the skill after training, over seeds.
+        without: Skill-free success after training, over seeds and tasks.
+        with_skill: Success with the skill after training, over seeds and tasks.
         course: Success on the way.
         cost: What it took.
         changes: Success after training minus that of the starting point, by condition ("without", "with"); empty where
             the starting point was not played.
-        against: Beside the baseline; None for the baseline itself.
+        against: Skill-free success beside the baseline's; None for the baseline itself.
+        area_against: The area over generated tokens beside the baseline's.
     """
 
     method: str
@@ -86,10 +101,11 @@ class MethodRow:
     cost: Cost
     changes: Mapping[str, Difference]
     against: Against | None
+    area_against: Against | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able values."""
-        beside = self.against
+        beside, area_beside = self.against, self.area_against
         return {
             "method": self.method,
             "seeds": list(self.seeds),
@@ -103,8 +119,10 @@ class MethodRow:
             "env_steps": self.cost.env_steps,
             "seconds_per_update": self.cost.seconds_per_update,
             "changes": {arm: found.to_json() for arm, found in self.changes.items()},
-            "difference": beside and {**beside.difference.to_json(), "adjusted_p": beside.adjusted_p},
+            "difference": beside and beside.to_json(),
             "verdict": beside and beside.verdict,
+            "area_difference": area_beside and area_beside.to_json(),
+            "area_verdict": area_beside and area_beside.verdict,
         }
 
 
@@ -127,45 +145,61 @@ def method_rows(
         by_method.setdefault(cell.method, []).append(cell)
     if baseline not in by_method:
         raise ConfigError(f"The baseline {baseline!r} has no cells; there are {', '.join(by_method) or 'none at all'}")
-    others = {name: difference(own, by_method[baseline]) for name, own in by_method.items() if name != baseline}
-    adjusted = holm({name: found.p_value for name, found in others.items()})
-    against = {name: Against(found, adjusted[name], found.verdict(adjusted[name])) for name, found in others.items()}
+    base = by_method[baseline]
+    others = {name: own for name, own in by_method.items() if name != baseline}
+    against = _beside({name: difference(own, base) for name, own in others.items()})
+    areas = _beside({name: area_difference(own, base, budget) for name, own in others.items()})
     steps = max(1, min(cell.usage.env_steps for cell in cells))
     return [
         MethodRow(
             method=name,
             seeds=tuple(cell.seed for cell in own),
-            without=mean_over_seeds([cell.without for cell in own]),
-            with_skill=mean_over_seeds([cell.with_skill for cell in own]),
+            without=success(own, skill=False),
+            with_skill=success(own, skill=True),
             course=_course(own, budget, steps),
             cost=Cost.of(own),
             changes={arm: change(own, before, skill=arm == "with") for arm in ("without", "with")} if before else {},
             against=against.get(name),
+            area_against=areas.get(name),
         )
         for name, own in by_method.items()
     ]
 
 
 def table_text(rows: Sequence[MethodRow], before: CellResult | None = None) -> str:
-    """The table in Markdown; rates in percent with 95 % intervals over seeds, differences over seeds and tasks."""
+    """The table in Markdown: percent and points with 95 % intervals over seeds and tasks."""
     head = (
-        "| method | seeds | without skill | with skill | with, change | area | area by steps | tokens to 60 % | "
-        "against the baseline | tokens | environment steps | prompt tokens per update | s per update |"
+        "| method | seeds | area | against the baseline | without skill | against the baseline | with skill | "
+        "with, change | area by steps | tokens to 60 % | tokens | environment steps | prompt tokens per update | "
+        "s per update |"
     )
-    lines = [head, "|---" * 13 + "|"]
+    lines = [head, "|---" * 14 + "|"]
     if before is not None:
-        start = ["(starting point)", "", f"{100 * before.without:.1f}", f"{100 * before.with_skill:.1f}", *[""] * 9]
+        rates = [f"{100 * rate:.1f}" for rate in (before.without, before.with_skill)]
+        start = ["(starting point)", "", "", "", rates[0], "", rates[1], *[""] * 7]
         lines.append(f"| {' | '.join(start)} |")
     return "\n".join([*lines, *(_line(row) for row in rows)])
 
 
+def _beside(differences: Mapping[str, Difference]) -> dict[str, Against]:
+    """Holm's step over the methods, for differences and for equivalences; one seed stands for no method."""
+    several = {name: found for name, found in differences.items() if found.seeds > 1}
+    differ = holm({name: found.p_value for name, found in several.items()})
+    equal = holm({name: found.equivalence_p() for name, found in several.items()})
+    return {
+        name: Against(found, differ.get(name, 1.0), found.verdict(differ.get(name, 1.0), equal.get(name, 1.0)))
+        for name, found in differences.items()
+    }
+
+
 def _course(cells: Sequence[CellResult], budget: int, steps: int) -> Course:
     reached = [tokens_to_reach(cell.curve, _TARGET) for cell in cells]
-    found = [tokens for tokens in reached if tokens is not None]
+    middle = median(math.inf if tokens is None else tokens for tokens in reached)
+    over_steps = [replace(cell, curve=tuple(by_env_steps(cell.curve))) for cell in cells]
     return Course(
-        area=mean_over_seeds([area_under_curve(cell.curve, budget) for cell in cells]),
-        area_by_steps=mean_over_seeds([area_under_curve(by_env_steps(cell.curve), steps) for cell in cells]),
-        tokens_to_target=int(median(found)) if 2 * len(found) > len(reached) else None,
+        area=area(cells, budget),
+        area_by_steps=area(over_steps, steps),
+        tokens_to_target=int(middle) if math.isfinite(middle) else None,
     )
 
 
@@ -174,19 +208,24 @@ def _line(row: MethodRow) -> str:
     cells = (
         row.method,
         str(len(row.seeds)),
+        _rate(row.course.area),
+        _said(row.area_against),
         _rate(row.without),
+        _said(row.against),
         _rate(row.with_skill),
         _difference(row.changes["with"]) if row.changes else "",
-        _rate(row.course.area),
         _rate(row.course.area_by_steps),
         "never" if reached is None else f"{reached:,}",
-        f"{_difference(row.against.difference)}: {row.against.verdict}" if row.against else "(baseline)",
         f"{row.cost.tokens:,.0f}",
         f"{row.cost.env_steps:,.0f}",
         f"{row.cost.prompt_tokens:,.0f}",
         f"{row.cost.seconds_per_update:.2f}",
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _said(beside: Against | None) -> str:
+    return f"{_difference(beside.difference)}: {beside.verdict}" if beside else "(baseline)"
 
 
 def _rate(estimate: MeanEstimate) -> str:

@@ -11,7 +11,10 @@ from trainers.recipes.additions import add
 from trainers.recipes.recipe import Recipe
 from trainers.registry import Registry
 
-__all__ = ["RECIPES", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
+__all__ = ["RECIPES", "RECOMMENDED", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
+
+RECOMMENDED = "contrastive_relabelling"
+"""The method to start with where a policy has to learn to do without its skills."""
 
 RECIPES = Registry("preset", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""

@@ -49,7 +49,10 @@ def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys
     printed = capsys.readouterr().out
     assert "## easy" in printed
     assert "| ppo | 2 |" in printed
-    assert {path.name for path in out.iterdir()} == {"own.json", "own-easy.png", "table.md"}
+    assert {path.name for path in out.iterdir()} == {
+        *("own.json", "table.md"),
+        *("own-easy.png", "own-map.png", "own-curves.png"),
+    }
 
 
 def test_a_run_file_that_makes_no_study_is_refused(run_file, capsys):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
 from trainers.comparison import record
+from trainers.comparison.drawing import draw_record
 from trainers.comparison.picture import draw_comparison
 from trainers.comparison.plan import UNTRAINED, ComparisonPlan
 from trainers.comparison.result import (
@@ -23,7 +24,7 @@ from trainers.comparison.result import (
     by_env_steps,
     tokens_to_reach,
 )
-from trainers.comparison.significance import change, difference, holm
+from trainers.comparison.significance import area, area_difference, change, difference, holm, success
 from trainers.comparison.table import method_rows, table_text
 from trainers.config import TrainConfig
 from trainers.evaluation.stats import t_p_value, t_quantile
@@ -100,6 +101,60 @@ def test_both_sources_of_chance_have_an_interval_of_their_own():
     assert (alone.over_seeds, alone.over_tasks is None) == (None, False)
 
 
+def test_one_seed_says_nothing_of_methods():
+    strong, weak = random_cells("strong", 0.9), random_cells("weak", 0.3)
+    alone = difference(strong[:1], weak[:1])
+    assert (alone.p_value < 0.05, alone.verdict(alone.p_value)) == (True, "one seed")
+    (_, row) = method_rows([*weak, *strong[:1]], "weak", 1000)
+    assert row.against is not None
+    assert (row.against.verdict, row.against.adjusted_p, row.without.interval) == ("one seed", 1.0, None)
+
+
+def test_seeds_that_agree_by_luck_leave_the_noise_of_episodes():
+    halves = [[True] * 20 + [False] * 20, [False] * 20 + [True] * 20, [True, False] * 20]
+    level = success([cell("a", seed, won) for seed, won in enumerate(halves)], skill=False)
+    assert level.mean == 0.5
+    assert level.interval is not None
+    assert level.interval.high - level.interval.low > 0.3
+
+
+def test_areas_are_compared_task_by_task():
+    def run(method: str, seed: int, won: str) -> CellResult:
+        rate = won.count("1") / len(won)
+        curve = (CurvePoint(0, 0.0, 1.0, 0, 0, "0" * len(won), ""), CurvePoint(1000, rate, 1.0, 9, 90, won, ""))
+        return replace(cell(method, seed, [True]), curve=curve)
+
+    first = [run("a", seed, "1111") for seed in range(2)]
+    second = [run("b", seed, "1110") for seed in range(2)]
+    found = area_difference(first, second, 1000)
+    assert found.mean == pytest.approx(area(first, 1000).mean - area(second, 1000).mean) == pytest.approx(1 / 8)
+    assert found.over_tasks is not None
+    without_tasks = [replace(each, curve=tuple(replace(p, won_without="") for p in each.curve)) for each in first]
+    assert area(without_tasks, 1000).mean == pytest.approx(area(first, 1000).mean)
+    assert area_difference(without_tasks, second, 1000).mean == pytest.approx(found.mean)
+
+
+def test_equivalence_is_tested_on_both_sides_and_adjusted_over_methods():
+    base = [cell("base", s, [True] * 4000) for s in range(3)]
+    near = [cell("near", s, [True] * 3900 + [False] * 100) for s in range(3)]
+    found = difference(near, base)
+    assert found.equivalence_p(0.05) < 0.05 < found.equivalence_p(0.02)
+    assert found.verdict(1.0) == "as good"
+    assert found.verdict(1.0, 0.2) == "inside the noise"
+
+
+def test_a_seed_that_never_reaches_the_target_counts_in_the_median():
+    slow, never = random_cells("slow", 1.0, 3), random_cells("never", 0.0, 3)
+    curves = [
+        replace(each, curve=(CurvePoint(0, 0.0, 1.0), CurvePoint(at, 0.7, 1.0)))
+        for each, at in zip(slow, (100, 300, 1), strict=True)
+    ]
+    (row,) = method_rows([*curves[:2], replace(never[2], method="slow")], "slow", 1000)
+    assert row.course.tokens_to_target == 300
+    (row,) = method_rows(never, "never", 1000)
+    assert row.course.tokens_to_target is None
+
+
 def test_training_is_compared_with_its_start_in_both_conditions():
     before = cell(UNTRAINED, 0, [False] * 40)
     after = [cell("a", seed, [True] * 30 + [False] * 10) for seed in range(3)]
@@ -164,15 +219,15 @@ def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
     plan = ComparisonPlan(
         config, ("grpo", "ppo"), (0, 1, 2, 3), tmp_path, "test", None, {"easy": "x", "hard": "y"}, title="own"
     )
-    record.draw_record(record.write_comparison(plan, results), tmp_path)
-    names = ["own-easy.png", "own-hard.png", "own.json", "table.md"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    draw_record(record.write_comparison(plan, results), tmp_path)
+    pictures = ["own-easy.png", "own-hard.png", "own-map.png", "own-curves.png"]
+    assert {path.name for path in tmp_path.iterdir()} == {*pictures, "own.json", "table.md"}
     read = record.read_record(tmp_path / "own.json")
     assert list(read.results) == results
     table = (tmp_path / "table.md").read_text()
-    for name in names[:2] + names[3:]:
+    for name in [*pictures, "table.md"]:
         (tmp_path / name).unlink()
-    assert [path.name for path in record.draw_record(read, tmp_path)] == ["table.md", *names[:2]]
+    assert [path.name for path in draw_record(read, tmp_path)] == ["table.md", *pictures]
     assert (tmp_path / "table.md").read_text() == table
     (tmp_path / "own.json").write_text("[]")
     with pytest.raises(TranscriptError, match="no record"):

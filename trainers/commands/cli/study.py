@@ -77,7 +77,8 @@ def study(options: StudyOptions) -> int:
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
-    from trainers.comparison.record import draw_record, read_record
+    from trainers.comparison.drawing import draw_record
+    from trainers.comparison.record import read_record
 
     if options.check is not None:
         raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")

@@ -1,0 +1,151 @@
+"""How often a comparison's intervals hold the truth, and which differences they can see, in simulated tables.
+
+``python -m benchmarks.interval_coverage --out FILE`` writes the record and its page (FILE without ending). Outcomes are
+drawn from logistic models: tasks differ in difficulty, a method in what it makes of a task, a seed in how well it
+trains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.page_record import measure_and_write
+from benchmarks.revision import require_clean
+from trainers.comparison.crossed import variance_of_mean
+from trainers.evaluation.stats import t_quantile
+
+__all__ = ["Setting", "coverage", "power"]
+
+_TASKS, _TABLES = 144, 1000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a table is drawn from.
+
+    Attributes:
+        seeds: Runs of each method.
+        rate: Success of both methods at a task of middling difficulty.
+        between_seeds: Standard deviation over a method's seeds, in log-odds.
+        between_tasks: That of a method's own strengths over tasks.
+    """
+
+    seeds: int
+    rate: float
+    between_seeds: float
+    between_tasks: float
+
+    def draw(self, rng: np.random.Generator, shift: float = 0.0) -> np.ndarray:
+        """Differences of outcomes, ``[seeds, tasks]``; ``shift`` is the first method's lead in log-odds."""
+        difficulty = rng.normal(0.0, 1.5, _TASKS)
+        centre = math.log(self.rate / (1 - self.rate))
+        outcomes = [self._outcomes(rng, centre + lead + difficulty) for lead in (shift, 0.0)]
+        return np.asarray(outcomes[0] - outcomes[1])
+
+    def _outcomes(self, rng: np.random.Generator, odds: np.ndarray) -> np.ndarray:
+        own = odds + rng.normal(0.0, self.between_tasks, _TASKS)
+        odds = own[None] + rng.normal(0.0, self.between_seeds, self.seeds)[:, None]
+        return (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))).astype(np.float64)
+
+
+SETTINGS = tuple(
+    Setting(seeds, *spread)
+    for seeds in (2, 3, 5)
+    for spread in (
+        (0.5, 0.0, 0.0),
+        (0.5, 0.3, 0.7),
+        (0.5, 0.6, 0.7),
+        (0.2, 0.5, 0.7),
+        (0.03, 0.0, 0.0),
+        (0.03, 0.5, 0.7),
+    )
+)
+
+
+def coverage(setting: Setting, tables: int = _TABLES) -> dict[str, float]:
+    """Share of 95 % intervals that hold the difference of two equal methods, and their median half width."""
+    rng = np.random.default_rng(0)
+    halves, held = [], 0
+    for _ in range(tables):
+        table = setting.draw(rng)
+        half = _half_width(table)
+        held += abs(float(table.mean())) <= half
+        halves.append(half)
+    return {"coverage": held / tables, "half_width": median(halves)}
+
+
+def power(setting: Setting, tables: int = _TABLES // 4, wanted: float = 0.8) -> float | None:
+    """The smallest mean difference that so many intervals tell from 0; None if six log-odds are not enough."""
+    low, high = 0.0, 6.0
+    if _seen(setting, high, tables)[0] < wanted:
+        return None
+    while high - low > 0.05:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _seen(setting, middle, tables)[0] >= wanted else (middle, high)
+    return _seen(setting, high, tables)[1]
+
+
+def _seen(setting: Setting, shift: float, tables: int) -> tuple[float, float]:
+    """Share of tables whose interval excludes 0, and their mean difference."""
+    rng = np.random.default_rng(1)
+    drawn = [setting.draw(rng, shift) for _ in range(tables)]
+    excluded = [abs(float(table.mean())) > _half_width(table) for table in drawn]
+    return sum(excluded) / tables, float(np.mean(drawn))
+
+
+def _half_width(table: np.ndarray) -> float:
+    total, freedom = variance_of_mean(table.tolist())
+    return _quantile(freedom) * math.sqrt(total)
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    return t_quantile(0.975, freedom)
+
+
+def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    require_clean(allow_changes=options.allow_changes)
+    rows = [{**asdict(each), **coverage(each), "visible": power(each)} for each in SETTINGS]
+    return {"tables": _TABLES, "tasks": _TASKS, "rows": rows}
+
+
+def _page(record: dict[str, Any]) -> str:
+    lines = [
+        "# Intervals of a comparison, in simulated tables",
+        "",
+        "`python -m benchmarks.interval_coverage --out docs/results/interval_coverage`: per row "
+        f"{record['tables']:,} tables of two equal methods over",
+        f"{record['tasks']} tasks, whose difficulty spreads by 1.5 in log-odds. **Visible** is the smallest mean "
+        "difference that 80 % of the",
+        "tables tell from 0, before Holm's adjustment over methods.",
+        "",
+        "| seeds | success | between seeds | between tasks | coverage of 95 % | half width, points | visible, points |",
+        "|---" * 7 + "|",
+    ]
+    for row in record["rows"]:
+        seen = "none" if row["visible"] is None else f"{100 * row['visible']:.0f}"
+        lines.append(
+            f"| {row['seeds']} | {row['rate']} | {row['between_seeds']} | {row['between_tasks']} | "
+            f"{100 * row['coverage']:.1f} % | {100 * row['half_width']:.1f} | {seen} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Writes the record and its page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="record and page, without ending")
+    parser.add_argument("--allow-changes", action="store_true", help="record from a tree with changes, and say so")
+    measure_and_write(parser.parse_args(), _measure, _page)
+
+
+if __name__ == "__main__":
+    main()
