@@ -19,12 +19,12 @@ from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
 from trainers.warmstart.recipes import data_recipe
 from trainers.warmstart.settings import small_policy_settings
-from trainers.warmstart.shipped import shipped_policy
+from trainers.warmstart.shipped import SHIPPED, shipped_policy
 
 if TYPE_CHECKING:
     from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
 
-__all__ = ["DemoConfig", "check_same", "run_demo"]
+__all__ = ["DemoConfig", "check_demo", "check_same", "run_demo", "stop_watch", "warm_start"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class DemoConfig:
     data: str = "generated"
     """The environment's tasks: "generated", or a folder or archive of real ones."""
     policy: Path | None = None
-    """Warm-started policy; None takes the shipped one for generated tasks and warm-starts one for others."""
+    """Warm-started policy; None takes a shipped one for generated tasks and warm-starts one for others."""
+    shipped: str = SHIPPED
+    """Which of the environment's shipped policies that is."""
     preset: str = "skillc"
     """The method."""
     seed: int = 0
@@ -71,7 +73,7 @@ class DemoConfig:
     @property
     def start(self) -> Path:
         """The folder of the warm-started policy."""
-        return self.policy or (shipped_policy(self.env) if self.generated else self.out / "warm_start")
+        return self.policy or (shipped_policy(self.env, self.shipped) if self.generated else self.out / "warm_start")
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -122,16 +124,15 @@ def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[st
         SkillCError: For missing data or extras, and for a folder that holds another run.
     """
     training = config.training()
-    _check(config, training)
-    with _stop_watch(config.out / "elapsed.json") as elapsed:
+    check_demo(config)
+    with stop_watch(config.out / "elapsed.json") as elapsed:
         return _run(config, training, progress or SilentProgress(), elapsed)
 
 
 def _run(config: DemoConfig, training: TrainConfig, progress: Progress, elapsed: Callable[[], float]) -> dict[str, Any]:
     from trainers.training import run
 
-    if config.policy is None and not config.generated:
-        _warm_start(config, progress)
+    warm_start(config, progress)
     before = _evaluations(config, training, "before", progress)
     result = run(training, progress=progress)
     if not result.finished:
@@ -145,7 +146,7 @@ def _run(config: DemoConfig, training: TrainConfig, progress: Progress, elapsed:
 
 
 @contextmanager
-def _stop_watch(path: Path) -> Iterator[Callable[[], float]]:
+def stop_watch(path: Path) -> Iterator[Callable[[], float]]:
     """Counts seconds, those of earlier, interrupted invocations included."""
     before = float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.exists() else 0.0
     started = time.perf_counter()
@@ -177,11 +178,16 @@ def check_same(config: DemoConfig) -> None:
     write_json(path, wanted)
 
 
-def _check(config: DemoConfig, training: TrainConfig) -> None:
-    """Finds mistakes before anything takes time."""
+def check_demo(config: DemoConfig) -> None:
+    """Finds mistakes before anything takes time, and writes the settings down.
+
+    Raises:
+        SkillCError: For missing data, settings out of range, and a folder that holds another demonstration.
+    """
     from trainers.recipes import recipe_in
     from trainers.session import tasks_of
 
+    training = config.training()
     recipe_in(training.env, training.preset, training.preset_options)
     if config.held_out_per_type is not None and config.held_out_per_type < 0:
         raise ConfigError(f"held_out_per_type must be at least 1, or 0 for all, got {config.held_out_per_type}.")
@@ -193,11 +199,11 @@ def _check(config: DemoConfig, training: TrainConfig) -> None:
     check_same(config)
 
 
-def _warm_start(config: DemoConfig, progress: Progress) -> None:
-    """Clones a policy from demonstrations in the training split, unless that was done before."""
+def warm_start(config: DemoConfig, progress: Progress) -> None:
+    """Clones a policy from demonstrations in the training split where none is named, unless that was done before."""
     from trainers.warmstart.make import CARD, make_policy
 
-    if (config.start / CARD).exists():
+    if config.policy is not None or config.generated or (config.start / CARD).exists():
         return
     progress.note(f"Warm-starting a policy by behaviour cloning in {config.data}; once, some half an hour on a core.")
     make_policy(
@@ -222,6 +228,7 @@ def _evaluation(config: DemoConfig, held_out: TrainConfig, folder: Path, progres
 
     if (folder / "report.json").exists():
         return PairedReport.load(folder / "report.json")
+    progress.note(f"Playing held-out tasks of {held_out.split}: {folder.name}.")
     report = evaluate_policy(held_out, per_type=config.per_type, progress=progress)
     report.save_all(folder)
     return report.paired

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.files import replace_file
 from trainers.report import shell
+from trainers.report.beside import beside_section, read_run, save_beside
 from trainers.report.figures import save_figures, save_outcome_figure
 from trainers.report.pages import render_page
 from trainers.report.sources import Source, read_source, transcripts_of_step
@@ -39,6 +40,7 @@ def make_report(
     after: str | Path | None = None,
     out: str | Path | None = None,
     title: str | None = None,
+    beside: Sequence[str | Path] = (),
 ) -> ReportFiles:
     """Draws the figures of a run or of an evaluation and writes its page.
 
@@ -49,6 +51,7 @@ def make_report(
         after: The same after training; by default ``<folder>/after`` where it exists.
         out: Where to write; by default ``<folder>/report``.
         title: The page's heading.
+        beside: Folders of other runs from the same start, to be shown beside it.
 
     Returns:
         The files' paths: ``index.html`` and the PNG figures.
@@ -60,7 +63,12 @@ def make_report(
     source = read_source(Path(folder), before=before, after=after)
     target = Path(folder) / "report" if out is None else Path(out)
     figures = _figures(source, target)
-    page = _write(target / "index.html", render_page(title or _title(source), source, figures))
+    section = ""
+    if beside:
+        runs = [read_run(Path(each)) for each in (folder, *beside)]
+        figures["beside"] = save_beside(runs, target / "beside.png")
+        section = beside_section(runs, figures["beside"])
+    page = _write(target / "index.html", render_page(title or _title(source), source, figures, beside=section))
     return ReportFiles(page, figures)
 
 

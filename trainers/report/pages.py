@@ -22,18 +22,20 @@ _CAPTIONS = {
 }
 
 
-def render_page(title: str, source: Source, figures: Mapping[str, Path]) -> str:
+def render_page(title: str, source: Source, figures: Mapping[str, Path], *, beside: str = "") -> str:
     """Renders the page; every recorded text is escaped, every figure inlined.
 
     Args:
         title: Its heading.
         source: What there is to report.
         figures: PNG files by name.
+        beside: HTML of the part that shows other runs beside it, if any.
     """
     return shell.document(
         title,
         [
             _lead(source),
+            beside,
             _figure(figures, "overview"),
             *_held_out(source, figures),
             *_course(source.run, figures),

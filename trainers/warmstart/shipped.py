@@ -7,10 +7,13 @@ from pathlib import Path
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import MissingDataError, unknown_name
 
-__all__ = ["SHIPPED", "is_shipped", "shipped_names", "shipped_policy", "shipped_trained_policy"]
+__all__ = ["HARD", "SHIPPED", "is_shipped", "shipped_names", "shipped_policy", "shipped_trained_policy"]
 
 SHIPPED = "shipped"
 """The name under which a configuration asks for the policy of its environment."""
+
+HARD = f"{SHIPPED}-hard"
+"""The name of an environment's policy that hardly ever succeeds without its skills."""
 
 
 def is_shipped(name: str) -> bool:

@@ -12,10 +12,11 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.commands.cli.demo import describe
+from trainers.commands.cli.demo import DemoOptions, describe
 from trainers.commands.demo import DemoConfig, check_same, run_demo
-from trainers.recipes import recipe_in
+from trainers.recipes import RECOMMENDED, recipe_in
 from trainers.tracking.progress import SilentProgress
+from trainers.warmstart.shipped import shipped_policy
 
 GAMES = {"seed": 0, "games_per_type": 4, "size": "small"}
 SMALL = {
@@ -136,6 +137,16 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path):
     assert (training.steps, training.seed, training.preset, training.run) == (7, 3, "grpo", str(tmp_path))
     assert Path(training.model).name == "checkpoint"
     assert replace(config, options={"draw": "uniform"}).training().draw == "uniform"
+
+
+def test_two_methods_part_from_the_hard_start_and_one_alone_has_the_easy_one(monkeypatch):
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+    both, alone = DemoOptions(), DemoOptions(beside="none", preset="skillc")
+    assert (both.preset, both.other, both.config().steps) == (RECOMMENDED, "grpo", 24)
+    assert both.config().start == shipped_policy("alfworld", "shipped-hard")
+    assert (alone.other, alone.config().steps, alone.config().start) == (None, 45, shipped_policy("alfworld"))
+    assert DemoOptions(preset="grpo").other is None
+    assert DemoOptions(env="coins").config().shipped == "shipped"
 
 
 def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):

@@ -73,7 +73,7 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
 INSIDE = {
     "train": ("trainers.training.run", ["model=x"]),
     "evaluate": ("trainers.evaluation.policy.evaluate_policy", ["model=x"]),
-    "demo": ("trainers.commands.cli.demo.run_demo", []),
+    "demo": ("trainers.commands.cli.demo.run_demo_beside", []),
     "make-policy": ("trainers.commands.cli.make_policy.make_policy", ["--out", "policy"]),
 }
 

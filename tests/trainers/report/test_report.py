@@ -92,6 +92,21 @@ def test_a_full_report(tmp_path: Path) -> None:
         assert name in page.text
 
 
+def test_runs_are_shown_beside_each_other(tmp_path: Path) -> None:
+    first, second = write_run(tmp_path / "a", "skillc", steps=20), write_run(tmp_path / "b", "grpo", steps=20)
+    for folder, steps in ((first, 180), (second, 60)):
+        evaluate(folder / "before", 0)
+        evaluate(folder / "after", steps)
+    made = make_report(first, beside=[second])
+    page = made.page.read_text()
+    assert made.figures["beside"].read_bytes().startswith(b"\x89PNG")
+    assert "<h2>skillc beside grpo</h2>" in page
+    assert page.count("skillc minus grpo") == 1
+    assert page.index("before training") < page.index("skillc minus grpo")
+    (second / "after" / "report.json").unlink()
+    assert "skillc minus grpo" not in make_report(first, beside=[second]).page.read_text()
+
+
 @pytest.mark.parametrize("preset", ["grpo", "no_pairing"])
 def test_a_run_without_evaluations_or_with_no_skills(tmp_path: Path, preset: str) -> None:
     made = make_report(write_run(tmp_path / "run", preset, steps=20), out=tmp_path / "elsewhere")

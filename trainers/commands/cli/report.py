@@ -29,11 +29,20 @@ class ReportOptions:
     """Where to write; RUN/report if none."""
     title: str | None = None
     """Heading of the page."""
+    beside: tuple[Path, ...] = ()
+    """Folders of other runs from the same start, to be shown beside it."""
 
 
 def report(options: ReportOptions) -> int:
     """Runs the command."""
-    files = make_report(options.run, before=options.before, after=options.after, out=options.out, title=options.title)
+    files = make_report(
+        options.run,
+        before=options.before,
+        after=options.after,
+        out=options.out,
+        title=options.title,
+        beside=options.beside,
+    )
     say("\n".join(str(path) for path in (*files.figures.values(), files.page)))
     return 0
 
