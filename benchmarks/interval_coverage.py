@@ -24,7 +24,7 @@ from trainers.evaluation.stats import t_quantile
 
 __all__ = ["Setting", "coverage", "power"]
 
-_TASKS, _TABLES = 144, 1000
+_TASKS, _TABLES = 144, 500
 
 
 @dataclass(frozen=True)

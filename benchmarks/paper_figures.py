@@ -1,0 +1,132 @@
+"""The figures of the method's paper, from this project's runs and records.
+
+``python -m benchmarks.paper_figures --run RUN --record RECORD --sensitivity RECORD --out FOLDER`` writes what each of
+them gives: dynamics and schedule of a run (``success``, ``success_by_type``, ``gap``, ``gate``, ``active``,
+``rollout_fraction``), the cost of an update beside the baseline's (``cost``), success by a parameter (``sensitivity``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import ConfigError, SkillCError
+from trainers.comparison.plan import read_method
+from trainers.comparison.record import read_record
+from trainers.comparison.regimes import Regime, regimes_of
+from trainers.comparison.table import MethodRow
+from trainers.recipes import get_recipe
+from trainers.report.figures import save_figures
+from trainers.report.records import RunRecords
+from trainers.report.style import SOFT, WITH, WITHOUT, figure_style, new_figure, rate_axis, title
+
+__all__ = ["draw_cost", "draw_sensitivity", "main", "parameters_of"]
+
+Points = dict[str, list[tuple[float, MethodRow]]]
+
+
+def parameters_of(regime: Regime) -> Points:
+    """Rows of the baseline with one changed option, by that option, in the order of its values.
+
+    The baseline itself stands at its own value of every option.
+    """
+    baseline = regime.rows[0]
+    name, own = read_method(baseline.method)
+    defaults: Mapping[str, Any] = get_recipe(name, **own).options
+    found: Points = {}
+    for row in regime.rows[1:]:
+        method, options = read_method(row.method)
+        changed = {key: value for key, value in options.items() if own.get(key) != value}
+        if method == name and len(changed) == 1:
+            ((option, value),) = changed.items()
+            found.setdefault(option, [(float(defaults[option]), baseline)]).append((float(value), row))
+    return {option: sorted(points, key=lambda point: point[0]) for option, points in found.items()}
+
+
+def draw_sensitivity(regimes: Sequence[Regime], path: Path) -> None:
+    """Draws a row per regime and a panel per parameter: success without and with the skill by the parameter's value.
+
+    Raises:
+        ConfigError: No method is the baseline with one option changed.
+    """
+    tables = [parameters_of(regime) for regime in regimes]
+    options = list(dict.fromkeys(option for table in tables for option in table))
+    if not options:
+        raise ConfigError("Sensitivity needs methods such as skillc:omega=0.2 beside their baseline skillc")
+    with figure_style():
+        figure = new_figure(1.0 + 2.1 * len(options), 0.6 + 2.6 * len(regimes))
+        panels = figure.subplots(len(regimes), len(options), squeeze=False, sharey=True)
+        for row, regime, table in zip(panels, regimes, tables, strict=True):
+            for axes, option in zip(row, options, strict=True):
+                _draw_parameter(axes, option, table.get(option, []))
+            row[0].annotate(regime.name, (0, 1.16), xycoords="axes fraction", fontsize=9, color=SOFT)
+            rate_axis(row[0], "success rate")
+        panels[0][0].legend(loc="upper left", fontsize=8)
+        figure.savefig(path)
+
+
+def draw_cost(regimes: Sequence[Regime], path: Path) -> None:
+    """Draws seconds and prompt tokens of an update over the baseline's, a panel per regime."""
+    with figure_style():
+        most = max(len(regime.rows) for regime in regimes)
+        figure = new_figure(1.5 + 4.2 * len(regimes), 1.2 + 0.24 * most)
+        for axes, regime in zip(figure.subplots(1, len(regimes), squeeze=False)[0], regimes, strict=True):
+            base = regime.rows[0].cost
+            places = range(len(regime.rows))
+            seconds = [row.cost.seconds_per_update / base.seconds_per_update for row in regime.rows]
+            axes.barh(places, seconds, height=0.6, color="#7f8fa6", label="seconds")
+            prompts = [row.cost.prompt_tokens / base.prompt_tokens for row in regime.rows]
+            axes.plot(prompts, places, "D", color="#111418", markersize=4, label="prompt tokens")
+            axes.axvline(1.0, color="#3b414a", linewidth=0.9, linestyle=":")
+            axes.set_yticks(places, [row.method for row in regime.rows])
+            axes.set_ylim(len(regime.rows) - 0.4, -0.6)
+            axes.grid(visible=False, axis="y")
+            title(axes, regime.name, f"an update over {regime.rows[0].method}'s, medians")
+        figure.axes[0].legend(loc="lower right", fontsize=8)
+        figure.savefig(path)
+
+
+def _draw_parameter(axes: Any, option: str, points: Sequence[tuple[float, MethodRow]]) -> None:
+    places = range(len(points))
+    for style, estimates in (
+        (WITH, [row.with_skill for _, row in points]),
+        (WITHOUT, [row.without for _, row in points]),
+    ):
+        axes.plot(places, [each.mean for each in estimates], **style)
+        for place, each in zip(places, estimates, strict=True):
+            if each.interval is not None:
+                axes.plot([place] * 2, [each.interval.low, each.interval.high], color=style["color"], linewidth=1)
+    axes.set_xticks(places, [f"{value:g}" for value, _ in points])
+    axes.set_xlim(-0.4, max(len(points), 1) - 0.6)
+    title(axes, option)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Draws what the options name; 2 where a record or a run is missing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path, help="folder of a training run: dynamics and schedule")
+    parser.add_argument("--record", type=Path, help="record of `skillc study`: cost")
+    parser.add_argument("--sensitivity", type=Path, help="record of benchmarks/studies/sensitivity.yaml")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the pictures")
+    options = parser.parse_args(words)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        if options.run:
+            save_figures(RunRecords.read(options.run), options.out)
+        for path, draw, name in (
+            (options.record, draw_cost, "cost"),
+            (options.sensitivity, draw_sensitivity, "sensitivity"),
+        ):
+            if path:
+                draw(regimes_of([read_record(path)]), options.out / f"{name}.png")
+    except SkillCError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
