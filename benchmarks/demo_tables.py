@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainers.comparison.crossed import mean_over_seeds_and_tasks
 from trainers.evaluation.stats import mean_over_seeds
 from trainers.tracking.progress import short_type
 
@@ -98,6 +99,7 @@ def as_markdown(whole: Mapping[str, Any], picture: str | None = None) -> str:
             *(line for split in first["splits"] for line in _table(records, split)),
             *_mean_over_seeds(records),
             *_differences(whole["differences"]),
+            *_difference_over_seeds(records),
             *(["", f"![Methods side by side over seeds]({picture})"] if picture else []),
             *_gaps(records),
             *_curves(records),
@@ -139,6 +141,32 @@ def _differences(found: Sequence[Mapping[str, Any]]) -> list[str]:
         for entry in found
     ]
     return ["", "After training, without skills, paired by task:", "", *lines] if lines else []
+
+
+def _difference_over_seeds(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first method beside the others over the seeds that both have, on the headline split."""
+    methods = list(dict.fromkeys(record["preset"] for record in records))
+    lines = []
+    for other in methods[1:]:
+        found = mean_over_seeds_and_tasks(_paired(records, methods[0], other))
+        if found.interval is not None:
+            bounds = f"[{100 * found.interval.low:+.1f}, {100 * found.interval.high:+.1f}]"
+            lines.append(
+                f"- {methods[0]} minus {other}, over {found.n} seeds and all tasks: {100 * found.mean:+.1f} points, "
+                f"95 % {bounds}"
+            )
+    return lines
+
+
+def _paired(records: Sequence[Mapping[str, Any]], first: str, second: str) -> list[list[float]]:
+    """Differences of outcomes without skills after training, a row per seed, a column per task."""
+    won = {
+        (record["preset"], record["seed"]): record["outcomes"][record["split"]]["after"]["without"]
+        for record in records
+        if record["preset"] in (first, second)
+    }
+    seeds = [seed for preset, seed in won if preset == first and (second, seed) in won]
+    return [[int(a) - int(b) for a, b in zip(won[first, s], won[second, s], strict=True)] for s in seeds]
 
 
 def _revision(whole: Mapping[str, Any]) -> str:

@@ -6,7 +6,24 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, variance
 
-__all__ = ["variance_of_mean"]
+from trainers.evaluation.stats import Interval, MeanEstimate, t_quantile
+
+__all__ = ["mean_over_seeds_and_tasks", "variance_of_mean"]
+
+
+def mean_over_seeds_and_tasks(table: Sequence[Sequence[float]], level: float = 0.95) -> MeanEstimate:
+    """Mean of a table with Student's interval over both sources of chance; none with one seed.
+
+    Args:
+        table: One row per seed, one column per task.
+        level: Confidence level.
+    """
+    centre = fmean(fmean(row) for row in table)
+    if len(table) < 2:
+        return MeanEstimate(centre, None, 1)
+    total, freedom = variance_of_mean(table)
+    half = t_quantile((1 + level) / 2, freedom) * math.sqrt(total)
+    return MeanEstimate(centre, Interval(centre - half, centre + half), len(table))
 
 
 def variance_of_mean(table: Sequence[Sequence[float]]) -> tuple[float, int]:

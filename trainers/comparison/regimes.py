@@ -19,7 +19,8 @@ class Regime:
     """A starting point in a world, and what every method came to from there.
 
     Attributes:
-        world: Environment and, where it is not generated, data.
+        env: Environment.
+        world: The same and, where they are not generated, its tasks.
         start: Name of the starting point.
         rows: The table's rows, the baseline first.
         cells: The trained cells behind them.
@@ -27,6 +28,7 @@ class Regime:
         before: The starting point itself.
     """
 
+    env: str
     world: str
     start: str
     rows: Sequence[MethodRow]
@@ -92,6 +94,6 @@ def by_lead(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]
 
 def _regime(record: ComparisonRecord, start: str) -> Regime:
     settings = record.protocol["settings"]
-    data = settings.get("data")
-    world = str(settings["env"]) + ("" if data in (None, "generated") else " (real tasks)")
-    return Regime(world, start, record.rows(start), record.cells(start), record.budget, record.untrained(start))
+    env, data = str(settings["env"]), settings.get("data")
+    world = env if data in (None, "generated") else f"{env} (real tasks)"
+    return Regime(env, world, start, record.rows(start), record.cells(start), record.budget, record.untrained(start))

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
-from trainers.comparison.crossed import variance_of_mean
+from trainers.comparison.crossed import mean_over_seeds_and_tasks, variance_of_mean
 from trainers.comparison.result import CellResult, area_weights
 from trainers.evaluation.stats import Interval, MeanEstimate, mean_over_seeds, t_p_value, t_quantile
 
@@ -195,14 +195,8 @@ def _difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Dif
 
 
 def _level(table: Sequence[Sequence[float]]) -> MeanEstimate:
-    widths = {len(row) for row in table}
-    rows = table if len(widths) == 1 else [[fmean(row)] for row in table]
-    centre = fmean(fmean(row) for row in rows)
-    if len(rows) < 2:
-        return MeanEstimate(centre, None, 1)
-    total, freedom = variance_of_mean(rows)
-    half = t_quantile(0.975, freedom) * math.sqrt(total)
-    return MeanEstimate(centre, Interval(centre - half, centre + half), len(rows))
+    one_panel = len({len(row) for row in table}) == 1
+    return mean_over_seeds_and_tasks(table if one_panel else [[fmean(row)] for row in table])
 
 
 def _won(cell: CellResult, *, skill: bool) -> list[float]:

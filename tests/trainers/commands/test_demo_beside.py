@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.commands import beside
 from trainers.commands.beside import LogRelay, run_demo_beside
 from trainers.commands.cli.demo import describe
@@ -52,7 +52,7 @@ def test_lines_of_all_logs_come_whole_and_with_their_names(tmp_path):
 
 def test_mistakes_are_found_before_a_process_starts(config, monkeypatch):
     monkeypatch.setattr(beside, "run_jobs", lambda *_: pytest.fail("a process was started"))
-    with pytest.raises(ConfigError, match="grop"):
+    with pytest.raises(UnknownNameError, match="grop"):
         run_demo_beside(config, "grop")
 
 
