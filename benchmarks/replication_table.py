@@ -111,7 +111,7 @@ def _page(record: dict[str, Any]) -> str:
             "",
             f"## {name}",
             "",
-            f"{settings['budget']:,} generated tokens a run; seeds: {settings['seeds']}.",
+            f"{settings['budget']:,} generated tokens a run; {settings['seeds']}.",
             "",
             "| difference | paper | here, 95 % | seeds | visible | verdict |",
             "|---" * 6 + "|",

@@ -40,7 +40,7 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
     across = min(3, len(regimes))
     down = ceil(len(regimes) / across)
     with figure_style():
-        figure = new_figure(1.0 + 4.2 * across, 3.6 * down + 0.5)
+        figure = new_figure(max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5)
         panels = figure.subplots(down, across, squeeze=False, sharey=True)
         for axes, regime in zip(panels.flat, regimes, strict=False):
             _draw_panel(axes, regime, names, styles)
@@ -49,7 +49,9 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
         handles = {
             label: line for axes in figure.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(names), 6))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(names), 2 * across + 1)
+        )
         figure.savefig(path)
 
 
@@ -59,7 +61,9 @@ def _draw_panel(axes: Any, regime: Regime, names: Sequence[str], styles: dict[st
         own = [cell for cell in regime.cells if cell.method == name]
         if own:
             _draw_method(axes, own, grid, styles[name])
-    title(axes, regime.name, f"success without the skill, validation panel; seeds: {regime.seeds}")
+    title(
+        axes, f"{regime.name}, {regime.seeds}", "without the skill, validation panel; band: standard error over seeds"
+    )
     axes.set_xlabel("tokens generated (thousands)")
     rate_axis(axes, "success rate")
 

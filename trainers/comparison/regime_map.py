@@ -44,7 +44,7 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[
     across = min(2, len(regimes))
     down = ceil(len(regimes) / across)
     with figure_style():
-        figure = new_figure(5.2 * across + 1.6, down * (1.5 + 0.24 * len(names)) + 0.9)
+        figure = new_figure(max(9.5, 5.2 * across + 1.6), down * (1.5 + 0.24 * len(names)) + 0.9)
         panels = figure.subplots(down, 2 * across, width_ratios=[1.9, 1.0] * across, squeeze=False)
         colours = _colours(regimes)
         for place, regime in enumerate(regimes):
@@ -87,8 +87,8 @@ def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any,
     axes.axvline(regime.rows[0].without.mean, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
     axes.set_yticks(range(len(names)), names if labelled else [])
     _finish(axes, names, 1.18)
-    before = "" if regime.before is None else f", {100 * regime.before.without:.0f} % before training"
-    title(axes, regime.name, f"without the skill{before}; seeds: {regime.seeds}")
+    before = "" if regime.before is None else f"; {100 * regime.before.without:.0f} % before"
+    title(axes, f"{regime.name}, {regime.seeds}", f"success without the skill{before}")
 
 
 def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
         axes.axvline(regime.before.with_skill, color="#5b626d", linewidth=0.9, linestyle=":", zorder=0)
     axes.set_yticks(range(len(names)), [])
     _finish(axes, names, 1.22)
-    before = "" if regime.before is None else f", {100 * regime.before.with_skill:.0f} %"
+    before = "" if regime.before is None else f"; {100 * regime.before.with_skill:.0f} % before"
     title(axes, "", f"with it{before}")
 
 

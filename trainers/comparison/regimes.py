@@ -43,9 +43,10 @@ class Regime:
 
     @property
     def seeds(self) -> str:
-        """How many seeds the methods have: ``3``, or ``1 to 3`` where they differ."""
+        """How many seeds the methods have: ``3 seeds``, or ``1 to 3 seeds`` where they differ."""
         counts = [len(row.seeds) for row in self.rows]
-        return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        least = "" if min(counts) == max(counts) else f"{min(counts)} to "
+        return f"{least}{max(counts)} seed{'' if max(counts) == 1 else 's'}"
 
     def row(self, method: str) -> MethodRow | None:
         """A method's row; None where it was not run."""

@@ -46,7 +46,7 @@ def record(tmp_path: Path) -> ComparisonRecord:
 
 def test_every_starting_point_is_a_regime(record):
     easy, hard = regimes_of([record])
-    assert (easy.name, easy.seeds, hard.seeds) == ("alfworld, easy start", "1 to 3", "3")
+    assert (easy.name, easy.seeds, hard.seeds) == ("alfworld, easy start", "1 to 3 seeds", "3 seeds")
     assert hard.row("ppo") is None
     verdicts = {row.method: row.against.verdict for row in easy.rows if row.against}
     assert (verdicts["skillc"], verdicts["skill0"]) == ("better", "one seed")
