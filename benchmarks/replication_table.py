@@ -62,7 +62,7 @@ def visible(found: Difference, power: float = 0.8) -> float | None:
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
     regimes = regimes_of([read_record(path) for path in options.records])
     return {
-        "records": [path.name for path in options.records],
+        "records": [path.name if path.is_absolute() else path.as_posix() for path in options.records],
         "regimes": {regime.name: _claims(regime) for regime in regimes},
         "settings": [{"regime": regime.name, "budget": regime.budget, "seeds": regime.seeds} for regime in regimes],
     }
