@@ -127,7 +127,7 @@ class Trio:
         for name, env in self.browsers.items():
             place = {"transport": name, **where}
             for mode in MODES:
-                found.check(mode, expected[mode][0], env.reading.observation(mode), **place)
+                found.check(mode, expected[mode][0], env.parsed_page.observation(mode), **place)
             found.check("observation", expected["html"][0], shown[name][0], **place)
             found.check("info", expected["text"][1], shown[name][1], **place)
             found.check("address", self._native["text"].address, env.address, **place)

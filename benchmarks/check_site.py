@@ -93,8 +93,8 @@ def _way(env: WebShopEnv, task: int) -> list[str]:
 
 def _pages(site: ThreadedSite, env: WebShopEnv, task: int) -> Iterator[tuple[str, str]]:
     """Every kind of page, by name and path."""
-    office = site.site.office
-    person, agent = (office.issue(task, audience) for audience in (PERSON, AGENT))
+    tickets = site.site.tickets
+    person, agent = (tickets.issue(task, audience) for audience in (PERSON, AGENT))
     yield "start", "/"
     env.reset(options={"task_id": env.goals.task_id(task)})
     yield "index", f"/e/{person}/{env.address}"

@@ -2,7 +2,7 @@
 
 from skill_library.formats.agent_skills import read_agent_skills, write_agent_skills
 from skill_library.formats.bank import read_bank, to_bank
-from skill_library.formats.folders import write_library
+from skill_library.formats.folders import require_free, write_library
 from skill_library.formats.names import assign_types
 from skill_library.formats.sections import read_sections, to_sections
 
@@ -11,6 +11,7 @@ __all__ = [
     "read_agent_skills",
     "read_bank",
     "read_sections",
+    "require_free",
     "to_bank",
     "to_sections",
     "write_agent_skills",

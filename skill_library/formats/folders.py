@@ -12,7 +12,7 @@ from skill_library.errors import SkillFileError
 from skill_library.formats.names import plain_name, unique
 from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
 
-__all__ = ["new_folder", "skill_file", "write_library"]
+__all__ = ["new_folder", "require_free", "skill_file", "write_library"]
 
 
 def write_library(skills: Iterable[Skill], folder: Path) -> Path:
@@ -39,16 +39,27 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     return folder
 
 
+def require_free(folder: Path) -> None:
+    """Checks that a library could be written into a folder, before the work that it takes to have one.
+
+    Raises:
+        SkillFileError: It is there and holds something, or there is a file in its place.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise SkillFileError(f"The folder {folder} cannot be made (there is a file of that name); name another one")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
+
+
 def new_folder(folder: Path) -> None:
     """Makes a folder.
 
     Raises:
         SkillFileError: It is there and holds something, or there is a file in its place.
     """
+    require_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
     except OSError as error:
         raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
 

@@ -24,6 +24,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 __all__ = [
     "ENTRY_POINTS",
     "EnvSpec",
+    "described_env",
     "env_spec",
     "env_specs",
     "register",
@@ -150,6 +151,19 @@ def env_spec(name: str) -> EnvSpec:
         _import(module, name)
     known = env_specs() if rest not in _registered else (_registered[rest],)
     return next((spec for spec in known if rest in (spec.name, spec.id)), EnvSpec(name=rest, id=rest))
+
+
+def described_env(name: str) -> EnvSpec:
+    """As :func:`env_spec`, for those who need a description.
+
+    Raises:
+        UnknownNameError: Nobody has described such an environment.
+        ConfigError: The module cannot be imported.
+    """
+    spec = env_spec(name)
+    if spec not in env_specs():
+        raise unknown_name("environment", name, [known.name for known in env_specs()])
+    return spec
 
 
 def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from skill_library import load_library
-from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.errors import MissingDataError, unknown_name
+from skillc_gym.envs.registry import EnvSpec, described_env, env_spec
+from skillc_gym.errors import MissingDataError
 from skillc_gym.version import __version__
 from trainers.evaluation.paired_report import PairedReport
 from trainers.report.records import read_object
@@ -29,9 +29,7 @@ def environment_card(name: str) -> str:
     Raises:
         UnknownNameError: Nobody has described such an environment.
     """
-    spec = env_spec(name)
-    if spec not in env_specs():
-        raise unknown_name("environment", name, [found.name for found in env_specs()])
+    spec = described_env(name)
     front = {"pretty_name": spec.id, "language": ["en"], "tags": [*_TAGS, spec.name]}
     return _card(
         front,
@@ -54,7 +52,7 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
         MissingDataError: There is no such checkpoint, or no such evaluation.
         ConfigError: The evaluation's report cannot be read.
     """
-    if not (folder / "config.json").is_file():
+    if "model_type" not in read_object(folder / "config.json"):
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
     run, made = read_object(folder.parent / "config.json"), read_object(folder / "policy_card.json")
     env = str(run.get("env") or _of_demonstrations(made, "env") or "")

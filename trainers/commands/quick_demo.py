@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.commands.demo import DemoConfig
+from trainers.config import TrainConfig
 from trainers.report.make import make_report
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
@@ -123,6 +124,8 @@ def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None)
     started = time.perf_counter()
     policies = config.policies
     make_folder(config.out)
+    for name in policies:
+        _require_loadable(_held_out(config, name))
     reports = {name: _evaluation(config, name, progress or SilentProgress()) for name in policies}
     folders = [config.out / name for name in policies]
     before = folders[0] if len(folders) > 1 else None
@@ -136,7 +139,18 @@ def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None)
 def _evaluation(config: QuickDemoConfig, name: str, progress: Progress) -> PairedReport:
     from trainers.evaluation.policy import evaluate_policy
 
-    held_out = replace(config.demo.training(), split=config.demo.splits[0], model=str(config.policies[name]))
-    report = evaluate_policy(held_out, per_type=config.per_type, progress=progress)
+    report = evaluate_policy(_held_out(config, name), per_type=config.per_type, progress=progress)
     report.save_all(config.out / name)
     return report.paired
+
+
+def _held_out(config: QuickDemoConfig, name: str) -> TrainConfig:
+    return replace(config.demo.training(), split=config.demo.splits[0], model=str(config.policies[name]))
+
+
+def _require_loadable(config: TrainConfig) -> None:
+    """Finds out that a checkpoint is broken before minutes are spent on playing another one."""
+    from trainers.models import load_model, load_plain_tokenizer
+
+    load_plain_tokenizer(config)
+    load_model(config)

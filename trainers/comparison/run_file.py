@@ -122,10 +122,10 @@ def held_out_split(env: str, named: str | None) -> str:
 def _parsed(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         raise MissingDataError(f"There is no run file {path}; expected a study in YAML or TOML")
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         values = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
-    except (tomllib.TOMLDecodeError, yaml.YAMLError) as error:
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold keys and values (methods: ..., starts: ...), got {type(values).__name__}")

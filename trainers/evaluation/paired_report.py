@@ -163,7 +163,10 @@ class PairedReport:
             found = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{path} is no paired report: it is not JSON ({error})") from error
-        return cls.from_json(found)
+        try:
+            return cls.from_json(found)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import yaml
 
 from skill_library import load_library
 from skillc_gym.envs.registry import env_specs
-from skillc_gym.errors import MissingDataError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from trainers.commands.cards import environment_card, policy_card
 from trainers.commands.cli.main import main as skillc
 from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
@@ -71,7 +71,18 @@ def test_a_shipped_policys_card_names_its_weights():
 def test_what_is_missing_is_said(tmp_path: Path):
     with pytest.raises(MissingDataError, match="holds no checkpoint"):
         policy_card(tmp_path)
+    for broken in ("{", "[]", "{}"):
+        (tmp_path / "config.json").write_text(broken)
+        with pytest.raises(MissingDataError, match="holds no checkpoint"):
+            policy_card(tmp_path)
     with pytest.raises(MissingDataError, match="skillc evaluate"):
+        policy_card(shipped_policy(), tmp_path)
+
+
+@pytest.mark.parametrize("broken", ["{", "null", '{"outcomes": "x"}', "[" * 100_000])
+def test_an_evaluation_that_cannot_be_read_is_named(tmp_path: Path, broken: str):
+    (tmp_path / "report.json").write_text(broken)
+    with pytest.raises(ConfigError, match=r"report\.json.* no paired report"):
         policy_card(shipped_policy(), tmp_path)
 
 

@@ -55,6 +55,7 @@ def test_a_library_goes_out_and_comes_back(tmp_path: Path, form: str) -> None:
         (("alfworld", "x", "--types", "heat"), "OLD=NEW"),
         (("alfworld", "x", "--env", "alfworld", "--types", "heat=warm"), "NEW one of"),
         (("alfworld", "x", "--to", "yaml"), "to"),
+        (("alfworld", "x", "--env", "alfwrld"), "Did you mean 'alfworld'"),
     ],
 )
 def test_bad_words_are_refused(

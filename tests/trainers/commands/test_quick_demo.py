@@ -12,7 +12,7 @@ pytest.importorskip("transformers", reason="needs the train extra")
 
 from skillc_gym.episodes import Episode
 from skillc_gym.episodes.record import Turn
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from trainers.commands.cli import open_page
 from trainers.commands.cli.demo import DemoOptions
 from trainers.commands.cli.main import main as skillc
@@ -52,6 +52,18 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
     assert "trained " in text
     assert "No trained policy" not in text
     assert "before training" in result.page.read_text()
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_broken_policy_is_found_before_anything_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    policy = tmp_path / "policy"
+    shutil.copytree(shipped_policy("alfworld"), policy)
+    (policy / file).write_text("{")
+    monkeypatch.delattr("trainers.evaluation.policy.evaluate_policy")
+    with pytest.raises(CheckpointError, match="copy it again"):
+        run_quick_demo(QuickDemoConfig(tmp_path / "out", policy=policy))
 
 
 def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,8 +80,19 @@ def test_the_shipped_libraries_pass(library, capsys):
         (["skills", "chek", "alfworld"], "check"),
         (["skills", "diff", "alfworld"], "name the second"),
         (["learn-skills"], "--from FILE"),
+        (["learn-skills", "--from", "nowhere.jsonl", "--env", "alfwrld"], "Did you mean 'alfworld'"),
     ],
 )
 def test_bad_input_is_said_in_a_line(words, message, capsys):
     assert skillc(words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_is_taken_is_refused_before_anything_is_asked(tmp_path, capsys):
+    (tmp_path / "mine").write_text("precious")
+    words = ["learn-skills", "--from", "nowhere.jsonl", "--writer", "model", "--model", "m", "--out"]
+    assert skillc([*words, str(tmp_path)]) == 2
+    assert "nothing is overwritten" in capsys.readouterr().err
+    assert skillc([*words, str(tmp_path / "mine")]) == 2
+    assert "name another one" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_text() == "precious"

@@ -77,3 +77,14 @@ def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tm
     names = [job.name for job in Selection(methods=["ppo"], starts=["hard"], seeds=[1]).jobs(plan)]
     assert names == ["hard-untrained", "hard-ppo-seed1"]
     assert {cell.start for cell in Selection(seeds=[1]).cells(plan)} == {"easy", "hard"}
+
+
+@pytest.mark.parametrize(
+    "broken", [b"\xff\xfe", b"[" * 100_000, b"- 1", b"a: [", b"!!python/object/apply:os.system [ls]"]
+)
+@pytest.mark.parametrize("suffix", [".yaml", ".toml"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys, broken, suffix):
+    path = tmp_path / f"broken{suffix}"
+    path.write_bytes(broken)
+    assert skillc(["study", str(path), "--allow-changes"]) == 2
+    assert path.name in capsys.readouterr().err

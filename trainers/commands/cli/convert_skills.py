@@ -24,7 +24,7 @@ from skill_library.formats import (
     write_library,
 )
 from skill_library.loader import BUILT_IN, decode
-from skillc_gym.envs.registry import env_spec
+from skillc_gym.envs.registry import described_env
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from trainers.commands.cli.command import Command
@@ -82,13 +82,14 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
     try:
         text = decode(read_bounded(source, _MOST_BYTES))
         return read_bank(json.loads(text)) if source.suffix == ".json" else read_sections(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise SkillFileError(f"{source}: nested too deep") from error
+    except ValueError as error:
         raise SkillFileError(f"{source}: {error}") from error
 
 
 def _types(options: ConvertSkillsOptions) -> dict[str, Sequence[str]]:
-    spec = env_spec(options.env) if options.env else None
-    known: Mapping[str, str] = spec.task_types if spec else {}
+    known: Mapping[str, str] = described_env(options.env).task_types if options.env else {}
     types: dict[str, Sequence[str]] = {name: (kind,) for kind, short in known.items() for name in (kind, short)}
     for word in options.types:
         old, equals, new = word.partition("=")

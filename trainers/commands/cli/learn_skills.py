@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from skill_library import load_library
-from skill_library.formats import write_library
-from skillc_gym.envs.registry import EnvSpec, env_spec
+from skill_library.formats import require_free, write_library
+from skillc_gym.envs.registry import EnvSpec, described_env
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.commands.cli.command import Command
@@ -57,7 +57,8 @@ def learn(options: LearnSkillsOptions) -> int:
     """Runs the command."""
     if not options.from_:
         raise ConfigError("Name the transcripts to learn from: --from FILE ...")
-    spec = env_spec(options.env)
+    require_free(options.out)
+    spec = described_env(options.env)
     episodes = [episode for path in options.from_ for episode in read_jsonl(path)]
     _check_split(spec, options.split or spec.training_split, [episode.task_id for episode in episodes])
     writer = _writer(options)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError
-from skillc_gym.envs.webshop.browser.places import Place, SiteElsewhere, own_site
-from skillc_gym.envs.webshop.browser.reading import Reading
+from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.settings import BrowserSettings
+from skillc_gym.envs.webshop.browser.sites import RemoteSite, ShopSite, local_site
 from skillc_gym.envs.webshop.browser.tabs import BrowserPool, NoSuchPageError, Tab, shared_pool
 from skillc_gym.envs.webshop.browser.transports import TRANSPORTS, Transport, make_transport
 from skillc_gym.envs.webshop.env import MAX_ACTION, MAX_OBSERVATION, ShopState, WebShopEnv
@@ -84,7 +84,7 @@ class WebShopBrowserEnv(TextTaskEnv):
     ) -> None:
         _check_names(observation_mode, render_mode, transport)
         self.core = WebShopEnv(**shop)
-        self._place = _place(url, WebShopEnv(**shop, observation_mode="url"))
+        self._site = _site(url, WebShopEnv(**shop, observation_mode="url"))
         width, height = _size(viewport)
         self._settings = BrowserSettings(
             browser=browser,
@@ -94,7 +94,7 @@ class WebShopBrowserEnv(TextTaskEnv):
             window=render_mode == "human",
             pictures=render_mode is not None or "screenshot" in observation_mode,
             timeout=timeout,
-            site=getattr(self._place, "host", None),
+            site=getattr(self._site, "host", None),
         )
         self._settings.programs()
         self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)
@@ -103,11 +103,11 @@ class WebShopBrowserEnv(TextTaskEnv):
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode, self.transport = observation_mode, render_mode, transport
         self.goals = self.core.goals
-        self._seat = _Seat(self._pool, html=observation_mode == "html")
-        finalize(self, self._seat.leave)
-        self._way: Transport | None = None
+        self._lease = _TabLease(self._pool, html=observation_mode == "html")
+        finalize(self, self._lease.release)
+        self._episode_transport: Transport | None = None
         self._task, self._address = 0, HOME_ADDRESS
-        self._reading: Reading | None = None
+        self._parsed: ParsedPage | None = None
 
     @property
     def task_ids(self) -> tuple[str, ...]:
@@ -141,21 +141,21 @@ class WebShopBrowserEnv(TextTaskEnv):
         return self._address
 
     @property
-    def reading(self) -> Reading:
+    def parsed_page(self) -> ParsedPage:
         """What stands on the page in the browser."""
-        if self._reading is None:
+        if self._parsed is None:
             self._open(self._address)
-        assert self._reading is not None
-        return self._reading
+        assert self._parsed is not None
+        return self._parsed
 
     @property
     def process_group(self) -> int | None:
         """The process group of the browser and its driver, None while there is none."""
-        return self._seat.process_group
+        return self._lease.process_group
 
     def browser_log(self) -> list[str]:
         """Returns what the browser has logged since it was last asked: refused requests, failed scripts."""
-        return self._seat.log()
+        return self._lease.log()
 
     def render(self) -> Any:
         """Returns a picture of the page: uint8 of shape (height, width, 3); None unless render_mode is "rgb_array"."""
@@ -173,7 +173,7 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def close(self) -> None:
         """Ends the browser, or closes the tab in one that is shared. A later reset starts again."""
-        self._seat.leave()
+        self._lease.release()
         self._task_id = ""
 
     def _draw(self) -> str:
@@ -186,41 +186,45 @@ class WebShopBrowserEnv(TextTaskEnv):
         return observation
 
     def _act(self, action: str) -> Outcome:
-        reading, fixed = self.reading, self.core.fixes
-        if reading.kind == "done" and fixed.purchase_ends:
+        parsed, fixed = self.parsed_page, self.core.fixes
+        if parsed.kind == "done" and fixed.purchase_ends:
             return self._observation, 0.0, True, False
-        after = self._done_in_browser(reading, action)
+        after = self._done_in_browser(parsed, action)
         if after is None:
             return self._observation, 0.0, False, False
-        self._reading, self._address = after, after.address
+        self._parsed, self._address = after, after.address
         bought = after.kind == "done"
         return self._observe(), after.score or 0.0 if bought else 0.0, bought, True
 
-    def _done_in_browser(self, reading: Reading, action: str) -> Reading | None:
+    def _done_in_browser(self, parsed: ParsedPage, action: str) -> ParsedPage | None:
         """Carries out an action; None if it is not possible."""
         asked = read_action(action, brackets=self.core.fixes.bracketed_values)
         if asked is None:
             return None
         name, argument = asked
         if name == "search":
-            return self._ask(lambda way, tab, now: way.search(tab, now, argument)) if reading.searchable else None
-        number = reading.control(argument, last_group=not self.core.fixes.every_group)
-        return None if number is None else self._ask(lambda way, tab, now: way.click(tab, now, number))
+            return (
+                self._ask(lambda transport, tab, now: transport.search(tab, now, argument))
+                if parsed.searchable
+                else None
+            )
+        number = parsed.control(argument, last_group=not self.core.fixes.every_group)
+        return None if number is None else self._ask(lambda transport, tab, now: transport.click(tab, now, number))
 
     def _commands(self) -> list[str]:
-        return self.reading.actions
+        return self.parsed_page.actions
 
     def _score(self) -> float:
-        return self.reading.score or 0.0
+        return self.parsed_page.score or 0.0
 
     def _state(self) -> ShopState:
-        front = self._place.front
+        front = self._site.front
         page = front.page_at(self._address)
         assert page is not None
         return front.state(self._task, page)
 
     def _restore_state(self, state: ShopState) -> None:
-        self._open(self._place.front.address(state.page))
+        self._open(self._site.front.address(state.page))
 
     def _return_to(self, task_id: str, state: ShopState) -> None:
         self._begin(task_id)
@@ -229,76 +233,76 @@ class WebShopBrowserEnv(TextTaskEnv):
     def _separate(self) -> None:
         if not self._shared:
             self._pool = BrowserPool(1, self._settings)
-        self._seat = _Seat(self._pool, html=self.observation_mode == "html")
-        finalize(self, self._seat.leave)
-        self._way, self._reading = None, None
+        self._lease = _TabLease(self._pool, html=self.observation_mode == "html")
+        finalize(self, self._lease.release)
+        self._episode_transport, self._parsed = None, None
 
     def _info(self) -> Info:
-        info, reading = super()._info(), self.reading
+        info, parsed = super()._info(), self.parsed_page
         info["available_actions"] = info["admissible_commands"]
-        info["has_search_bar"] = reading.kind == "index"
-        info["clickables"] = reading.clickables
-        info["page"] = reading.kind
-        info["selected_options"] = reading.selected
-        info["query_cut"] = reading.facts["query_cut"]
+        info["has_search_bar"] = parsed.kind == "index"
+        info["clickables"] = parsed.clickables
+        info["page"] = parsed.kind
+        info["selected_options"] = parsed.selected
+        info["query_cut"] = parsed.facts["query_cut"]
         info["noun_tagger"] = self.core.tagger.id
-        info.update({name: fact for name, fact in reading.facts.items() if name != "query_cut"})
+        info.update({name: fact for name, fact in parsed.facts.items() if name != "query_cut"})
         return info
 
     def _begin(self, task_id: str) -> None:
         self._task = self.goals.index(task_id)
         self.goal = self.goals.goal(self._task).instruction
-        self._way = None
+        self._episode_transport = None
 
     def _open(self, address: str) -> None:
-        self._reading = None
+        self._parsed = None
         self._address = address
-        self._reading = self._ask(lambda way, tab, now: now)
-        assert self._reading is not None
+        self._parsed = self._ask(lambda transport, tab, now: now)
+        assert self._parsed is not None
 
-    def _ask(self, work: Callable[[Transport, Tab, Reading], Reading | None]) -> Reading | None:
+    def _ask(self, work: Callable[[Transport, Tab, ParsedPage], ParsedPage | None]) -> ParsedPage | None:
         """Does something on the episode's page; in a new browser, from the same address, if the old one is lost."""
         for attempt in (1, 2):
             try:
                 return work(*self._at_page())
             except BrowserLostError:
-                self._reading = None
-                self._seat.renew()
+                self._parsed = None
+                self._lease.restart()
                 if attempt == 2:
                     raise
             except BaseException:
-                self._reading = None  # nobody knows which page the browser shows now
+                self._parsed = None  # nobody knows which page the browser shows now
                 raise
         return None
 
-    def _at_page(self) -> tuple[Transport, Tab, Reading]:
+    def _at_page(self) -> tuple[Transport, Tab, ParsedPage]:
         """The transport, a tab and what stands there, the page being that of the episode's address."""
-        tab = self._seat.tab()
-        if self._reading is None:
+        tab = self._lease.tab()
+        if self._parsed is None:
             try:
-                self._reading = self._transport().open(tab, self._address)
+                self._parsed = self._transport().open(tab, self._address)
             except NoSuchPageError:
-                self._way = None  # the site has been restarted and knows no earlier episode
-                self._reading = self._transport().open(tab, self._address)
-        return self._transport(), tab, self._reading
+                self._episode_transport = None  # the site has been restarted and knows no earlier episode
+                self._parsed = self._transport().open(tab, self._address)
+        return self._transport(), tab, self._parsed
 
     def _transport(self) -> Transport:
-        if self._way is None:
-            episode = self._place.episode(self._task)
-            self._way = make_transport(self.transport, episode, self._place.front, self._task)
-        return self._way
+        if self._episode_transport is None:
+            episode = self._site.episode(self._task)
+            self._episode_transport = make_transport(self.transport, episode, self._site.front, self._task)
+        return self._episode_transport
 
     def _observe(self) -> Any:
         if self.observation_mode == "screenshot":
             return self._picture()
         if self.observation_mode == "text_screenshot":
-            return {"text": self.reading.observation("text"), "screenshot": self._picture()}
-        return self.reading.observation(self.observation_mode)
+            return {"text": self.parsed_page.observation("text"), "screenshot": self._picture()}
+        return self.parsed_page.observation(self.observation_mode)
 
     def _picture(self) -> NDArray[np.uint8]:
         taken: list[NDArray[np.uint8]] = []
 
-        def take(way: Transport, tab: Tab, now: Reading) -> Reading:
+        def take(transport: Transport, tab: Tab, now: ParsedPage) -> ParsedPage:
             taken.append(tab.screenshot())
             return now
 
@@ -306,7 +310,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         return taken[-1]
 
 
-class _Seat:
+class _TabLease:
     """An environment's tab, taken when it is first needed."""
 
     def __init__(self, pool: BrowserPool, *, html: bool) -> None:
@@ -323,23 +327,23 @@ class _Seat:
 
     def tab(self) -> Tab:
         if self._browser is None:
-            self._browser = self._pool.take()
+            self._browser = self._pool.acquire()
         if self._tab is None:
             self._tab = Tab(self._browser, html=self._html)
         return self._tab
 
-    def renew(self) -> None:
+    def restart(self) -> None:
         tab, self._tab = self._tab, None
         if self._browser is not None:
             self._browser.restart(self._browser.generation if tab is None else tab.generation)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         browser, self._browser = self._browser, None
         tab, self._tab = self._tab, None
         if browser is not None:
-            if tab is not None and self._pool.shared(browser):
+            if tab is not None and self._pool.has_other_users(browser):
                 tab.close()
-            self._pool.give(browser)
+            self._pool.release(browser)
 
 
 def _check_names(observation_mode: str, render_mode: str | None, transport: str) -> None:
@@ -352,8 +356,8 @@ def _check_names(observation_mode: str, render_mode: str | None, transport: str)
         raise unknown_name("transport", transport, TRANSPORTS)
 
 
-def _place(url: str | None, core: WebShopEnv) -> Place:
-    return own_site(core) if url is None else SiteElsewhere(url, ShopFront(core))
+def _site(url: str | None, core: WebShopEnv) -> ShopSite:
+    return local_site(core) if url is None else RemoteSite(url, ShopFront(core))
 
 
 def _size(viewport: tuple[int, int]) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, PageMovedError
-from skillc_gym.envs.webshop.browser.reading import Reading
+from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.scripts import LOADED, READ, READ_NEXT
 from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
@@ -40,7 +40,7 @@ class Tab:
 
     Args:
         browser: The browser.
-        html: Whether readings hold the page's HTML.
+        html: Whether parsed pages hold the page's HTML.
     """
 
     def __init__(self, browser: Browser, *, html: bool = False) -> None:
@@ -49,18 +49,18 @@ class Tab:
         self._handle = browser.tab()
         self._pages = 0
 
-    def go(self, url: str) -> Reading:
+    def go(self, url: str) -> ParsedPage:
         """Goes to an address and reads the page; every now and then, what is left of earlier pages is collected."""
         self._check()
         if problem := self.browser.go(self._handle, url):
             raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {problem}")
-        reading = self.wait(0)
-        if self.worn:
+        parsed = self.wait(0)
+        if self.needs_reload:
             self._pages = 0
             self._command("HeapProfiler.collectGarbage")
-        return reading
+        return parsed
 
-    def wait(self, state: int) -> Reading:
+    def wait(self, state: int) -> ParsedPage:
         """Reads the page as soon as it is another one than that of the given state number.
 
         Raises:
@@ -75,17 +75,17 @@ class Tab:
                 return self._read(READ_NEXT, state)
         raise BrowserLostError(f"The browser shows no new page after {self.browser.settings.timeout:g} seconds.")
 
-    def exchange(self, script: str, *arguments: Any) -> Reading:
+    def exchange(self, script: str, *arguments: Any) -> ParsedPage:
         """Runs a script that exchanges the page, and reads the new one."""
         self._pages += 1
         return self._read(script + READ, *arguments)
 
     @property
-    def worn(self) -> bool:
-        """Whether there were so many pages that the next one had better be loaded, by `renew` or `go`."""
+    def needs_reload(self) -> bool:
+        """Whether there were so many pages that the next one had better be loaded, by `reload` or `go`."""
         return self._pages >= _MOST_PAGES
 
-    def renew(self, url: str) -> Reading:
+    def reload(self, url: str) -> ParsedPage:
         """Goes to an address by way of an empty page: what was exchanged before would stay in memory otherwise."""
         self._check()
         self.browser.go(self._handle, "about:blank")
@@ -121,13 +121,13 @@ class Tab:
         if self.generation == self.browser.generation:
             self.browser.close_tab(self._handle)
 
-    def _read(self, script: str, *arguments: Any) -> Reading:
+    def _read(self, script: str, *arguments: Any) -> ParsedPage:
         found = self.ask(script, *arguments, self._html)
         if "lost" in found:
             raise SiteLostError("The site does not answer any longer.")
         if "missing" in found:
             raise NoSuchPageError(f"The site has no such page: {found['missing']}")
-        return Reading.of(found)
+        return ParsedPage.of(found)
 
     def _command(self, name: str, **parameters: Any) -> Any:
         self._check()
@@ -158,8 +158,8 @@ class BrowserPool:
         self._users: Counter[int] = Counter()
         self._lock = threading.Lock()
 
-    def take(self) -> Browser:
-        """Returns the browser with the fewest users, one more from now on; `give` takes it back."""
+    def acquire(self) -> Browser:
+        """Returns the browser with the fewest users, one more from now on; `release` takes it back."""
         with self._lock:
             place = min(range(len(self._browsers)), key=lambda place: (self._users[place], place))
             browser = self._browsers[place]
@@ -168,12 +168,12 @@ class BrowserPool:
             self._users[place] += 1
             return browser
 
-    def shared(self, browser: Browser) -> bool:
+    def has_other_users(self, browser: Browser) -> bool:
         """Tells whether a browser has other users."""
         with self._lock:
             return self._users[self._browsers.index(browser)] > 1
 
-    def give(self, browser: Browser) -> None:
+    def release(self, browser: Browser) -> None:
         """Takes a browser back."""
         with self._lock:
             place = self._browsers.index(browser)

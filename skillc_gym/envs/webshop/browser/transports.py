@@ -1,4 +1,4 @@
-"""Two ways from one page to the next: the browser loads it from the site, or is given it."""
+"""Two transports from one page to the next: the browser loads it from the site, or is given it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 from typing import Protocol
 from urllib.parse import parse_qsl, urlencode
 
-from skillc_gym.envs.webshop.browser.reading import Control, Reading
+from skillc_gym.envs.webshop.browser.parsed_page import Control, ParsedPage
 from skillc_gym.envs.webshop.browser.scripts import EXCHANGE, POINT, TYPED, WRITE
 from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, Tab
 from skillc_gym.envs.webshop.shop.pages import Page
@@ -22,13 +22,13 @@ TRANSPORTS = ("served", "swap")
 class Transport(Protocol):
     """How an episode's pages come into a tab."""
 
-    def open(self, tab: Tab, address: str) -> Reading:
+    def open(self, tab: Tab, address: str) -> ParsedPage:
         """Goes to the page of an address."""
 
-    def click(self, tab: Tab, reading: Reading, number: int) -> Reading | None:
+    def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
         """Clicks on a control of the page that was read, by its number; None where it cannot be clicked on."""
 
-    def search(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+    def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
         """Searches from the page that was read; None where the search is refused."""
 
 
@@ -42,35 +42,35 @@ class Served:
     def __init__(self, episode: str) -> None:
         self._episode = episode
 
-    def open(self, tab: Tab, address: str) -> Reading:
+    def open(self, tab: Tab, address: str) -> ParsedPage:
         """Loads a page."""
         return tab.go(self._episode + address)
 
-    def click(self, tab: Tab, reading: Reading, number: int) -> Reading | None:
+    def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
         """Clicks with the mouse, and waits for the next page."""
         point = tab.ask(POINT, number)
         if point is None:
             return None
         tab.press(point)
-        return tab.wait(reading.state)
+        return tab.wait(parsed.state)
 
-    def search(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+    def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
         """Writes the words into the search field and clicks on its button."""
         tab.ask(WRITE)
         tab.write(words.encode("utf-8", "replace").decode())
         point = tab.ask(TYPED, words.encode("utf-8", "replace").decode())
         if point is None or not words.isprintable():
-            return self._by_address(tab, reading, words)
+            return self._by_address(tab, parsed, words)
         tab.press(point)
-        found = tab.wait(reading.state)
+        found = tab.wait(parsed.state)
         return found if _searched(found, words) else None
 
-    def _by_address(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+    def _by_address(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
         """Goes to the results of words that no keyboard has: control characters, halves of surrogate pairs."""
         try:
-            return self.open(tab, results_address(reading.address, words))
+            return self.open(tab, results_address(parsed.address, words))
         except NoSuchPageError:
-            self.open(tab, reading.address)
+            self.open(tab, parsed.address)
             return None
 
 
@@ -87,21 +87,21 @@ class Swapped:
         self._episode, self._front, self._task = episode, front, task
         self._states = itertools.count(1)
 
-    def open(self, tab: Tab, address: str) -> Reading:
+    def open(self, tab: Tab, address: str) -> ParsedPage:
         """Exchanges the page, or loads one where there is none yet."""
         page = self._front.page_at(address)
         if page is None:
             raise NoSuchPageError(f"There is no page {address!r}.")
-        if tab.worn:
-            return tab.renew(self._episode + address)
+        if tab.needs_reload:
+            return tab.reload(self._episode + address)
         if not tab.ask("return document.documentElement.dataset.state ? location.origin : ''"):
             return tab.go(self._episode + address)
         return self._exchange(tab, page)
 
-    def click(self, tab: Tab, reading: Reading, number: int) -> Reading | None:
+    def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
         """Does what a click on a control would."""
-        control = reading.controls[number]
-        page = self._front.page_at(reading.address)
+        control = parsed.controls[number]
+        page = self._front.page_at(parsed.address)
         assert page is not None
         if control.kind == "link":
             target = self._front.page_at(control.value or "")
@@ -109,17 +109,17 @@ class Swapped:
             target = self._front.follow(self._task, page, _sent(control))
         return None if target is None else self._exchange(tab, target)
 
-    def search(self, tab: Tab, reading: Reading, words: str) -> Reading | None:
+    def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
         """Does what a search would."""
-        page = self._front.page_at(reading.address)
+        page = self._front.page_at(parsed.address)
         assert page is not None
         target = self._front.act(self._task, page, search_action(words))
         return None if target is None else self._exchange(tab, target)
 
-    def _exchange(self, tab: Tab, page: Page) -> Reading:
-        sight = self._front.see(self._task, page)
-        html = shop_page(sight, state=next(self._states), searchable=self._front.searchable(page))
-        return tab.exchange(EXCHANGE, html, self._episode + sight.address)
+    def _exchange(self, tab: Tab, page: Page) -> ParsedPage:
+        view = self._front.view(self._task, page)
+        html = shop_page(view, state=next(self._states), searchable=self._front.searchable(page))
+        return tab.exchange(EXCHANGE, html, self._episode + view.address)
 
 
 def make_transport(name: str, episode: str, front: ShopFront, task: int) -> Transport:
@@ -140,9 +140,9 @@ def results_address(address: str, words: str) -> str:
     return f"results?{urlencode(pairs, errors='surrogatepass')}"
 
 
-def _searched(reading: Reading, words: str) -> bool:
+def _searched(parsed: ParsedPage, words: str) -> bool:
     wanted = results_address("", words)
-    return reading.address == wanted or reading.address.startswith(f"{wanted}&")
+    return parsed.address == wanted or parsed.address.startswith(f"{wanted}&")
 
 
 def _sent(control: Control) -> Pairs:

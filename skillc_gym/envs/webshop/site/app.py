@@ -29,7 +29,7 @@ from skillc_gym.envs.webshop.site.layout import render, shop_page
 from skillc_gym.envs.webshop.site.pictures import picture
 from skillc_gym.envs.webshop.site.recording import Recording
 from skillc_gym.envs.webshop.site.replays import Replays
-from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, Ticket, TicketOffice
+from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, Ticket, TicketIssuer
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
@@ -49,7 +49,7 @@ class Site:
 
     Args:
         front: The shop.
-        office: Issues tickets.
+        tickets: Issues tickets.
         hosts: Names by which visitors may call the site; None for any.
         seed: Seeds the choice of tasks for people; None for other ones at every start.
         recording: Keeps what people do.
@@ -59,14 +59,14 @@ class Site:
     def __init__(
         self,
         front: ShopFront,
-        office: TicketOffice | None = None,
+        tickets: TicketIssuer | None = None,
         *,
         hosts: frozenset[str] | None = None,
         seed: int | None = None,
         recording: Recording | None = None,
         replays: Replays | None = None,
     ) -> None:
-        self.front, self.office = front, office or TicketOffice()
+        self.front, self.tickets = front, tickets or TicketIssuer()
         self._recording, self._replays = recording, replays
         self._generator = np.random.default_rng(seed)
         self._states = itertools.count(1)
@@ -82,7 +82,7 @@ class Site:
         Raises:
             KeyError: The ticket was not issued here.
         """
-        found = self.office.read(ticket)
+        found = self.tickets.read(ticket)
         if found is None:
             raise KeyError(ticket)
         return self._html(found, page)
@@ -121,7 +121,7 @@ class Site:
         """Opens an episode: for a person who sent a form, or for a program that sent JSON."""
         asked = await self._asked(request)
         by_program = request.headers.get("content-type", "").startswith("application/json")
-        ticket = self.office.issue(self._task(asked), AGENT if by_program else PERSON)
+        ticket = self.tickets.issue(self._task(asked), AGENT if by_program else PERSON)
         address = f"/e/{ticket}/home"
         if by_program:
             return JSONResponse({"ticket": ticket, "address": address})
@@ -182,7 +182,7 @@ class Site:
         row, asked = rows[number], dict(_query(request)).get("step", "0")
         last = max(len(replay.episode.turns) for replay in row)
         step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
-        sides = [replay.moment(step, self.office.issue(replay.task)) for replay in row]
+        sides = [replay.moment(step, self.tickets.issue(replay.task)) for replay in row]
         return HTMLResponse(render("replay.html", sides=sides, step=step, last=last, goal=row[0].episode.goal))
 
     async def _picture(self, request: Request) -> Response:
@@ -195,7 +195,7 @@ class Site:
         return Response(picture(asin, category), media_type="image/svg+xml", headers=_FOREVER)
 
     def _place(self, request: Request) -> tuple[Ticket, Page]:
-        ticket = self.office.read(request.path_params["ticket"])
+        ticket = self.tickets.read(request.path_params["ticket"])
         query = request.scope["query_string"].decode("latin-1")
         page = self.front.page_at(f"{request.path_params['kind']}?{query}")
         if ticket is None or page is None or ticket.task not in self.front.goals.range:
@@ -203,9 +203,9 @@ class Site:
         return ticket, page
 
     def _html(self, ticket: Ticket, page: Page) -> str:
-        sight, searchable = self.front.see(ticket.task, page), self.front.searchable(page)
+        view, searchable = self.front.view(ticket.task, page), self.front.searchable(page)
         person = ticket.audience == PERSON
-        return shop_page(sight, state=next(self._states), searchable=searchable, person=person)
+        return shop_page(view, state=next(self._states), searchable=searchable, person=person)
 
 
 async def _static(request: Request) -> Response:

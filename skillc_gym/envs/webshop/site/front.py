@@ -18,7 +18,7 @@ from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action
 from skillc_gym.envs.webshop.shop.sharing import open_store
 
-__all__ = ["BUY", "Pairs", "ShopFront", "Sight", "search_action"]
+__all__ = ["BUY", "PageView", "Pairs", "ShopFront", "search_action"]
 
 Pairs = list[tuple[str, str]]
 
@@ -27,7 +27,7 @@ _UNTYPED = re.compile(r"[\[\]\r\n]")
 
 
 @dataclass(frozen=True)
-class Sight:
+class PageView:
     """What a visitor gets to see at an address.
 
     Attributes:
@@ -86,12 +86,12 @@ class ShopFront:
         """Returns the address of a page."""
         return self._store.address(page)
 
-    def see(self, task: int, page: Page) -> Sight:
+    def view(self, task: int, page: Page) -> PageView:
         """Returns what is to be seen on a page of a task."""
         with self._lock:
             info = self._go(task, page)
             facts = {name: info[name] for name in info if name not in self._plain}
-            return Sight(
+            return PageView(
                 page,
                 self._store.address(page),
                 info["goal"],

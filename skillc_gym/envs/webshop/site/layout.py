@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.envs.webshop.site.front import Sight
+from skillc_gym.envs.webshop.site.front import PageView
 from skillc_gym.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -50,29 +50,29 @@ def render(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
 
 
-def shop_page(sight: Sight, *, state: int, searchable: bool, person: bool = False, note: str = "") -> str:
+def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = False, note: str = "") -> str:
     """Writes a page of the shop.
 
     Args:
-        sight: What is to be seen.
+        view: What is to be seen.
         state: The page's number, another one for every answer of the site, by which a browser's driver sees that the
             page has changed.
         searchable: Whether one can search from here.
         person: Whether a person is playing, who sees the parts of the score.
         note: Said above the page.
     """
-    page = sight.page
+    page = view.page
     words = page.words if page.kind in ("results", "item", "sub") else ""
     return render(
         "shop.html",
-        sight=sight,
+        view=view,
         kind=page.kind,
         state=state,
         title=TITLES[page.kind],
         words=words,
         searchable=searchable and page.kind != "index",
-        facts=json.dumps(sight.facts),
-        parts=_parts(sight.facts) if person and sight.score is not None else [],
+        facts=json.dumps(view.facts),
+        parts=_parts(view.facts) if person and view.score is not None else [],
         person=person,
         note=note,
     )

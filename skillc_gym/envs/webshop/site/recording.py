@@ -29,7 +29,7 @@ class _Step(NamedTuple):
 class Recording:
     """Follows people through the shop and writes down every episode that ends with a purchase.
 
-    Whoever goes back and on from there has taken back what came in between, so that a recorded episode is the way that
+    Whoever goes back and on from there has taken back what came in between, so that a recorded episode is the path that
     led to the purchase. It is played once more in the text environment, whose observations are what is kept.
 
     Args:
@@ -43,7 +43,7 @@ class Recording:
 
     def __init__(self, path: Path, front: ShopFront, core: WebShopEnv) -> None:
         self._path, self._front, self._core = path, front, core
-        self._ways: OrderedDict[str, list[_Step]] = OrderedDict()
+        self._open: OrderedDict[str, list[_Step]] = OrderedDict()
         self._written: set[str] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,13 +64,13 @@ class Recording:
         if ticket in self._written or self._front.act(task, before, action) != after:
             return
         step = _Step(self._front.address(before), action, self._front.address(after))
-        way = self._way_to(ticket, step.before)
-        if way is None:
+        steps = self._steps_to(ticket, step.before)
+        if steps is None:
             return
-        self._ways[ticket] = [*way, step]
-        self._ways.move_to_end(ticket)
-        if len(self._ways) > _MOST_OPEN:
-            self._ways.popitem(last=False)
+        self._open[ticket] = [*steps, step]
+        self._open.move_to_end(ticket)
+        if len(self._open) > _MOST_OPEN:
+            self._open.popitem(last=False)
         if after.kind == "done":
             self._write(ticket, task)
 
@@ -79,16 +79,16 @@ class Recording:
         if before.kind == "results" and after.kind == "item":
             self.note(ticket, task, before, f"click[{self._front.asin(after).lower()}]", after)
 
-    def _way_to(self, ticket: str, address: str) -> list[_Step] | None:
+    def _steps_to(self, ticket: str, address: str) -> list[_Step] | None:
         """The steps that led to a page, None if nobody saw how it was reached."""
-        way = self._ways.get(ticket, [])
-        for place in range(len(way), 0, -1):
-            if way[place - 1].after == address:
-                return way[:place]
+        steps = self._open.get(ticket, [])
+        for place in range(len(steps), 0, -1):
+            if steps[place - 1].after == address:
+                return steps[:place]
         return [] if address == self._front.address(HOME) else None
 
     def _write(self, ticket: str, task: int) -> None:
-        episode = self._played([step.action for step in self._ways.pop(ticket)], task)
+        episode = self._played([step.action for step in self._open.pop(ticket)], task)
         self._written.add(ticket)
         with self._path.open("a", encoding="ascii") as file:
             file.write(json.dumps(episode.to_dict()) + "\n")

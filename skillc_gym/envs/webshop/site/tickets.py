@@ -8,7 +8,7 @@ import secrets
 from hashlib import sha256
 from typing import NamedTuple
 
-__all__ = ["AGENT", "AUDIENCES", "PERSON", "Ticket", "TicketOffice"]
+__all__ = ["AGENT", "AUDIENCES", "PERSON", "Ticket", "TicketIssuer"]
 
 AGENT, PERSON = "a", "p"
 AUDIENCES = (AGENT, PERSON)
@@ -30,7 +30,7 @@ class Ticket(NamedTuple):
     nonce: str
 
 
-class TicketOffice:
+class TicketIssuer:
     """Issues and reads tickets. It remembers nothing: who knows the secret reads all tickets issued with it.
 
     Args:

@@ -270,7 +270,7 @@ def test_groups_share_browsers(chromium):
             seen += [observations, rewards.tolist(), ended.tolist()]
         if options:
             assert len({env.unwrapped.process_group for env in groups.envs}) == 2
-            assert len({env.unwrapped.reading.ticket for env in groups.envs}) == 6
+            assert len({env.unwrapped.parsed_page.ticket for env in groups.envs}) == 6
         groups.close()
         played.append(seen)
     assert played[0] == played[1]

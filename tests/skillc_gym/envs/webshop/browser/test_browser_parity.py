@@ -54,7 +54,7 @@ def test_hostile_products_are_the_same(trio, place):
         "click[features]",
     )
     assert found.differences == []
-    assert trio.browsers["served"].reading.kind == "sub"
+    assert trio.browsers["served"].parsed_page.kind == "sub"
 
 
 def test_any_words_can_be_searched_for(trio):

@@ -18,7 +18,7 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.guard import HEADERS
 from skillc_gym.envs.webshop.site.opening import open_site
 from skillc_gym.envs.webshop.site.server import ThreadedSite
-from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, TicketOffice
+from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, TicketIssuer
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl
 from skillc_gym.errors import ConfigError
 
@@ -114,8 +114,8 @@ def test_texts_are_escaped_everywhere(visitor):
 
 def test_tickets_cannot_be_forged_or_changed(visitor):
     visitor.begin(3)
-    good, office = visitor.ticket, TicketOffice()
-    assert office.read(good) is None
+    good, tickets = visitor.ticket, TicketIssuer()
+    assert tickets.read(good) is None
     for forged in (
         good[:-1] + ("a" if good[-1] != "a" else "b"),
         "p" + good[1:],
@@ -125,9 +125,9 @@ def test_tickets_cannot_be_forged_or_changed(visitor):
         "é",
     ):
         assert visitor.get(f"/e/{quote(forged)}/home") == 404
-    name = office.issue(7, PERSON)
-    assert office.read(name)[:2] == (PERSON, 7)
-    assert office.read(name) != office.read(office.issue(7, AGENT))
+    name = tickets.issue(7, PERSON)
+    assert tickets.read(name)[:2] == (PERSON, 7)
+    assert tickets.read(name) != tickets.read(tickets.issue(7, AGENT))
 
 
 def test_only_people_are_told_the_parts_of_their_score(visitor):
@@ -207,7 +207,7 @@ queries = st.lists(st.tuples(names, values), max_size=6)
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_request_breaks_the_site(site, path, kind, query, method, body):
     visitor = Visitor(site.url)
-    where = path.replace("TICKET", site.site.office.issue(0)) + quote(kind, safe="")
+    where = path.replace("TICKET", site.site.tickets.issue(0)) + quote(kind, safe="")
     assert visitor.ask(method, f"{where}?{urlencode(query)}", body if method == "POST" else b"") < 500
 
 

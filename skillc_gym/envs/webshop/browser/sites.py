@@ -17,12 +17,12 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.errors import ConfigError
 
-__all__ = ["OwnSite", "Place", "SiteElsewhere", "own_site"]
+__all__ = ["LocalSite", "RemoteSite", "ShopSite", "local_site"]
 
 _SECONDS = 30
 
 
-class Place(Protocol):
+class ShopSite(Protocol):
     """A site."""
 
     front: ShopFront
@@ -31,7 +31,7 @@ class Place(Protocol):
         """Opens an episode; returns its address, to which addresses of pages are added."""
 
 
-class OwnSite:
+class LocalSite:
     """A site in a thread of this process; it is started when it is first needed.
 
     Args:
@@ -47,7 +47,7 @@ class OwnSite:
     def episode(self, task: int) -> str:
         """Opens an episode; returns its address."""
         site = self._started()
-        return f"{site.url}/e/{site.site.office.issue(task)}/"
+        return f"{site.url}/e/{site.site.tickets.issue(task)}/"
 
     def _started(self) -> Any:
         from skillc_gym.envs.webshop.site.app import Site
@@ -63,21 +63,21 @@ class OwnSite:
             return self._running
 
 
-_sites: WeakValueDictionary[Hashable, OwnSite] = WeakValueDictionary()
+_sites: WeakValueDictionary[Hashable, LocalSite] = WeakValueDictionary()
 _sites_lock = threading.Lock()
 
 
-def own_site(core: WebShopEnv) -> OwnSite:
+def local_site(core: WebShopEnv) -> LocalSite:
     """Returns the site that the environments of this process share which show the same shop."""
     key = (core.catalog, core.goals, core.tagger, core.fixes, core.show_attributes, core.escape_markup)
     with _sites_lock:
         site = _sites.get(key)
         if site is None:
-            site = _sites[key] = OwnSite(ShopFront(core))
+            site = _sites[key] = LocalSite(ShopFront(core))
         return site
 
 
-class SiteElsewhere:
+class RemoteSite:
     """A site that somebody else runs, as ``skillc serve-webshop`` does.
 
     Args:

@@ -12,7 +12,7 @@ from skillc_gym.envs.webshop.shop.addresses import read_address
 from skillc_gym.envs.webshop.shop.html import page_document
 from skillc_gym.envs.webshop.shop.nodes import Node
 
-__all__ = ["Control", "Reading"]
+__all__ = ["Control", "ParsedPage"]
 
 
 class Control(NamedTuple):
@@ -39,7 +39,7 @@ class Control(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedPage:
     """A page as it stood in the browser.
 
     Attributes:
@@ -69,8 +69,8 @@ class Reading:
     html: str | None
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Reading:
-        """Makes a reading of what the script `READ` returns."""
+    def of(cls, found: Mapping[str, Any]) -> ParsedPage:
+        """Makes a parsed of what the script `READ` returns."""
         _, _, ticket, path = found["path"].split("/", 3)
         read = [(Node(kind, text, group), marked) for kind, text, group, marked in found["nodes"]]
         return cls(
