@@ -1,8 +1,8 @@
 """The figures of the method's paper, from this project's runs and records.
 
-``python -m benchmarks.paper_figures --run RUN --record RECORD --sensitivity RECORD --out FOLDER`` writes what each of
+``python -m benchmarks.paper_figures --run RUN --costs RECORD --sensitivity RECORD --out FOLDER`` writes what each of
 them gives: dynamics and schedule of a run (``success``, ``success_by_type``, ``gap``, ``gate``, ``active``,
-``rollout_fraction``), the cost of an update beside the baseline's (``cost``), success by a parameter (``sensitivity``).
+``rollout_fraction``), seconds of an update beside GRPO's (``cost``), success by a parameter (``sensitivity``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trainers.comparison.regimes import Regime, regimes_of
 from trainers.comparison.table import MethodRow
 from trainers.recipes import get_recipe
 from trainers.report.figures import save_figures
-from trainers.report.records import RunRecords
+from trainers.report.records import RunRecords, read_object
 from trainers.report.style import SOFT, WITH, WITHOUT, figure_style, new_figure, rate_axis, title
 
 __all__ = ["draw_cost", "draw_sensitivity", "main", "parameters_of"]
@@ -68,24 +68,30 @@ def draw_sensitivity(regimes: Sequence[Regime], path: Path) -> None:
         figure.savefig(path)
 
 
-def draw_cost(regimes: Sequence[Regime], path: Path) -> None:
-    """Draws seconds and prompt tokens of an update over the baseline's, a panel per regime."""
+def draw_cost(record: Mapping[str, Any], path: Path) -> None:
+    """Draws seconds of an update over GRPO's from a record of ``benchmarks.method_costs``.
+
+    Raises:
+        ConfigError: It is another record.
+    """
+    try:
+        rows = [(str(row["method"]), row["to_grpo"], row["to_grpo_on_its_rollouts"]) for row in record["methods"]]
+    except (KeyError, TypeError) as error:
+        raise ConfigError(
+            f"The cost of an update is drawn from a record of benchmarks.method_costs: {error}"
+        ) from error
     with figure_style():
-        most = max(len(regime.rows) for regime in regimes)
-        figure = new_figure(1.5 + 4.2 * len(regimes), 1.2 + 0.24 * most)
-        for axes, regime in zip(figure.subplots(1, len(regimes), squeeze=False)[0], regimes, strict=True):
-            base = regime.rows[0].cost
-            places = range(len(regime.rows))
-            seconds = [row.cost.seconds_per_update / base.seconds_per_update for row in regime.rows]
-            axes.barh(places, seconds, height=0.6, color="#7f8fa6", label="seconds")
-            prompts = [row.cost.prompt_tokens / base.prompt_tokens for row in regime.rows]
-            axes.plot(prompts, places, "D", color="#111418", markersize=4, label="prompt tokens")
-            axes.axvline(1.0, color="#3b414a", linewidth=0.9, linestyle=":")
-            axes.set_yticks(places, [row.method for row in regime.rows])
-            axes.set_ylim(len(regime.rows) - 0.4, -0.6)
-            axes.grid(visible=False, axis="y")
-            title(axes, regime.name, f"an update over {regime.rows[0].method}'s, medians")
-        figure.axes[0].legend(loc="lower right", fontsize=8)
+        figure = new_figure(7.2, 1.6 + 0.3 * len(rows))
+        axes = figure.subplots()
+        places = range(len(rows))
+        axes.barh(places, [own for _, own, _ in rows], height=0.6, color="#9fb0c6", label="on its own rollouts")
+        axes.plot([same for *_, same in rows], places, "D", color="#111418", markersize=5, label="on the same rollouts")
+        axes.axvline(1.0, color="#3b414a", linewidth=0.9, linestyle=":")
+        axes.set_yticks(places, [name for name, *_ in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        title(axes, "Seconds of an update, GRPO's being 1", "medians; measured in turns in one process")
+        figure.legend(loc="outside lower center", ncols=2)
         figure.savefig(path)
 
 
@@ -108,7 +114,7 @@ def main(words: list[str] | None = None) -> int:
     """Draws what the options name; 2 where a record or a run is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, help="folder of a training run: dynamics and schedule")
-    parser.add_argument("--record", type=Path, help="record of `skillc study`: cost")
+    parser.add_argument("--costs", type=Path, help="record of benchmarks.method_costs")
     parser.add_argument("--sensitivity", type=Path, help="record of benchmarks/studies/sensitivity.yaml")
     parser.add_argument("--out", type=Path, required=True, help="folder of the pictures")
     options = parser.parse_args(words)
@@ -116,12 +122,10 @@ def main(words: list[str] | None = None) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         if options.run:
             save_figures(RunRecords.read(options.run), options.out)
-        for path, draw, name in (
-            (options.record, draw_cost, "cost"),
-            (options.sensitivity, draw_sensitivity, "sensitivity"),
-        ):
-            if path:
-                draw(regimes_of([read_record(path)]), options.out / f"{name}.png")
+        if options.costs:
+            draw_cost(read_object(options.costs), options.out / "cost.png")
+        if options.sensitivity:
+            draw_sensitivity(regimes_of([read_record(options.sensitivity)]), options.out / "sensitivity.png")
     except SkillCError as error:
         print(error, file=sys.stderr)
         return 2

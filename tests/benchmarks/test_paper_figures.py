@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,12 @@ def test_methods_with_one_changed_option_stand_in_the_order_of_its_values(record
 
 def test_cost_and_sensitivity_are_drawn_and_a_missing_record_is_said(record, tmp_path, capsys):
     path, out = str(tmp_path / "own.json"), tmp_path / "pictures"
-    assert main(["--record", path, "--sensitivity", path, "--out", str(out)]) == 0
+    costs = [{"method": name, "to_grpo": 1.5, "to_grpo_on_its_rollouts": 1.0} for name in ("grpo", "skillc")]
+    (tmp_path / "costs.json").write_text(json.dumps({"methods": costs}))
+    assert main(["--costs", str(tmp_path / "costs.json"), "--sensitivity", path, "--out", str(out)]) == 0
     assert {found.name for found in out.iterdir()} == {"cost.png", "sensitivity.png"}
-    assert main(["--record", str(tmp_path / "none.json"), "--out", str(out)]) == 2
+    assert main(["--costs", path, "--out", str(out)]) == 2
+    assert "benchmarks.method_costs" in capsys.readouterr().err
+    assert main(["--sensitivity", str(tmp_path / "none.json"), "--out", str(out)]) == 2
     assert main(["--run", str(tmp_path), "--out", str(out)]) == 2
     assert "metrics.jsonl" in capsys.readouterr().err
