@@ -28,6 +28,7 @@ ENGINES: Mapping[str, str] = {
     "transformers": "trainers.engines.transformers:ENGINE",
     "vllm": "trainers.engines.vllm:ENGINE",
     "openai": "trainers.engines.openai:ENGINE",
+    "scoring": "trainers.engines.scoring:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
 

@@ -18,7 +18,7 @@ from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.types import Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
-__all__ = ["ENGINE", "TransformersEngine"]
+__all__ = ["ENGINE", "TransformersEngine", "checkpoint_model"]
 
 _Ints = npt.NDArray[np.int64]
 
@@ -311,12 +311,18 @@ def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
 
 
 def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
-    settings, cuda = checkpoint.settings, torch.cuda.is_available()
-    model = checkpoint.load()
-    if cuda and settings.precision != "float32":
+    model = checkpoint_model(checkpoint)
+    return TransformersEngine(model, checkpoint.eos_ids, max_rows=checkpoint.settings.max_parallel)
+
+
+def checkpoint_model(checkpoint: CheckpointModel) -> torch.nn.Module:
+    """The checkpoint's model where it computes: on a GPU if there is one, in bfloat16 unless float32 is asked for."""
+    cuda = torch.cuda.is_available()
+    model: Any = checkpoint.load()
+    if cuda and checkpoint.settings.precision != "float32":
         model = model.to(torch.bfloat16)
-    model = model.to("cuda" if cuda else "cpu")
-    return TransformersEngine(model, checkpoint.eos_ids, max_rows=settings.max_parallel)
+    moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
+    return moved
 
 
 ENGINE = EngineSpec(_for_trainer, _for_checkpoint)

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Answer", "Engine", "Generation", "Request", "Sampling", "StreamingEngine", "stream"]
+__all__ = ["Answer", "ChoosingEngine", "Engine", "Generation", "Request", "Sampling", "StreamingEngine", "stream"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Request:
     """Longest reply, the end token included."""
     turn: int | None = None
     """Number of the reply in its conversation; None lets the prompt's length stand for it."""
+    choices: Sequence[Sequence[int]] = ()
+    """Replies among which a :class:`ChoosingEngine` chooses, each with the token that ends it."""
 
     @property
     def stream(self) -> int:
@@ -97,6 +99,15 @@ class Engine(Protocol):
 
     def reset(self) -> None:
         """Forgets all conversations, for instance because the weights have changed."""
+        ...
+
+
+@runtime_checkable
+class ChoosingEngine(Engine, Protocol):
+    """An engine that chooses among the replies that a request brings."""
+
+    def worded(self, command: str) -> str:
+        """The reply that gives a command."""
         ...
 
 

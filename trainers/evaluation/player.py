@@ -9,7 +9,7 @@ from typing import Any
 from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, engine_spec
 from trainers.engines.text import TextEngine
-from trainers.engines.types import Engine
+from trainers.engines.types import ChoosingEngine, Engine
 from trainers.evaluation.journal import Journal
 from trainers.evaluation.text_player import TextRollouts, decisive_settings, text_rollouts
 from trainers.evaluation.text_speaker import TextSpeaker
@@ -39,9 +39,10 @@ class TokenPlayer:
         self._config = within_model(config)
         self._chat = chat_tokens(self._config, load_tokenizer(self._config))
         self.max_context: int | None = self._config.max_context
-        self.writes = not (Path(config.model_path) / "policy_card.json").exists()
         with without_bars():
             self._engine = engine or checkpoint_engine(self._config, self._chat)
+        small = (Path(config.model_path) / "policy_card.json").exists()
+        self.writes = not small and not isinstance(self._engine, ChoosingEngine)
 
     def rollouts(
         self, config: TrainConfig, wrappers: Wrappers = (), label: str = "", *, preparing: bool = False

@@ -110,6 +110,10 @@ class ChatEncoder:
                 return ids
         return self._apart(encoded, [mark.join(self._cut(text)) for text in plain], mark)
 
+    def words(self, text: str) -> list[int]:
+        """Tokens of a text that is not trusted and stands outside of any template."""
+        return [token for part in self._cut(text) for token in self.encode(part)]
+
     def _apart(self, encoded: _Encoded, contents: Sequence[str], mark: str) -> list[int]:
         """Cuts contents off from the template as well, if that alone changes which control tokens there are."""
         ids = encoded(contents)

@@ -91,6 +91,10 @@ class ChatTokens:
         ids = self._encoder.ids(new_messages, prompt=True, known=_SAID, after=self._longer[: self._reply_end])
         return ids[1:] if len(reply_ids) and reply_ids[-1] == self.end_id else ids
 
+    def reply_ids(self, text: str) -> list[int]:
+        """Tokens of a reply in words, with the token that closes the turn and the end of a thought that it begins."""
+        return [*self._encoder.words(f"</think>{text}" if self.opens_thought else text), self.end_id]
+
     def reply_text(self, reply_ids: Sequence[int]) -> str:
         """The reply in words, without special tokens, with the opening tag of a thought that the template began."""
         text: str = self.tokenizer.decode(list(reply_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)

@@ -12,6 +12,7 @@ from skillc_gym.chat import Message
 from skillc_gym.episodes import EpisodeRecorder
 from trainers.engines.types import Engine, Generation, Request, StreamingEngine
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.choices import choices
 from trainers.rollout.plan import Plan
 from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
 from trainers.rollout.thoughts import ThoughtlessRows
@@ -131,7 +132,14 @@ class Play:
         if member.done:
             return None
         room = member.limit - len(member.prompt)
-        return Request(member.key, member.prompt, member.seed, min(self.stage.max_reply_tokens, room), turn=member.turn)
+        return Request(
+            member.key,
+            member.prompt,
+            member.seed,
+            min(self.stage.max_reply_tokens, room),
+            turn=member.turn,
+            choices=choices(self.stage.engine, self.stage.chat, self._env.member_info(member.index)),
+        )
 
     # Groups ------------------------------------------------------------------------------------------------------
 

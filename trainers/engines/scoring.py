@@ -1,0 +1,185 @@
+"""Chooses among given replies by their probability under a model, instead of generating one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.engines.batching import Batch, chunks_by_length, draw
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.token_tree import TokenTree
+from trainers.engines.transformers import TransformersEngine, checkpoint_model
+from trainers.engines.types import Engine, Generation, Request, Sampling
+from trainers.engines.uniform import uniforms
+
+__all__ = ["ENGINE", "ScoringEngine"]
+
+_Ints = npt.NDArray[np.int64]
+_MOST_NODES = 1024
+"""Tokens of one pass over replies: each has a row of logits as wide as the vocabulary."""
+
+
+class ScoringEngine(TransformersEngine):
+    """Ranks the replies of each request by their log-probability behind its prompt.
+
+    The prompt's keys and values are those of the conversation's cache. All replies to it are one tree behind the
+    prompt, computed in one pass in which each token sees the prompt and what stands before it in its own reply.
+
+    Greedy sampling takes the most probable reply; otherwise one is drawn from the softmax of the scores divided by the
+    temperature, by the request's own random number. Replies longer than a request allows are left out.
+
+    Args:
+        model: As for :class:`TransformersEngine`.
+        eos_token_ids: As there; replies bring the token that ends them.
+        reply: What the agent says to give a command; ``{command}`` stands for it.
+        normalise: The score of a reply: "mean", its log-probability per token, or "sum", its log-probability, by which
+            short commands are more probable.
+        **options: Further arguments of :class:`TransformersEngine`.
+
+    Raises:
+        ConfigError: The reply holds no command, or an option is unknown.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        eos_token_ids: Sequence[int],
+        *,
+        reply: str = "<action>{command}</action>",
+        normalise: Literal["mean", "sum"] = "mean",
+        **options: Any,
+    ) -> None:
+        if "{command}" not in reply:
+            raise ConfigError(f"engine.reply must hold {{command}}, got {reply!r}.")
+        if normalise not in ("mean", "sum"):
+            raise unknown_name("engine.normalise", normalise, ("mean", "sum"))
+        super().__init__(model, eos_token_ids, **options)
+        self._reply, self._mean = reply, normalise == "mean"
+
+    def worded(self, command: str) -> str:
+        """The reply that gives a command."""
+        return self._reply.replace("{command}", command)
+
+    def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        choices = [_allowed(request) for request in requests]
+        trees = [TokenTree.of(replies) for replies in choices]
+        batch, order = Batch.of(requests), self._place(requests)
+        self._cache.reserve(len(self._slots), int(batch.lengths.max()) + max(tree.inner for tree in trees) + 1)
+        first = self._prefill([batch.prompts[i] for i in order])
+        logprobs = self._nodes([trees[i] for i in order], batch.lengths[order], first)
+        place = {int(i): row for row, i in enumerate(order)}
+        draws = uniforms(batch.seeds, batch.counters)
+        for i, request in enumerate(requests):
+            # The chosen reply's keys and values lie elsewhere than a row's tokens do, and are computed again.
+            self._known[request.key].tokens = batch.prompts[i]
+        return [
+            self._choose(choices[i], [logprobs[place[i]][path] for path in trees[i].paths], draws[i : i + 1], sampling)
+            for i in range(len(requests))
+        ]
+
+    def _choose(
+        self,
+        replies: Sequence[Sequence[int]],
+        logprobs: Sequence[npt.NDArray[np.float64]],
+        draws: npt.NDArray[np.float64],
+        sampling: Sampling,
+    ) -> Generation:
+        scores = torch.tensor([[each.mean() if self._mean else each.sum() for each in logprobs]])
+        chosen = int(draw(scores, draws, sampling)[0][0])
+        return Generation(list(replies[chosen]), logprobs[chosen].tolist())
+
+    def _nodes(self, trees: Sequence[TokenTree], lengths: _Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
+        """Log-probability of every node behind its parent, tree by tree.
+
+        Args:
+            trees: One per row of the cache.
+            lengths: Tokens of the rows' prompts.
+            first: Logits after the prompts, shape (n, vocabulary).
+        """
+        inner = np.array([tree.inner for tree in trees])
+        found = [np.zeros(0)] * len(trees)
+        for chunk in chunks_by_length(range(len(trees)), np.maximum(inner, 1), _MOST_NODES):
+            rows = np.array(chunk)
+            later = self._tree_pass(rows, [trees[row] for row in chunk], lengths[rows]) if inner[rows].any() else None
+            for i, row in enumerate(chunk):
+                tree = trees[row]
+                behind = first[row : row + 1] if later is None else torch.cat([first[row : row + 1], later[i]])
+                every = torch.log_softmax(behind, dim=-1)
+                parents, tokens = self._tensor(tree.parents + 1), self._tensor(tree.tokens)
+                found[row] = every[parents, tokens].double().cpu().numpy()
+        return found
+
+    def _tree_pass(self, rows: _Ints, trees: Sequence[TokenTree], lengths: _Ints) -> torch.Tensor:
+        """Logits behind every inner node, shape (n, most of them, vocabulary)."""
+        width = max(tree.inner for tree in trees)
+        ids, depths = np.zeros((2, len(rows), width), dtype=np.int64)
+        seen = np.broadcast_to(np.eye(width, dtype=bool), (len(rows), width, width)).copy()
+        for i, tree in enumerate(trees):
+            ids[i, : tree.inner], depths[i, : tree.inner] = tree.tokens[: tree.inner], tree.depths[: tree.inner]
+            seen[i, : tree.inner, : tree.inner] = tree.ancestors()
+        columns = lengths[:, None] + np.arange(width)
+        return self._masked_forward(rows, ids, columns, lengths[:, None] + depths, seen)
+
+    def _masked_forward(
+        self, rows: _Ints, ids: _Ints, columns: _Ints, positions: _Ints, seen: npt.NDArray[np.bool_]
+    ) -> torch.Tensor:
+        """One pass over tokens that stand in other columns than their positions say; see :meth:`_tree_pass`."""
+        total = int(columns.max()) + 1
+        self._columns = max(self._columns, total)
+        where = np.broadcast_to(np.arange(total), (len(rows), total)).copy()
+        mask = np.repeat((where < columns[:, :1])[:, None], ids.shape[1], axis=1)
+        for i, own in enumerate(columns):
+            mask[i][:, own], where[i, own] = seen[i], positions[i]
+        index = self._tensor(rows)
+        self._cache.aim(index, index[:, None], self._tensor(columns), total)
+        output: Any = self.model(
+            input_ids=self._tensor(ids),
+            position_ids=self._tensor(positions),
+            attention_mask=self._attention(mask, positions[:, :, None] - where[:, None, :]),
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        logits: torch.Tensor = output.logits
+        return logits.float()
+
+    def _attention(self, mask: npt.NDArray[np.bool_], behind: _Ints) -> Any:
+        full = self._typed(self._tensor(mask[:, None]))
+        if self._window is None:
+            return full
+        near = self._typed(self._tensor((mask & (behind < self._window))[:, None]))
+        return {"full_attention": full, "sliding_attention": near}
+
+
+def _allowed(request: Request) -> Sequence[Sequence[int]]:
+    if not request.choices:
+        raise ConfigError(
+            "engine=scoring chooses among the commands that an environment lists, and was asked for words of its own; "
+            "take engine=transformers."
+        )
+    return [reply for reply in request.choices if len(reply) <= request.max_tokens] or request.choices
+
+
+def _for_trainer(trainer: TrainerModel) -> Engine:
+    raise ConfigError(
+        "engine=scoring evaluates; what it says was chosen among commands and not drawn token by token, so nothing "
+        "can be trained on it. Train with engine=transformers or vllm."
+    )
+
+
+def _for_checkpoint(checkpoint: CheckpointModel) -> ScoringEngine:
+    settings = checkpoint.settings
+    options: Mapping[str, Any] = settings.engine_options
+    unknown = sorted(set(options) - {"reply", "normalise"})
+    if unknown:
+        raise unknown_name("option of engine=scoring", unknown[0], ("reply", "normalise"))
+    model = checkpoint_model(checkpoint)
+    return ScoringEngine(model, checkpoint.eos_ids, max_rows=settings.max_parallel, **options)
+
+
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint)
+"""Ranks the possible commands by their probability under a checkpoint."""
