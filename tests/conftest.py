@@ -52,10 +52,11 @@ def webshop_reference() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """Catalogues are built in a folder of this run, not in the user's cache."""
+    """Catalogues are built in a folder of this run, not in the user's cache, which is None if it is the default."""
+    users = os.environ.get("SKILLC_CACHE")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SKILLC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+        yield users
 
 
 @pytest.fixture(scope="session", autouse=True)

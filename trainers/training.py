@@ -153,13 +153,9 @@ def _task_record(split: TaskSplit) -> dict[str, Any]:
 def _train(learner: Learner, backend: TrainingBackend, checkpoint: Path | None) -> bool:
     """Trains to the end unless interrupted; tells whether it got there."""
     try:
-        if checkpoint is None:
-            learner.validate()
-        elif learner.finished:
+        if checkpoint and learner.finished:
             backend.restore(checkpoint)
             return True
-        if learner.stop_requested:
-            return False
         backend.fit(checkpoint)
     except KeyboardInterrupt:
         return False

@@ -57,6 +57,7 @@ class PlainBackend:
     def fit(self, checkpoint: Path | None) -> None:
         assert checkpoint is None
         learner, config = self.learner, self.learner.config
+        learner.begin()
         while learner.update < config.steps and not learner.agree_to_stop():
             for number, batch in enumerate(learner.prepare(), 1):
                 learner.loss(batch, self.score(batch.tokens, learner.objective.wants)).backward()

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
+import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from tests.trainers.test_train import weights
+from tests.trainers.launched import assert_same_run, train_with_two
 from tests.trainers.toys import toy_config
 from trainers.launch import asked_processes, launch_warning
 from trainers.training import run
-
-ROOT = Path(__file__).resolve().parents[2]
+from trainers.trajectory import Trajectory
 
 
 @pytest.mark.parametrize(
@@ -51,35 +48,34 @@ def test_a_launcher_that_started_fewer_is_told_of() -> None:
 def test_two_processes_train_to_what_one_does(toy_folder: Path, tmp_path: Path) -> None:
     changes: dict[str, Any] = {"steps": 2, "minibatches": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 2}
     one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
-    two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
-    words = [f"{n}={json.dumps(v) if isinstance(v, dict) else v}" for n, v in two.to_json().items() if v != () and v]
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
-    done = subprocess.run(
-        [
-            *launcher,
-            "--standalone",
-            "-m",
-            "trainers.commands.cli",
-            "train",
-            *words,
-            "env=tests.trainers.toys:" + two.env,
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = train_with_two(toy_config(toy_folder, run=str(tmp_path / "two"), **changes), tmp_path)
     # One process speaks for both.
     assert done.stderr.count("step    1/2") == 1
     assert "Warning: The launcher" not in done.stderr
-    expected, got = weights(one.policy), weights(tmp_path / "two" / "policy")
-    assert all(torch.allclose(expected[name], got[name], atol=1e-5) for name in expected)
-    lines = [json.loads(line) for line in (tmp_path / "two" / "metrics.jsonl").read_text().splitlines()]
-    for mine, theirs in zip(one.metrics, lines, strict=True):
-        assert theirs["step"] == mine["step"]
-        if mine["event"] == "train":
-            assert (theirs["tasks"], theirs["success"]) == (mine["tasks"], mine["success"])
-            assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
-            assert theirs["kl"] == pytest.approx(mine["kl"], abs=1e-5)
+    assert_same_run(one, tmp_path / "two")
+
+
+def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+    """A metric that kills the second process at the third update, unless that has happened already."""
+    mark = Path(os.environ.get("SKILLC_TEST_MARK", os.devnull))
+    updates = int(mark.read_text()) + 1 if mark.is_file() and os.environ.get("RANK") == "1" else 0
+    if updates:
+        mark.write_text(str(updates))
+    if updates == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+@pytest.mark.slow
+def test_a_lost_process_ends_the_run_and_one_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"beta": 0.1, "save_every": 1, "transcripts_every": 0, "steps": 4}
+    config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
+    whole = run(config.with_(run=str(tmp_path / "whole")))
+    (tmp_path / "mark").write_text("0")
+    two = config.with_(run=str(tmp_path / "two"))
+    train_with_two(two, tmp_path, env={"SKILLC_TEST_MARK": str(tmp_path / "mark")}, dies=True)
+    # As the launched command named it.
+    resumed = run(two.with_(env=f"tests.trainers.toys:{two.env}"))
+    assert resumed.finished
+    assert resumed.step == 4
+    assert_same_run(whole, tmp_path / "two")

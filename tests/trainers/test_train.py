@@ -187,6 +187,15 @@ def test_interrupted_once_finishes_the_step_and_saves(config: TrainConfig) -> No
     assert run(config.with_(save_every=100)).finished
 
 
+def test_a_run_stops_when_its_time_is_up_and_goes_on(config: TrainConfig, tmp_path: Path) -> None:
+    config = config.with_(steps=2, save_every=100)
+    whole = run(config.with_(run=str(tmp_path / "whole")))
+    first = run(config.with_(max_minutes=1e-6))
+    assert (first.finished, first.step) == (False, 0)
+    assert first.folder.checkpoints() == []
+    assert timeless(run(config)) == timeless(whole)
+
+
 def test_a_checkpoint_of_another_run_is_refused(config: TrainConfig, tmp_path: Path, toy_folder: Path) -> None:
     run(config.with_(steps=2))
     with pytest.raises(CheckpointError, match=r"preset was 'skillc', is 'grpo'.*run=another/folder"):

@@ -247,7 +247,9 @@ class VllmSettings:
     vllm_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
     """Type of vLLM's weights and cache; auto: what the checkpoint says."""
     vllm_tensor_parallel: Count = 1
-    """GPUs over which vLLM spreads a model that is evaluated; in training each process has its own."""
+    """GPUs over which vLLM spreads the model. In training as many processes share one vLLM and play in step."""
+    vllm_sleep: bool = False
+    """Let a colocated vLLM give its memory back during updates; its weights are sent again before it generates."""
     vllm_prefix_caching: bool = True
     """Keep keys and values of prompts that begin alike; growing conversations live on it."""
 
@@ -281,6 +283,8 @@ class RunSettings:
     """Run folder; runs/<preset>-<env>-seed<seed> if empty."""
     resume: str = "auto"
     """"auto": go on from the folder's last checkpoint if there is one; "never"; or a checkpoint folder."""
+    max_minutes: Positive | None = None
+    """Minutes after which the run saves after an update and stops, as after SIGTERM; the same command goes on."""
     save_every: Count = 10
     """Updates between checkpoints; the last update is always saved."""
     keep_checkpoints: Count = 2

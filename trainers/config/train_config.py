@@ -39,7 +39,7 @@ __all__ = ["HINTS", "TrainConfig"]
 
 MAY_DIFFER = (
     *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),
-    "ddp_timeout",
+    *("ddp_timeout", "max_minutes"),
 )
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
 

@@ -83,7 +83,12 @@ class EngineSettings(Protocol):
 
     @property
     def vllm_tensor_parallel(self) -> int:
-        """GPUs over which vLLM spreads a model that is evaluated."""
+        """GPUs over which vLLM spreads a model."""
+        ...
+
+    @property
+    def vllm_sleep(self) -> bool:
+        """Whether a colocated vLLM sleeps during updates."""
         ...
 
     @property
@@ -111,6 +116,9 @@ class TrainerModel:
     """The torch type that the trainer computes in, where it is not that of the weights."""
     sharded: bool = False
     """Whether the weights are spread over processes."""
+    whole: Callable[[], tuple[Any, Callable[[], object]]] | None = None
+    """Makes a whole copy of spread weights on this process, and what brings it up to date, which all processes do
+    together; None where that cannot be had."""
     processes: int = 1
     """Number of training processes."""
     server: Any = None

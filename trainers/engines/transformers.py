@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +46,7 @@ class TransformersEngine:
         max_rows: Most conversations computed at once; longer batches are cut, the least recently used are forgotten.
         prefill_tokens: Most tokens, padding included, of one forward pass over prompts.
         autocast: Runs the forward passes under autocast with this type (for weights held in float32 on a GPU).
+        refresh: Called by every reset: brings weights that are trained elsewhere into the model.
 
     Raises:
         ConfigError: If the model has layers whose state is not keys and values.
@@ -59,6 +60,7 @@ class TransformersEngine:
         max_rows: int = 256,
         prefill_tokens: int = 8192,
         autocast: torch.dtype | None = None,
+        refresh: Callable[[], object] | None = None,
     ) -> None:
         self.model = model
         self.max_rows = max_rows
@@ -68,7 +70,8 @@ class TransformersEngine:
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
         self._window = _sliding_window(model)
         self._float_mask = _implementation(model) == "eager"
-        self.reset()
+        self._refresh = refresh or _nothing
+        self._forget()
 
     @property
     def device(self) -> torch.device:
@@ -76,7 +79,11 @@ class TransformersEngine:
         return next(self.model.parameters()).device
 
     def reset(self) -> None:
-        """Forgets all conversations and frees their memory."""
+        """Forgets all conversations and frees their memory; takes in the present weights."""
+        self._forget()
+        self._refresh()
+
+    def _forget(self) -> None:
         self._cache = ConversationCache()
         self._known: dict[Hashable, _Conversation] = {}
         self._slots: list[Hashable | None] = []
@@ -303,11 +310,25 @@ def _sliding_window(model: torch.nn.Module) -> int | None:
 
 
 def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
+    model, refresh = trainer.model, _nothing
     if trainer.sharded:
-        raise ConfigError("The transformers engine cannot generate with sharded weights; use engine=vllm.")
+        if trainer.whole is None:
+            raise ConfigError(
+                "The transformers engine cannot generate with weights that DeepSpeed has sharded; use engine=vllm, or "
+                "shard with FSDP2."
+            )
+        model, refresh = trainer.whole()
     return TransformersEngine(
-        trainer.model, trainer.eos_ids, max_rows=trainer.settings.max_parallel, autocast=trainer.autocast
+        model,
+        trainer.eos_ids,
+        max_rows=trainer.settings.max_parallel,
+        autocast=trainer.autocast,
+        refresh=refresh,
     )
+
+
+def _nothing() -> None:
+    """The weights are in place."""
 
 
 def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:

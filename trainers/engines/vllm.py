@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import EngineError, SkillCError, missing_extra
+from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
 from trainers.engines.types import Answer, Engine, Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
@@ -54,7 +56,8 @@ class VllmEngine:
             self._before_generate()
         params = [self._params(request, sampling) for request in requests]
         prompts = [{"prompt_token_ids": list(request.prompt_ids)} for request in requests]
-        outputs = self.llm.generate(prompts, sampling_params=params, use_tqdm=False)
+        with _in_words("vLLM"):
+            outputs = self.llm.generate(prompts, sampling_params=params, use_tqdm=False)
         replies = [_reply(output.outputs[0]) for output in outputs]
         self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         return replies
@@ -69,18 +72,20 @@ class VllmEngine:
         engine, numbers, under_way = self.llm.llm_engine, count(), dict[str, Request]()
         try:
             while requests or under_way:
-                for request in requests:
-                    name = str(next(numbers))
-                    under_way[name] = request
-                    prompt = {"prompt_token_ids": list(request.prompt_ids)}
-                    engine.add_request(name, prompt, self._params(request, sampling))
-                ended = [output for output in engine.step() if output.finished]
+                with _in_words("vLLM"):
+                    for request in requests:
+                        name = str(next(numbers))
+                        under_way[name] = request
+                        prompt = {"prompt_token_ids": list(request.prompt_ids)}
+                        engine.add_request(name, prompt, self._params(request, sampling))
+                    ended = [output for output in engine.step() if output.finished]
                 replies = [(under_way.pop(output.request_id), _reply(output.outputs[0])) for output in ended]
                 self.tokens_generated += sum(len(reply.token_ids) for _, reply in replies)
                 requests = answer(replies) if replies else []
         finally:
             if under_way:
-                engine.abort_request(list(under_way))
+                with suppress(EngineError), _in_words("vLLM"):
+                    engine.abort_request(list(under_way))
 
     def _params(self, request: Request, sampling: Sampling) -> Any:
         return _import_vllm().SamplingParams(
@@ -96,12 +101,15 @@ class VllmEngine:
         """Nothing to do: vLLM forgets the least recently used prefixes by itself."""
 
     def reset(self) -> None:
-        """Drops vLLM's prefix cache."""
+        """Takes in the present weights, and drops vLLM's prefix cache."""
+        if self._before_generate is not None:
+            # Here all processes come by, also one that has nothing to generate.
+            self._before_generate()
         self.llm.reset_prefix_cache()
 
 
 class VllmServerEngine:
-    """Sends token prompts to the vLLM server that TRL's trainer is connected to (one training process).
+    """Sends token prompts to the vLLM server that TRL's trainer is connected to.
 
     Args:
         client: TRL's ``VLLMClient``; it batches requests of one length limit, and the server chooses the seeds.
@@ -118,14 +126,15 @@ class VllmServerEngine:
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         """Generates one reply per request; replies over a request's own limit are cut."""
         self._before_generate()
-        output = self.client.generate(
-            prompts=[list(request.prompt_ids) for request in requests],
-            n=1,
-            **_drawing(sampling),
-            max_tokens=max(request.max_tokens for request in requests),
-            logprobs=0,
-            generation_kwargs={"stop_token_ids": self._eos},
-        )
+        with _in_words("The vLLM server"):
+            output = self.client.generate(
+                prompts=[list(request.prompt_ids) for request in requests],
+                n=1,
+                **_drawing(sampling),
+                max_tokens=max(request.max_tokens for request in requests),
+                logprobs=0,
+                generation_kwargs={"stop_token_ids": self._eos},
+            )
         replies = []
         for request, ids, logprobs in zip(requests, output["completion_ids"], output["logprobs"], strict=True):
             chosen = [float(entry[0]) for entry in logprobs]
@@ -138,6 +147,21 @@ class VllmServerEngine:
 
     def reset(self) -> None:
         """Nothing is kept here; TRL resets the server's cache when it sends weights."""
+
+
+@contextmanager
+def _in_words(who: str) -> Iterator[None]:
+    """Turns whatever an engine raises that has died into one error."""
+    try:
+        yield
+    except SkillCError:
+        raise
+    except Exception as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise EngineError(
+            f"{who} failed ({said}). Nothing before the last checkpoint is lost: start it again, and the same command "
+            "with resume=auto goes on from there."
+        ) from error
 
 
 def _drawing(sampling: Sampling) -> dict[str, Any]:
@@ -163,19 +187,25 @@ def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[
         sync: Sends the weights if they are newer than vLLM's.
         processes: Number of training processes.
 
-    Raises:
-        ConfigError: If processes would have to generate in step with each other, which episodes of different
-            lengths cannot.
+    Returns:
+        Each process's own engine; or one that processes share, in step, where a server serves several of them or
+        vLLM's weights are spread over them.
     """
-    if generation.mode == "server" and processes == 1:
-        return VllmServerEngine(generation.vllm_client, eos_token_ids, sync)
-    if generation.mode == "colocate" and generation.tensor_parallel_size == 1:
+    if generation.mode == "server":
+        # TRL connects the first process alone.
+        client = getattr(generation, "vllm_client", None)
+        if processes == 1:
+            return VllmServerEngine(client, eos_token_ids, sync)
+        asking = None if client is None else VllmServerEngine(client, eos_token_ids, _nothing)
+        return LockstepEngine(asking, ProcessExchange(first_asks=True), sync)
+    if generation.tensor_parallel_size == 1:
         return VllmEngine(generation.llm, eos_token_ids, before_generate=sync)
-    raise ConfigError(
-        f"vLLM in {generation.mode} mode with {processes} training processes and tensor parallelism "
-        f"{generation.tensor_parallel_size} would need all processes to generate in step; use vllm_mode=colocate with "
-        "tensor parallelism 1, or one training process with vllm_mode=server."
-    )
+    spread = VllmEngine(generation.llm, eos_token_ids)
+    return LockstepEngine(spread, ProcessExchange(generation.tp_group), sync)
+
+
+def _nothing() -> None:
+    """The weights have been sent already."""
 
 
 def _reply(completion: Any) -> Generation:
@@ -199,6 +229,8 @@ def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
         "vllm_gpu_memory_utilization": settings.vllm_memory,
         "vllm_max_model_length": settings.max_context,
         "vllm_server_base_url": settings.vllm_server,
+        "vllm_tensor_parallel_size": settings.vllm_tensor_parallel,
+        "vllm_enable_sleep_mode": settings.vllm_sleep,
     }
 
 
@@ -227,5 +259,11 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
     return VllmEngine.load(settings.model_path, checkpoint.eos_ids, **options)
 
 
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, _options, exact_logprobs=False)
+def _training_options(settings: EngineSettings) -> dict[str, Any]:
+    """Processes that share a vLLM bring as many episodes each."""
+    shared = settings.max_parallel * settings.vllm_tensor_parallel
+    return {**_options(settings), "max_num_seqs": shared, **settings.engine_options}
+
+
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, _training_options, exact_logprobs=False)
 """Generates with vLLM; its log-probabilities differ from the trainer's by the kernels' rounding."""

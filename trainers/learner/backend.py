@@ -65,7 +65,10 @@ class TrainingBackend(Backend, Protocol):
         """The engine that generates with the trained weights."""
 
     def fit(self, checkpoint: Path | None) -> None:
-        """Trains to the end, or until the learner is asked to stop; from a checkpoint if one is given."""
+        """Trains to the end, or until the learner is asked to stop; from a checkpoint if one is given.
+
+        Calls :meth:`Learner.begin` once the weights are ready.
+        """
 
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""

@@ -40,9 +40,9 @@ _PLAY, _VALIDATE = 1, 3
 class Learner:
     """Turns episodes into micro-batches and micro-batches into losses; a backend does the rest.
 
-    One update is: :meth:`prepare`, then for each of its micro-batches a forward pass and :meth:`loss`, with a step of
-    the optimiser after every ``micro_batches`` of them, then :meth:`finish`. All that is random depends on the seed and
-    the update's number alone.
+    A run starts with :meth:`begin`. One update is: :meth:`prepare`, then for each of its micro-batches a forward pass
+    and :meth:`loss`, with a step of the optimiser after every ``micro_batches`` of them, then :meth:`finish`. All that
+    is random depends on the seed and the update's number alone.
 
     Args:
         setup: What it works with.
@@ -68,7 +68,7 @@ class Learner:
         self.memory = SharedMemory(self.method.recipe.memory, setup)
         self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
         self._pending: dict[str, Any] = {}
-        self._update_began = 0.0
+        self._update_began, self._began = 0.0, time.monotonic()
 
     def attach(self, backend: Backend) -> None:
         """Says who owns the weights.
@@ -88,6 +88,11 @@ class Learner:
     def passes_per_update(self) -> int:
         """Forward and backward passes of one update."""
         return self.config.micro_batches * self.config.minibatches
+
+    def begin(self) -> None:
+        """Validates the policy to start from; in a run that goes on that lies behind."""
+        if self.update == 0:
+            self.validate()
 
     # One update --------------------------------------------------------------------------------------------------
 
@@ -183,8 +188,10 @@ class Learner:
         return update % self.config.save_every == 0 or update == self.config.steps or self.over_budget
 
     def agree_to_stop(self) -> bool:
-        """Whether any process has been asked to stop."""
-        return any(self.backend.gather([self.stop_requested]))
+        """Whether any process has been asked to stop, or its time is up."""
+        minutes = self.config.max_minutes
+        late = minutes is not None and time.monotonic() - self._began > 60 * minutes
+        return any(self.backend.gather([self.stop_requested or late]))
 
     # State -------------------------------------------------------------------------------------------------------
 

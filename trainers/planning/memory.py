@@ -53,7 +53,8 @@ def memory_parts(config: TrainConfig, shape: ModelShape, machine: Machine, work:
     ]
     if config.engine == "vllm" and config.vllm_mode == "colocate":
         share = config.vllm_memory * machine.gpu_memory * GIB
-        found.append(Part("vLLM", share, note=f"vllm_memory={config.vllm_memory} of the GPU: weights and KV cache"))
+        note = f"vllm_memory={config.vllm_memory} of the GPU: weights and KV cache"
+        found.append(Part("vLLM", share, "generation" if config.vllm_sleep else "always", note))
     return [part for part in found if part.size > 0]
 
 
@@ -75,7 +76,9 @@ def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workl
     if work.reference and not config.lora_rank:
         yield Part("reference", weight * shape.parameters / shards, note=f"the KL penalty's model{spread}")
     if work.average:
-        yield Part("average", weight * shape.parameters / shards, note=f"the teacher's weights{spread}")
+        yield Part("average", weight * shape.parameters, note="the teacher's weights, whole")
+    if machine.sharding == "fsdp2" and shards > 1 and config.engine == "transformers":
+        yield Part("whole copy", weight * shape.parameters + adapters, note="the weights once more, to generate with")
 
 
 def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:

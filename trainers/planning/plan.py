@@ -126,8 +126,8 @@ def _warnings(plan: Plan) -> Iterator[str]:
     config, machine, shape = plan.config, plan.machine, plan.shape
     if config.tasks_per_step % machine.gpus:
         yield f"tasks_per_step={config.tasks_per_step} is no multiple of {machine.gpus} training processes."
-    if machine.shards > 1 and config.engine == "transformers":
-        yield "Sharded weights cannot generate in place; use engine=vllm."
+    if machine.sharding == "zero3" and machine.shards > 1 and config.engine == "transformers":
+        yield "Weights that DeepSpeed has sharded cannot generate in place; use engine=vllm."
     if config.engine == "vllm" and config.vllm_mode == "colocate":
         row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
         least, share = 2 * shape.parameters + row, config.vllm_memory * machine.gpu_memory * GIB
@@ -172,8 +172,9 @@ def _changes(plan: Plan) -> Iterator[_Change]:
     if not config.gradient_checkpointing:
         yield setting("a second forward pass", gradient_checkpointing=True)
     if machine.gpus > 1 and machine.shards == 1:
-        vllm = {} if config.engine == "vllm" else {"engine": "vllm"}
-        yield _Change("--sharding fsdp2", "weights are gathered layer by layer", vllm, {"sharding": "fsdp2"})
+        yield _Change("--sharding fsdp2", "weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
+    if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:
+        yield setting("vLLM gives its memory back during updates; waking it costs a copy", vllm_sleep=True)
     if config.optimiser == "adamw" and not config.lora_rank:
         yield setting("AdamW's moments in bytes; needs bitsandbytes", optimiser="adamw_8bit")
     if not config.lora_rank:

@@ -6,13 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import unknown_name
 from trainers.config import TrainConfig
 from trainers.planning.machine import Machine
 
-__all__ = ["Setup", "launch_command", "load_setup", "setup_names"]
+__all__ = ["LAUNCHERS", "Setup", "launch_command", "launcher_file", "load_setup", "setup_names"]
+
+LAUNCHERS = ("fsdp2", "zero3")
+"""Kinds of sharding for which a configuration of accelerate comes along."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,20 @@ def launch_command(config: Mapping[str, Any], machine: Machine) -> str:
     words = " ".join(f"{name}={_written(value)}" for name, value in config.items())
     if machine.gpus == 1:
         return f"skillc train {words}"
-    shard = {
-        "none": "",
-        "fsdp2": " --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP",
-        "zero3": " --use_deepspeed --zero_stage 3",
-    }[machine.sharding]
-    return f"accelerate launch --num_processes {machine.gpus}{shard} --module trainers.commands.cli train {words}"
+    kind = machine.sharding
+    shard = f' --config_file "$(skillc plan --launcher {kind})"' if kind in LAUNCHERS else ""
+    return f"accelerate launch{shard} --num_processes {machine.gpus} --module trainers.commands.cli train {words}"
+
+
+def launcher_file(name: str) -> Path:
+    """Accelerate's configuration for a kind of sharding.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+    """
+    if name not in LAUNCHERS:
+        raise unknown_name("launcher", name, LAUNCHERS)
+    return Path(str(resources.files("trainers.planning") / "launchers" / f"{name}.json"))
 
 
 def _written(value: Any) -> str:

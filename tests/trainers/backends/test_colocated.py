@@ -12,7 +12,9 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from trl.generation import vllm_generation
 
-from trainers.backends.trl.colocated import in_words, started_with
+from skillc_gym.errors import ConfigError
+from trainers.backends.trl.arguments import check_vllm
+from trainers.backends.trl.colocated import in_words, rest, started_with, wake
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner.objective import SAMPLING_RATIO_CAP, engine_mismatch
@@ -36,6 +38,63 @@ def test_an_engines_own_options_have_the_last_word() -> None:
     options = engine_spec("vllm").server_options(config)
     assert (options["max_num_seqs"], options["seed"]) == (7, 1)
     assert engine_spec("transformers").server_options(config) == {}
+
+
+def test_processes_that_share_a_vllm_bring_as_many_episodes_each() -> None:
+    config = TrainConfig(model="m", engine="vllm", max_parallel=64, vllm_tensor_parallel=2, vllm_sleep=True)
+    spec = engine_spec("vllm")
+    assert spec.server_options(config)["max_num_seqs"] == 128
+    asked = spec.backend_arguments(config)
+    assert (asked["vllm_tensor_parallel_size"], asked["vllm_enable_sleep_mode"]) == (2, True)
+
+
+class FakeGeneration:
+    """TRL's ``VLLMGeneration`` as far as it wakes and sleeps."""
+
+    def __init__(self, mode: str, *, sleeps: bool) -> None:
+        self.mode, self.enable_sleep_mode, self._llm_weights_sleeping = mode, sleeps, sleeps
+        self.calls: list[Any] = []
+        self.llm = self
+
+    def wake_up(self, tags: list[str]) -> None:
+        self.calls.append(tags)
+
+    def sleep(self, level: int) -> None:
+        self.calls.append(level)
+
+    def sync_weights(self) -> None:
+        self.calls.append("weights sent")
+        self._llm_weights_sleeping = False
+
+
+def test_vllm_sleeps_during_updates_and_wakes_with_the_new_weights() -> None:
+    generation = FakeGeneration("colocate", sleeps=True)
+    assert not rest(generation)
+    wake(generation)
+    assert rest(generation)
+    assert not rest(generation)
+    assert generation.calls == ["weights sent", ["kv_cache"], 2]
+
+
+@pytest.mark.parametrize(("mode", "sleeps"), [("colocate", False), ("server", True)])
+def test_a_vllm_that_shall_not_sleep_never_does(mode: str, sleeps: bool) -> None:
+    generation = FakeGeneration(mode, sleeps=sleeps)
+    wake(generation)
+    assert not rest(generation)
+    assert generation.calls == ["weights sent"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "processes", "says"),
+    [
+        ({"vllm_mode": "server", "vllm_sleep": True}, 1, "within the training processes"),
+        ({"vllm_mode": "server", "vllm_tensor_parallel": 2}, 2, "--tensor_parallel_size"),
+        ({"vllm_tensor_parallel": 2}, 3, "take a divisor"),
+    ],
+)
+def test_what_vllm_cannot_do_is_refused(settings: Any, processes: int, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        check_vllm(TrainConfig(model="m", engine="vllm", **settings), processes)
 
 
 def test_without_vllm_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:

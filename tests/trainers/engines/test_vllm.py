@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import ConfigError, MissingExtraError
+from skillc_gym.errors import ConfigError, EngineError, MissingExtraError
 from trainers.engines import Engine, Request, Sampling
+from trainers.engines.lockstep import LockstepEngine
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.types import StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
@@ -115,6 +116,29 @@ def test_what_is_under_way_is_given_up_when_somebody_raises(monkeypatch: pytest.
     assert steps.aborted == ["1"]
 
 
+class DeadSteps(FakeSteps):
+    """vLLM whose core has died: nothing works any more."""
+
+    def step(self) -> list[Any]:
+        raise RuntimeError("EngineCore encountered an issue.")
+
+    def abort_request(self, names: list[str]) -> None:
+        raise RuntimeError("EngineCore is gone.")
+
+
+def test_an_engine_that_dies_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+    dead = DeadSteps({})
+    engine = VllmEngine(SimpleNamespace(llm_engine=dead, generate=lambda *_, **__: dead.step()), [1])
+    with pytest.raises(EngineError, match=r"EngineCore encountered an issue.*resume=auto goes on"):
+        engine.stream([Request(0, [3], 0)], Sampling(), lambda replies: [])
+    with pytest.raises(EngineError, match="resume=auto goes on"):
+        engine.generate([Request(0, [3], 0)], Sampling())
+    server = VllmServerEngine(SimpleNamespace(generate=lambda **_: dead.step()), [1], lambda: None)
+    with pytest.raises(EngineError, match="The vLLM server failed"):
+        server.generate([Request(0, [3], 0)], Sampling())
+
+
 def test_the_turns_of_a_conversation_have_different_seeds() -> None:
     assert turn_seed(Request(0, [3] * 4, 7)) != turn_seed(Request(0, [3] * 9, 7))
     assert turn_seed(Request(0, [3] * 4, 7, turn=2)) == turn_seed(Request(0, [3] * 9, 7, turn=2))
@@ -133,21 +157,26 @@ def test_a_server_cuts_replies_to_each_requests_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "parallel", "processes", "kind"),
+    ("mode", "parallel", "processes", "kind", "asks"),
     [
-        ("colocate", 1, 4, VllmEngine),
-        ("server", 1, 1, VllmServerEngine),
-        ("server", 1, 2, None),
-        ("colocate", 2, 2, None),
+        ("colocate", 1, 4, VllmEngine, None),
+        ("server", 1, 1, VllmServerEngine, None),
+        ("server", 1, 2, LockstepEngine, VllmServerEngine),
+        ("colocate", 2, 2, LockstepEngine, VllmEngine),
     ],
 )
-def test_which_engine_serves_which_set_up(mode: str, parallel: int, processes: int, kind: Any) -> None:
-    generation = SimpleNamespace(mode=mode, tensor_parallel_size=parallel, llm=FakeLLM(), vllm_client=None)
-    if kind is None:
-        with pytest.raises(ConfigError, match="in step"):
-            engine_of_trl(generation, [1], lambda: None, processes)
-    else:
-        assert isinstance(engine_of_trl(generation, [1], lambda: None, processes), kind)
+def test_which_engine_serves_which_set_up(mode: str, parallel: int, processes: int, kind: Any, asks: Any) -> None:
+    made = {"llm": FakeLLM()} if mode == "colocate" else {"vllm_client": object()}
+    generation = SimpleNamespace(mode=mode, tensor_parallel_size=parallel, tp_group=None, **made)
+    engine: Any = engine_of_trl(generation, [1], lambda: None, processes)
+    assert type(engine) is kind
+    if asks is not None:
+        assert type(engine.engine) is asks
+
+
+def test_a_process_that_trl_has_not_connected_asks_through_the_first() -> None:
+    engine: Any = engine_of_trl(SimpleNamespace(mode="server"), [1], lambda: None, 2)
+    assert engine.engine is None
 
 
 def test_a_real_vllm_agrees_with_transformers(toy_folder: Any) -> None:

@@ -24,7 +24,7 @@ from trainers.commands.cli.train import TrainOptions
 from trainers.config import TrainConfig
 from trainers.planning import Machine, Plan, load_setup, make_plan, setup_names
 from trainers.planning.activations import Arithmetic, layer_bytes, residual_bytes
-from trainers.planning.setups import launch_command
+from trainers.planning.setups import LAUNCHERS, launch_command
 from trainers.planning.shapes import KNOWN, ModelShape, config_of, shape_of
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare, run
@@ -207,7 +207,7 @@ def test_longer_rows_take_more(seven: ModelShape) -> None:
 
 def test_it_warns_of_what_cannot_work(seven: ModelShape) -> None:
     assert any("multiple of 3" in warning for warning in planned(seven, Machine(3)).warnings)
-    assert any("engine=vllm" in w for w in planned(seven, Machine(8, sharding="fsdp2"), engine="transformers").warnings)
+    assert any("engine=vllm" in w for w in planned(seven, Machine(8, sharding="zero3"), engine="transformers").warnings)
     assert any("vllm_memory=0.1" in warning for warning in planned(seven, vllm_memory=0.1).warnings)
     with pytest.raises(ConfigError, match="gpus >= 1"):
         Machine(0)
@@ -236,6 +236,29 @@ def test_every_setup_runs_scaled_down(name: str, toy_folder: Path, tmp_path: Pat
     small_run = {"steps": 1, "tasks_per_step": 2, "group_size": 2, "max_context": 64, "panel_per_type": 1}
     config = load_setup(name).config.with_(**here, **small_run, engine="transformers", micro_batches=2)
     assert run(config).finished
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_accelerate_reads_the_launchers_files(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    assert skillc(["plan", "--launcher", name]) == 0
+    asked = load_config_from_file(capsys.readouterr().out.strip())
+    assert asked.num_processes == 8
+    if name == "fsdp2":
+        assert (asked.fsdp_config["fsdp_version"], asked.fsdp_config["fsdp_cpu_ram_efficient_loading"]) == (2, False)
+    else:
+        assert asked.deepspeed_config["zero_stage"] == 3
+    words = launch_command({}, Machine(4, sharding=name))  # type: ignore[arg-type]
+    assert f'--config_file "$(skillc plan --launcher {name})" --num_processes 4 ' in words
+
+
+def test_what_sleeps_or_is_whole_is_planned_so(seven: ModelShape) -> None:
+    awake, asleep = (planned(seven, vllm_sleep=sleep) for sleep in (False, True))
+    assert asleep.generation == awake.generation
+    assert asleep.update < awake.update
+    copied = planned(seven, Machine(8, sharding="fsdp2"), engine="transformers")
+    assert {part.name: part.size for part in copied.parts}["whole copy"] == 4 * seven.parameters
 
 
 def test_the_command_says_whether_it_fits(capsys: pytest.CaptureFixture[str]) -> None:

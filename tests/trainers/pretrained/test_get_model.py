@@ -113,8 +113,13 @@ def test_a_vocabulary_in_another_order_is_refused() -> None:
         compare(tokenizer, replace(pairs, tokens=pairs.tokens[::-1]))
 
 
-@pytest.fixture(scope="module")
-def smollm2() -> str:
+@pytest.fixture
+def smollm2(own_cache: str | None, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The model in the user's cache."""
+    if own_cache is None:
+        monkeypatch.delenv("SKILLC_CACHE")
+    else:
+        monkeypatch.setenv("SKILLC_CACHE", own_cache)
     if not (model_folder("smollm2-135m") / "config.json").is_file():
         pytest.skip("SmolLM2 is not in the cache; fetch it with: skillc get-model smollm2-135m")
     return "smollm2-135m"

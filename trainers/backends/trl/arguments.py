@@ -15,7 +15,7 @@ from trainers.engines.registry import engine_spec
 from trainers.learner import Learner
 from trainers.tracking.run_folder import RunFolder
 
-__all__ = ["grpo_arguments"]
+__all__ = ["check_vllm", "grpo_arguments"]
 
 
 def grpo_arguments(learner: Learner) -> GRPOConfig:
@@ -26,7 +26,28 @@ def grpo_arguments(learner: Learner) -> GRPOConfig:
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        return _arguments(config, folder, cuda=cuda, reference=learner.objective.needs_reference, **serving)
+        args = _arguments(config, folder, cuda=cuda, reference=learner.objective.needs_reference, **serving)
+    if args.use_vllm:
+        check_vllm(config, int(args.world_size))
+    return args
+
+
+def check_vllm(config: TrainConfig, processes: int) -> None:
+    """Refuses settings of vLLM that contradict each other, or the number of training processes.
+
+    Raises:
+        ConfigError: The message names the setting.
+    """
+    if config.vllm_mode == "server" and (config.vllm_sleep or config.vllm_tensor_parallel > 1):
+        raise ConfigError(
+            "vllm_sleep and vllm_tensor_parallel are for a vLLM within the training processes; with vllm_mode=server "
+            "leave them out, and start the server with its own --tensor_parallel_size."
+        )
+    if processes % config.vllm_tensor_parallel:
+        raise ConfigError(
+            f"vllm_tensor_parallel={config.vllm_tensor_parallel} processes share a vLLM each, and {processes} train; "
+            "take a divisor of their number."
+        )
 
 
 def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference: bool, **serving: Any) -> GRPOConfig:

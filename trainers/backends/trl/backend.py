@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
-from trainers.backends.trl.trainer import SkillTrainer
+from trainers.backends.trl.sharding import WholeCopy, zero_stage
+from trainers.backends.trl.trainer import SkillTrainer, StoppedEarlyError
 from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.types import Engine
@@ -102,18 +104,26 @@ class TrlBackend:
                 chat.eos_ids,
                 config,
                 autocast=torch.bfloat16 if trainer.args.bf16 else None,
-                sharded=trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled,
+                sharded=trainer.is_fsdp_enabled or zero_stage(trainer.accelerator) == 3,
+                whole=self._whole if trainer.is_fsdp_enabled else None,
                 processes=self.num_processes,
                 server=getattr(trainer, "vllm_generation", None),
                 sync=trainer.sync_vllm,
             )
         )
 
+    def _whole(self) -> tuple[Any, Callable[[], object]]:
+        """A whole copy of the sharded weights on this process, and what brings it up to date."""
+        trainer = self.trainer
+        made = WholeCopy(trainer.accelerator.unwrap_model(trainer.model), self.device)
+        return made.model, lambda: trainer.if_changed("copy", made.refresh)
+
     def fit(self, checkpoint: Path | None) -> None:
         """Trains to the end, or until the learner is asked to stop."""
         if checkpoint is not None:
             self.trainer.extras.load(checkpoint)
-        self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        with suppress(StoppedEarlyError):
+            self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""

@@ -1,4 +1,4 @@
-"""The vLLM that TRL's trainer starts in its own process, with arguments that TRL does not pass on."""
+"""The vLLM that TRL's trainer starts in its own process: arguments that TRL does not pass on, waking, and sleep."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from trl.generation import vllm_generation
 
-__all__ = ["in_words", "started_with"]
+__all__ = ["in_words", "rest", "started_with", "wake"]
 
 
 @contextmanager
@@ -41,3 +41,24 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def in_words(effective: Mapping[str, Any]) -> str:
     """The arguments in one line."""
     return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))
+
+
+def wake(generation: Any) -> None:
+    """Sends the weights to TRL's ``VLLMGeneration``, whose vLLM is awake from then on."""
+    # This wakes what holds the weights.
+    generation.sync_weights()
+    if _sleeps(generation):
+        generation.llm.wake_up(tags=["kv_cache"])
+
+
+def rest(generation: Any) -> bool:
+    """Lets a vLLM that may sleep give its memory back; tells whether it has lost its weights by that."""
+    if not _sleeps(generation) or generation._llm_weights_sleeping:
+        return False
+    generation.llm.sleep(level=2)
+    generation._llm_weights_sleeping = True
+    return True
+
+
+def _sleeps(generation: Any) -> bool:
+    return generation.mode == "colocate" and bool(generation.enable_sleep_mode)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from trl.trainer.callbacks import SyncRefModelCallback
 from trl.trainer.utils import add_fused_lm_head
 
 from skillc_gym.errors import CheckpointError
+from trainers.backends.trl.sharding import frozen_copy, whole
 from trainers.learner.objective import Objective
 
 __all__ = ["Extras"]
@@ -80,7 +80,7 @@ class Extras:
             SyncRefModelCallback.sync_target_model(self.model, self.reference, self.weight)
         if self.average is not None and self.decay is not None:
             for mean, value in zip(self.average.parameters(), self.model.parameters(), strict=True):
-                mean.lerp_(value.to(mean.dtype), 1.0 - self.decay)
+                mean.lerp_(whole(value).to(mean.dtype), 1.0 - self.decay)
 
     def save(self, folder: Path) -> None:
         """Writes them into a checkpoint, if there are any."""
@@ -113,9 +113,7 @@ class Extras:
 
 
 def _frozen_copy(model: Any, temperature: float) -> Any:
-    average = copy.deepcopy(model).eval().requires_grad_(False)
+    average = frozen_copy(model)
     base = average.get_base_model() if hasattr(average, "peft_config") else average
-    # TRL's fused forward is bound to the model that it was made for, and so would the copy's be.
-    base.__dict__.pop("forward", None)
     add_fused_lm_head(base, temperature=temperature, outputs=("log_probs", "entropy"))
     return average

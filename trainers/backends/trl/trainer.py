@@ -8,7 +8,7 @@ update's micro-batches come from the learner), ``_compute_loss`` (so does their 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,20 @@ from trl import GRPOTrainer
 
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments
-from trainers.backends.trl.colocated import in_words, started_with
+from trainers.backends.trl.colocated import in_words, rest, started_with, wake
 from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.figures import own_figures
+from trainers.backends.trl.sharding import check_sharding
 from trainers.engines.registry import engine_spec
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
 from trainers.tracking.integrity import storing_weights
 
-__all__ = ["SkillTrainer"]
+__all__ = ["SkillTrainer", "StoppedEarlyError"]
+
+
+class StoppedEarlyError(Exception):
+    """Somebody asked to stop before the first update."""
 
 
 class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -55,6 +60,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         if effective:
             learner.setup.progress.note(in_words(effective))
         self.remove_callback(PrinterCallback)
+        check_sharding(self.accelerator, learner.objective)
         policy = self.accelerator.unwrap_model(self.model)
         config = learner.config
         self.extras = Extras(
@@ -65,8 +71,11 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
             every=config.reference_sync_every,
             weight=config.reference_sync_weight,
         )
+        if self.extras.average is not None:
+            # What will be sharded is not on the device yet, and the average stays whole.
+            self.extras.average.to(self.accelerator.device)
         self._batches: list[MicroBatch] = []
-        self._sent_step = -1
+        self._sent_steps: dict[str, int] = {}
 
     def _moving_reference(self) -> Any:
         if not self.learner.config.reference_sync_every:
@@ -82,6 +91,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         place = self._step % self.learner.passes_per_update
         if place == 0:
             self._batches = self.learner.prepare()
+            self._rest()
         elif not self._batches:
             raise ConfigError("The trainer was started in the middle of an update; resume from a checkpoint.")
         batch: MicroBatch = self._batches[place]
@@ -119,11 +129,31 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.extras.add_to(optimizer)
         return optimizer
 
+    def if_changed(self, name: str, send: Callable[[], object]) -> None:
+        """Sends the weights somewhere if they have changed since the last time; all processes do it together."""
+        if self.state.global_step != self._sent_steps.get(name, -1):
+            send()
+            self._sent_steps[name] = int(self.state.global_step)
+
     def sync_vllm(self) -> None:
-        """Sends the weights to vLLM if they have changed since the last time."""
-        if self.state.global_step != self._sent_step:
-            self.vllm_generation.sync_weights()
-            self._sent_step = int(self.state.global_step)
+        """Sends the weights to vLLM if they have changed since the last time, or if it slept."""
+        self.if_changed("vllm", lambda: wake(self.vllm_generation))
+
+    def _rest(self) -> None:
+        """Gives vLLM's memory to the update, if it may sleep."""
+        if self.args.use_vllm and rest(self.vllm_generation):
+            self._sent_steps.pop("vllm", None)
+
+    def begin(self) -> None:
+        """Starts the run, once the model is where it will be trained: sharded, and loaded from a checkpoint.
+
+        Raises:
+            StoppedEarlyError: Somebody asked to stop.
+        """
+        self._sent_steps.clear()
+        self.learner.begin()
+        if self.learner.agree_to_stop():
+            raise StoppedEarlyError
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Tells the learner that an update is over."""
@@ -158,6 +188,9 @@ class _Flow(TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, trainer: SkillTrainer) -> None:
         self.trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.trainer.begin()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.trainer.extras.share_gradients(self.trainer.accelerator)

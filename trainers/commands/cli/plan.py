@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
@@ -16,7 +16,7 @@ from trainers.config.bounds import Count, Positive
 from trainers.config.groups import PolicySettings
 from trainers.planning import Machine, load_setup, make_plan, setup_names
 from trainers.planning.machine import Sharding
-from trainers.planning.setups import launch_command
+from trainers.planning.setups import launch_command, launcher_file
 from trainers.planning.table import as_text
 
 __all__ = ["COMMAND", "PlanOptions"]
@@ -42,6 +42,8 @@ class PlanOptions(Settings):
     policy_and_method: PlannedPolicy
     setup: str | None = None
     """Start from the settings and the machine of a full-size run that comes along, by name; "list" names them."""
+    launcher: Literal["fsdp2", "zero3"] | None = None
+    """Write nothing but the path of the configuration for accelerate launch that comes along for that sharding."""
     gpus: Count | None = None
     """GPUs, one training process each; the set-up's, or 1."""
     gpu_memory: Positive | None = None
@@ -58,6 +60,9 @@ def plan(options: PlanOptions) -> int:
     """Runs the command; 1 if the run does not fit."""
     if options.setup == "list":
         say("\n".join(f"{name:<24}{load_setup(name).summary}" for name in setup_names()))
+        return 0
+    if options.launcher is not None:
+        say(str(launcher_file(options.launcher)))
         return 0
     settings, machine, row_tokens = _asked(options)
     found = make_plan(TrainConfig(**settings), machine, row_tokens=row_tokens)

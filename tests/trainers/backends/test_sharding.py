@@ -1,0 +1,99 @@
+"""Sharded weights: two processes under FSDP2 train to what one does, and what a launcher must not be asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("trl", reason="needs the extra 'train'")
+
+from skillc_gym.errors import ConfigError
+from tests.trainers.conftest import make_model
+from tests.trainers.launched import assert_same_run, train_with_two
+from tests.trainers.toys import toy_config
+from trainers.backends.trl.sharding import WholeCopy, check_sharding
+from trainers.engines.registry import TrainerModel, engine_spec
+from trainers.training import run
+
+FSDP2 = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+}
+
+
+@pytest.mark.slow
+def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        **{"steps": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 1},
+        "preset": "skillc+forward_distillation",
+    }
+    one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
+    two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
+    done = train_with_two(two, tmp_path, entry="tests.trainers.fsdp_on_processor", env=FSDP2)
+    # Before the run and after its first update, by each process.
+    tensors = len(list(make_model(40, layers=1).parameters()))
+    assert done.stderr.count(f"gathered {3 * tensors} tensors") == 2
+    assert_same_run(one, tmp_path / "two")
+
+
+def accelerator(**changes: Any) -> Any:
+    asked = {"fsdp_version": 2, "state_dict_type": "StateDictType.FULL_STATE_DICT", "cpu_ram_efficient_loading": False}
+    return SimpleNamespace(state=SimpleNamespace(fsdp_plugin=SimpleNamespace(**{**asked, **changes})))
+
+
+@pytest.mark.parametrize(
+    ("changes", "heads", "says"),
+    [
+        ({"fsdp_version": 1}, {}, "--fsdp_version 2"),
+        ({"state_dict_type": "StateDictType.SHARDED_STATE_DICT"}, {}, "--fsdp_state_dict_type FULL_STATE_DICT"),
+        ({"cpu_ram_efficient_loading": True}, {}, "--fsdp_cpu_ram_efficient_loading false"),
+        ({}, {"values": None}, r"heads of its own \(values\)"),
+    ],
+)
+def test_what_would_fail_later_is_refused_at_once(changes: Any, heads: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        check_sharding(accelerator(**changes), SimpleNamespace(heads=heads))  # type: ignore[arg-type]
+
+
+def test_what_can_run_is_let_pass() -> None:
+    check_sharding(accelerator(), SimpleNamespace(heads={}))  # type: ignore[arg-type]
+    check_sharding(SimpleNamespace(state=SimpleNamespace()), SimpleNamespace(heads={"values": None}))  # type: ignore[arg-type]
+    zero3 = SimpleNamespace(state=SimpleNamespace(deepspeed_plugin=SimpleNamespace(zero_stage=3)))
+    with pytest.raises(ConfigError, match="heads of its own"):
+        check_sharding(zero3, SimpleNamespace(heads={"values": None}))  # type: ignore[arg-type]
+
+
+def test_a_copy_follows_the_trained_weights_alone() -> None:
+    policy = make_model(40)
+    copy = WholeCopy(policy, torch.device("cpu"))
+    policy.lm_head.requires_grad_(False)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.add_(1.0)
+    copy.refresh()
+    assert all(torch.equal(a, b) for a, b in zip(copy.model.parameters(), policy.parameters(), strict=True))
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.add_(1.0)
+    copy.refresh()
+    assert torch.equal(copy.model.model.norm.weight, policy.model.norm.weight)
+    assert not torch.equal(copy.model.lm_head.weight, policy.lm_head.weight)
+
+
+def test_an_engine_over_sharded_weights_generates_from_the_copy() -> None:
+    policy, other, refreshed = make_model(40), make_model(40, seed=1), []
+    config, spec = toy_config(Path("x")), engine_spec("transformers")
+    sharded = TrainerModel(policy, [1], config, sharded=True, whole=lambda: (other, lambda: refreshed.append(1)))
+    engine: Any = spec.for_trainer(sharded)
+    assert engine.model is other
+    engine.reset()
+    assert refreshed == [1]
+    with pytest.raises(ConfigError, match="DeepSpeed"):
+        spec.for_trainer(TrainerModel(policy, [1], config, sharded=True))

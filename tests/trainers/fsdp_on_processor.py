@@ -1,0 +1,48 @@
+"""The command line with FSDP2 on a processor: torch shards there, and accelerate alone would pass over it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from accelerate.state import AcceleratorState
+from accelerate.utils import DistributedType
+
+
+def shard_on_processors() -> None:
+    """Lets accelerate take its FSDP path on processors as it does on GPUs."""
+    plain = AcceleratorState.__init__
+
+    def start(self: Any, *args: Any, fsdp_plugin: Any = None, **options: Any) -> None:
+        plain(self, *args, fsdp_plugin=fsdp_plugin, **options)
+        if fsdp_plugin is not None and self.distributed_type == DistributedType.MULTI_CPU:
+            self.distributed_type, self.fsdp_plugin = DistributedType.FSDP, fsdp_plugin
+
+    AcceleratorState.__init__ = start
+
+
+def count_gatherings() -> list[str]:
+    """Lets the copies that generate tell how many tensors they gathered."""
+    from torch.distributed.tensor import DTensor
+
+    from trainers.backends.trl import sharding
+
+    gathered: list[str] = []
+    plain = sharding.whole
+
+    def counted(tensor: Any) -> Any:
+        gathered.extend(["one"] if isinstance(tensor, DTensor) else [])
+        return plain(tensor)
+
+    sharding.whole = counted
+    return gathered
+
+
+if __name__ == "__main__":
+    from trainers.commands.cli.main import main
+
+    shard_on_processors()
+    gathered = count_gatherings()
+    status = main(sys.argv[1:])
+    sys.stderr.write(f"gathered {len(gathered)} tensors\n")
+    sys.exit(status)

@@ -1,0 +1,64 @@
+"""Training with two processes, and whether they did what one does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.trainers.test_train import weights
+from trainers.config import TrainConfig
+from trainers.training import RunResult
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def train_with_two(
+    config: TrainConfig,
+    folder: Path,
+    *,
+    entry: str = "trainers.commands.cli",
+    env: Mapping[str, str] | None = None,
+    dies: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``skillc train`` in two processes, to its end, which may be expected to be a bad one."""
+    words = [f"{name}={_written(value)}" for name, value in config.to_json().items() if value]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
+    done = subprocess.run(
+        [*launcher, "--standalone", "-m", entry, "train", *words, "env=tests.trainers.toys:" + config.env],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) is not dies, done.stderr[-4000:]
+    return done
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return json.dumps(value) if isinstance(value, dict) else str(value)
+
+
+def assert_same_run(one: RunResult, folder: Path) -> None:
+    """Holds the policy and the metrics of a run's folder against those of another run."""
+    expected, got = weights(one.policy), weights(folder / "policy")
+    assert expected.keys() == got.keys()
+    assert all(torch.allclose(expected[name], got[name], atol=1e-5) for name in expected)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for mine, theirs in zip(one.metrics, lines, strict=True):
+        assert (theirs["step"], theirs["event"]) == (mine["step"], mine["event"])
+        if mine["event"] == "train":
+            assert (theirs["tasks"], theirs["success"]) == (mine["tasks"], mine["success"])
+            assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
+            assert theirs["grad_norm"] == pytest.approx(mine["grad_norm"], rel=1e-3)
+            assert theirs.get("kl", 0.0) == pytest.approx(mine.get("kl", 0.0), abs=1e-5)

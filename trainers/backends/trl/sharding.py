@@ -1,0 +1,97 @@
+"""Weights that are spread over processes: what a run may then ask for, and a whole copy of them for rollouts."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch.distributed.tensor import DTensor
+
+from skillc_gym.errors import ConfigError
+from trainers.learner.objective import Objective
+
+__all__ = ["WholeCopy", "check_sharding", "frozen_copy", "whole", "zero_stage"]
+
+
+class WholeCopy:
+    """A copy of a sharded policy that each process has for itself, so that processes may generate out of step.
+
+    It takes the memory of all weights once more on each device, and one gathering of the trained weights whenever they
+    have changed.
+
+    Args:
+        policy: The policy, before it is sharded in place.
+        device: Where the copy generates.
+    """
+
+    def __init__(self, policy: torch.nn.Module, device: torch.device) -> None:
+        self.model = frozen_copy(policy).to(device)
+        self._policy = policy
+        self._filled = False
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Copies the weights, the frozen ones only the first time; all processes must do it together."""
+        mine = dict(self.model.named_parameters())
+        for name, parameter in self._policy.named_parameters():
+            if parameter.requires_grad or not self._filled:
+                mine[name].copy_(whole(parameter))
+        self._filled = True
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """All of a tensor of which this process may have a part; all processes must ask together."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def frozen_copy(model: Any) -> Any:
+    """A model with weights of its own that are not trained, with the forward pass of its class."""
+    made = copy.deepcopy(model).eval().requires_grad_(False)
+    base = made.get_base_model() if hasattr(made, "peft_config") else made
+    # TRL's fused forward is bound to the model that it was made for, and so would the copy's be.
+    base.__dict__.pop("forward", None)
+    return made
+
+
+def check_sharding(accelerator: Any, objective: Objective) -> None:
+    """Refuses what would fail in the middle of a sharded run.
+
+    Args:
+        accelerator: accelerate's, which knows the launcher's settings.
+        objective: The losses.
+
+    Raises:
+        ConfigError: The message names the launcher's setting to change.
+    """
+    plugin = getattr(accelerator.state, "fsdp_plugin", None)
+    if plugin is not None:
+        _check_fsdp(plugin)
+    if (plugin is not None or zero_stage(accelerator) == 3) and objective.heads:
+        raise ConfigError(
+            f"This recipe trains heads of its own ({', '.join(sorted(objective.heads))}), which sharding would leave "
+            "out; start it without sharding, or take a recipe without a critic."
+        )
+
+
+def _check_fsdp(plugin: Any) -> None:
+    if plugin.fsdp_version != 2:
+        raise ConfigError(
+            f"Sharding needs FSDP2, and the launcher was asked for FSDP{plugin.fsdp_version}; pass --fsdp_version 2."
+        )
+    if "FULL" not in str(plugin.state_dict_type):
+        raise ConfigError(
+            "Checkpoints and the trained policy are whole files, and the launcher was asked for sharded ones; pass "
+            "--fsdp_state_dict_type FULL_STATE_DICT."
+        )
+    if plugin.cpu_ram_efficient_loading:
+        raise ConfigError(
+            "Every process loads the weights before they are sharded, and the launcher was asked to load them on one "
+            "alone; pass --fsdp_cpu_ram_efficient_loading false."
+        )
+
+
+def zero_stage(accelerator: Any) -> int:
+    """DeepSpeed's ZeRO stage; 0 without DeepSpeed."""
+    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
+    return int(plugin.zero_stage) if plugin is not None else 0

@@ -1,0 +1,130 @@
+"""One engine for several training processes: they ask it together, turn by turn, until the last one has nothing to say.
+
+A vLLM whose weights are spread over processes needs the same requests from each of them in the same order; a server
+that TRL is connected to knows the first process alone. In both cases a process whose episodes have ended keeps taking
+part, with nothing to ask, as long as others play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from skillc_gym.errors import ConfigError, EngineError
+from trainers.engines.types import Answer, Engine, Generation, Request, Sampling
+
+__all__ = ["Exchange", "LockstepEngine", "ProcessExchange"]
+
+T = TypeVar("T")
+
+
+class Exchange(Protocol):
+    """Processes that share an engine."""
+
+    @property
+    def place(self) -> int:
+        """Which of them this is."""
+
+    def gather(self, part: T) -> list[T]:
+        """What each of them has, in their order, on each of them."""
+
+    def result(self, ask: Callable[[], T]) -> T:
+        """What the engine answers, on each of them, whoever asks it."""
+
+
+class ProcessExchange:
+    """Processes of ``torch.distributed``.
+
+    Args:
+        group: Those that share an engine; all if None.
+        first_asks: Whether the first one alone asks the engine and tells the others.
+    """
+
+    def __init__(self, group: Any = None, *, first_asks: bool = False) -> None:
+        import torch.distributed
+
+        self._dist, self._group, self._first_asks = torch.distributed, group, first_asks
+
+    @property
+    def place(self) -> int:
+        """Rank in the group."""
+        return int(self._dist.get_rank(self._group))
+
+    def gather(self, part: T) -> list[T]:
+        """One gathering of pickled objects."""
+        parts: list[Any] = [None] * self._dist.get_world_size(self._group)
+        self._dist.all_gather_object(parts, part, group=self._group)
+        return parts
+
+    def result(self, ask: Callable[[], T]) -> T:
+        """Asks on every process, or on the first, whose failure becomes everybody's.
+
+        Raises:
+            EngineError: The engine failed on the first process.
+        """
+        if not self._first_asks:
+            return ask()
+        told: list[Any] = [_tried(ask) if self.place == 0 else None]
+        self._dist.broadcast_object_list(told, src=0, group=self._group)
+        value, fault = told[0]
+        if fault:
+            raise EngineError(f"The engine that all training processes share failed: {fault}")
+        return value  # type: ignore[no-any-return]
+
+
+class LockstepEngine:
+    """Plays the conversations of several processes together.
+
+    Args:
+        engine: Answers; None on processes that do not ask it themselves.
+        exchange: The processes.
+        before: Called by all of them before a collection, for instance to send the weights.
+    """
+
+    def __init__(self, engine: Engine | None, exchange: Exchange, before: Callable[[], object]) -> None:
+        self.engine, self.exchange = engine, exchange
+        self._before = before
+
+    def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
+        """Plays until nobody asks any more; see :class:`trainers.engines.types.StreamingEngine`."""
+        while any(everyone := self.exchange.gather(list(requests))):
+            replies = self.exchange.result(partial(self._ask, _together(everyone), sampling))
+            start = sum(len(part) for part in everyone[: self.exchange.place])
+            own = replies[start : start + len(requests)]
+            requests = answer(list(zip(requests, own, strict=True))) if requests else []
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        """Refused: one process alone cannot ask.
+
+        Raises:
+            ConfigError: Always.
+        """
+        raise ConfigError(
+            "The training processes share one vLLM and can only play whole collections in step; a policy that writes "
+            "skills needs vllm_mode=colocate with vllm_tensor_parallel=1."
+        )
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Nothing is kept."""
+
+    def reset(self) -> None:
+        """Takes in the present weights, on all processes."""
+        self._before()
+
+    def _ask(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        assert self.engine is not None
+        return self.engine.generate(requests, sampling)
+
+
+def _together(everyone: Sequence[Sequence[Request]]) -> list[Request]:
+    """All processes' requests, with keys of their own."""
+    return [replace(each, key=(place, each.key)) for place, part in enumerate(everyone) for each in part]
+
+
+def _tried(ask: Callable[[], Any]) -> tuple[Any, str]:
+    try:
+        return ask(), ""
+    except Exception as error:  # noqa: BLE001 - the other processes wait, and must hear of whatever it was
+        return None, f"{type(error).__name__}: {error}"
