@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from trainers.rollout.chat_encoder import ChatEncoder
+from trainers.rollout.chat_tokens import ChatTokens
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +33,8 @@ class CloningConfig:
     """Peak learning rate; it rises over the first 5 % of the steps and falls along a cosine to a tenth."""
     weight_decay: float = 0.01
     """AdamW's decoupled weight decay."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic: bfloat16 under autocast over float32 weights."""
     seed: int = 0
     """Seed of the order of the episodes."""
 
@@ -68,6 +71,36 @@ def tokenise_dialogue(
     return item
 
 
+def tokenise_conversation(
+    chat: ChatTokens, messages: Sequence[dict[str, str]], slips: Collection[int] = (), *, max_length: int | None = None
+) -> TokenisedDialogue:
+    """Tokenises a dialogue turn by turn, as rollouts do with any model's chat template.
+
+    Args:
+        chat: Of the model's tokenizer.
+        messages: As for :func:`tokenise_dialogue`.
+        slips: As there.
+        max_length: What is longer is cut at its end.
+    """
+    item, turn, known = TokenisedDialogue([], [], []), 0, list[dict[str, str]]()
+    reply: list[int] = []
+    for message in messages:
+        if message["role"] != "assistant":
+            known.append(message)
+            continue
+        _extend(item, chat.after_reply(known, reply) if turn else chat.prompt(known), said=False, slip=False)
+        reply = chat.reply_ids(message["content"])
+        _extend(item, reply, said=True, slip=turn in slips)
+        known, turn = [], turn + 1
+    return TokenisedDialogue(item.ids[:max_length], item.labels[:max_length], item.slips[:max_length])
+
+
+def _extend(item: TokenisedDialogue, ids: Sequence[int], *, said: bool, slip: bool) -> None:
+    item.ids.extend(ids)
+    item.labels.extend(ids if said and not slip else [IGNORED] * len(ids))
+    item.slips.extend([slip] * len(ids))
+
+
 def _learning_rate(step: int, config: CloningConfig) -> float:
     warmup = max(1, config.batches // 20)
     if step < warmup:
@@ -99,7 +132,7 @@ def _batch_loss(
 
     ids, labels, context = (tensor.to(model.device) for tensor in _collate(batch, pad))
     # Padding stands on the right, where causal attention never looks back from: no mask, and the fast kernel is used.
-    hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
+    hidden = _backbone(model)(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     reply = labels[:, 1:] != IGNORED
     wanted = reply | (context_weight > 0) & context[:, 1:]
     logits = model.get_output_embeddings()(hidden[wanted])
@@ -108,6 +141,37 @@ def _batch_loss(
     if not context_weight:
         return replies, replies
     return replies + context_weight * losses[~reply[wanted]].mean(), replies
+
+
+def _backbone(model: Any) -> Any:
+    """The layers without the output layer; those of an adapted model with its adapters."""
+    return (model.get_base_model() if hasattr(model, "peft_config") else model).base_model
+
+
+def reply_loss(
+    model: PreTrainedModel, dialogues: Sequence[TokenisedDialogue], *, pad_token_id: int, batch_episodes: int
+) -> float:
+    """Mean cross-entropy of the replies' tokens, in nats; nothing is trained.
+
+    Args:
+        model: The policy.
+        dialogues: Tokenised demonstrations.
+        pad_token_id: Token that fills short rows.
+        batch_episodes: Episodes per forward pass.
+    """
+    import torch
+
+    total, tokens, training = 0.0, 0, model.training
+    model.eval()
+    with torch.no_grad():
+        for start in range(0, len(dialogues), batch_episodes):
+            batch = dialogues[start : start + batch_episodes]
+            # A row's first token is predicted by nothing.
+            count = sum(label != IGNORED for item in batch for label in item.labels[1:])
+            total += count * float(_batch_loss(model, batch, pad_token_id, 0.0)[1]) if count else 0.0
+            tokens += count
+    model.train(training)
+    return total / max(tokens, 1)
 
 
 def _epoch(lengths: np.ndarray, size: int, rng: np.random.Generator) -> list[list[int]]:
@@ -159,7 +223,8 @@ def clone(
         for group in optimiser.param_groups:
             group["lr"] = _learning_rate(step, config)
         batch = [dialogues[index] for index in indices]
-        loss, replies = _batch_loss(model, batch, pad_token_id, config.context_weight)
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            loss, replies = _batch_loss(model, batch, pad_token_id, config.context_weight)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()

@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,21 @@ from skill_library import load_library
 from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from trainers.config import TrainConfig
+from trainers.models import load_model, load_plain_tokenizer, without_bars
+from trainers.pretrained.packages import PACKAGES, fetched_model
 from trainers.rollout.chat_encoder import ChatEncoder
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.run_folder import make_folder, provenance
-from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue
+from trainers.warmstart.cloning import (
+    CloningConfig,
+    TokenisedDialogue,
+    clone,
+    reply_loss,
+    tokenise_conversation,
+    tokenise_dialogue,
+)
 from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 from trainers.warmstart.model import TINY, PolicySize, build_model
 from trainers.warmstart.shipped import is_shipped, shipped_policy
@@ -46,12 +58,20 @@ class PolicyRecipe:
     seed: int = 0
     """Seed of demonstrations and of the initial weights."""
     start: str | None = None
-    """Checkpoint folder to go on from, with its tokenizer and shape, or the name of a shipped policy; None starts from
-    random weights."""
+    """Checkpoint folder to go on from, with its tokenizer, chat template and shape, or the name of a shipped policy or
+    of one that ``skillc get-model`` fetches; None starts from random weights."""
+    chat: str = "compact"
+    """Wording of the prompts by name: compact, or default, which lists the possible commands."""
+    lora_rank: int = 0
+    """Rank of LoRA adapters on all linear layers, which are merged in the end; 0 trains all weights."""
+    held_out: int = 0
+    """Further demonstrations, of the environment's first held-out split, to measure the loss before and after."""
 
     @property
     def start_folder(self) -> Path | None:
         """The folder to go on from."""
+        if self.start in PACKAGES:
+            return fetched_model(self.start)
         if self.start is None or not is_shipped(self.start):
             return None if self.start is None else Path(self.start)
         return shipped_policy(self.demonstrations.env, self.start)
@@ -68,6 +88,11 @@ def _check(recipe: PolicyRecipe) -> None:
     for name, number in numbers.items():
         if number < 1:
             raise ConfigError(f"{name} must be at least 1, got {number}.")
+    for name, number in {"lora_rank": recipe.lora_rank, "held_out": recipe.held_out}.items():
+        if number < 0:
+            raise ConfigError(f"{name} must be at least 0, got {number}.")
+    if recipe.lora_rank and recipe.start is None:
+        raise ConfigError("lora_rank adapts a model that there is; name one as start, or train all weights.")
     if recipe.seed < 0 or recipe.cloning.seed < 0:
         raise ConfigError(f"Seeds must be at least 0, got {min(recipe.seed, recipe.cloning.seed)}.")
 
@@ -110,12 +135,43 @@ def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tupl
 
 
 def _policy_to_go_on_from(folder: Path) -> tuple[Any, Any]:
-    from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
-
     if not (folder / "config.json").is_file():
         raise MissingDataError(f"start={str(folder)!r} holds no checkpoint (config.json); name the folder of a policy.")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    return tokenizer, AutoModelForCausalLM.from_pretrained(folder, attn_implementation="sdpa")
+    config = TrainConfig(model=str(folder))
+    with without_bars():
+        return load_plain_tokenizer(config), load_model(config)
+
+
+def _tokeniser(tokenizer: Any, max_length: int) -> Callable[[Demonstration], TokenisedDialogue]:
+    """How demonstrations become tokens: in the tiny policy's own way, or by the model's chat template."""
+    if "<|assistant|>" in tokenizer.get_vocab():
+        encoder = ChatEncoder(tokenizer)
+        return lambda demo: tokenise_dialogue(encoder, demo.messages, demo.slips)
+    chat = ChatTokens(tokenizer)
+    return lambda demo: tokenise_conversation(chat, demo.messages, demo.slips, max_length=max_length)
+
+
+def _adapted(model: Any, recipe: PolicyRecipe) -> Any:
+    """The model with adapters, if the recipe has any."""
+    if not recipe.lora_rank:
+        return model
+    try:
+        import torch
+        from peft import LoraConfig, get_peft_model
+    except ImportError as error:
+        raise missing_extra("peft", "train") from error
+    adapters = LoraConfig(
+        r=recipe.lora_rank, lora_alpha=2 * recipe.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        return get_peft_model(model, adapters)
+
+
+def _held_out(recipe: PolicyRecipe, chat_format: ChatFormat) -> list[Demonstration]:
+    split = warm_started(recipe.demonstrations.env)[1].demo.held_out_splits[0]
+    shown = replace(recipe.demonstrations, env_kwargs={**recipe.demonstrations.env_kwargs, "split": split})
+    return list(demonstrations(shown, chat_format, count=recipe.held_out, seed=recipe.seed))
 
 
 def make_policy(
@@ -146,19 +202,24 @@ def make_policy(
     make_folder(out)
     start = recipe.start_folder
     spec, _ = warm_started(recipe.demonstrations.env)
-    played = _play_all(recipe, chat_format or spec.chat_format("compact"), progress)
+    chat_format = chat_format or spec.chat_format(recipe.chat)
+    played = _play_all(recipe, chat_format, progress)
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
-    model = model.to(device)
-    encoder = ChatEncoder(tokenizer)
-    dialogues = [tokenise_dialogue(encoder, demo.messages, demo.slips) for demo in played]
-    total = recipe.cloning.batches
+    model = _adapted(model, recipe).to(device)
+    tokenise = _tokeniser(tokenizer, recipe.max_length)
+    dialogues, kept_back = ([tokenise(demo) for demo in shown] for shown in (played, _held_out(recipe, chat_format)))
+    total, pad = recipe.cloning.batches, tokenizer.pad_token_id
+    measure = partial(reply_loss, model, kept_back, pad_token_id=pad, batch_episodes=recipe.cloning.batch_episodes)
+    before = measure()
     losses = clone(
         model,
         dialogues,
         recipe.cloning,
-        pad_token_id=tokenizer.pad_token_id,
+        pad_token_id=pad,
         on_step=(lambda step, loss: progress("cloning", step + 1, total, loss)) if progress is not None else None,
     )
+    after = measure()
+    model = model.merge_and_unload() if recipe.lora_rank else model
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     card = {
@@ -169,12 +230,19 @@ def make_policy(
         "demonstrator_success": success_rates(played),
         "loss_first": losses[0],
         "loss_last": sum(losses[-20:]) / len(losses[-20:]),
+        "loss_held_out": [before, after] if kept_back else None,
         "weights_sha256": sha256_of_file(out / "model.safetensors"),
-        "start_sha256": sha256_of_file(start / "model.safetensors") if start else None,
+        "start_sha256": _start_sha256(start),
         "versions": provenance(),
     }
     write_card(out, card)
     return card
+
+
+def _start_sha256(folder: Path | None) -> str | None:
+    """Hash of a start's weights, where they are one file."""
+    weights = folder / "model.safetensors" if folder else None
+    return sha256_of_file(weights) if weights is not None and weights.is_file() else None
 
 
 def write_card(folder: Path, card: Mapping[str, Any]) -> None:

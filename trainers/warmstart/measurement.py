@@ -60,6 +60,8 @@ def essential_rate(episodes: Sequence[Episode], pattern: str) -> float:
 def _config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
     shown = recipe.demonstrations
     settings = small_policy_settings(shown.env, str(shown.env_kwargs.get("data", "generated")))
+    if recipe.chat != "compact":
+        settings |= {"chat": recipe.chat, "chat_options": {}, "max_context": recipe.max_length}
     demo = warm_started(shown.env)[1].demo
     options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split")}
     config = TrainConfig(model=str(policy), **settings)

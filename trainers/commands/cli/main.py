@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "convert-skills": "Read skills of another form into a library, or write a library in another form",
     "card": "Write the card of an environment or a policy for a model hub",
     "tag-nouns": "Find the nouns of a catalogue's names beforehand",
+    "fan-out": "Run a file of commands on the machines of a Ray cluster",
     "plan": "Say how much memory a run takes on each GPU, and which setting mends what does not fit",
     "gpu-check": "Check and measure training on this machine's GPU",
     "doctor": "Say what is installed, which data is seen, and what will run",

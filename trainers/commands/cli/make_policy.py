@@ -53,7 +53,18 @@ class Cloning:
     shape: Literal["tiny", "small"] = "tiny"
     """Size of the policy: 0.9 or some 28 million parameters."""
     start: str | None = None
-    """Policy to go on from instead of random weights: a checkpoint folder, or "shipped" or another that ships."""
+    """Policy to go on from instead of random weights: a checkpoint folder of any language model, smollm2-135m (skillc
+    get-model), or "shipped" or another that ships."""
+    chat: str = "compact"
+    """Wording of the prompts: compact, or default, which says how to reply and lists the possible commands."""
+    lora_rank: int = 0
+    """Rank of LoRA adapters, which are merged in the end; 0 trains all weights."""
+    context_weight: float = CloningConfig.context_weight
+    """Weight of the loss on what the demonstrator read, beside its replies'; 0 for a pretrained model."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic: bfloat16 under autocast over float32 weights."""
+    held_out: int = 0
+    """Demonstrations of held-out tasks on which the loss is measured before and after."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +103,16 @@ class MakePolicyOptions:
                 batch_episodes=self.cloning.batch_episodes,
                 learning_rate=self.cloning.learning_rate,
                 seed=self.seed,
+                context_weight=self.cloning.context_weight,
+                precision=self.cloning.precision,
             ),
             size=TINY if self.cloning.shape == "tiny" else SMALL,
             max_length=self.cloning.max_length,
             seed=self.seed,
             start=self.cloning.start,
+            chat=self.cloning.chat,
+            lora_rank=self.cloning.lora_rank,
+            held_out=self.cloning.held_out,
         )
 
 
