@@ -1,0 +1,35 @@
+"""Both sides of the comparison with TRL update on the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl", reason="needs the extra 'train'")
+
+from benchmarks.trl_throughput import _padded, _page, measure
+from tests.trainers.conftest import toy_folder  # noqa: F401 - a fixture
+from tests.trainers.toys import toy_config
+from trainers.trajectory import TokenRow
+
+
+def test_rows_are_padded_as_trl_has_them() -> None:
+    import torch
+
+    rows = [TokenRow([5], [6, 7, 8], [1, 0, 1], [0.0] * 3), TokenRow([5, 6], [7], [1], [0.0])]
+    padded = _padded(rows, 0, torch.device("cpu"))
+    assert padded["prompt_ids"].tolist() == [[0, 5], [5, 6]]
+    assert padded["completion_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert padded["tool_mask"].tolist() == [[1, 0, 1], [1, 0, 0]]
+    assert padded["advantages"].tolist() == [1.0, -1.0]
+    assert int(padded["num_items_in_batch"]) == 3
+
+
+def test_both_sides_update_on_all_rows(toy_folder: Path) -> None:  # noqa: F811
+    config = toy_config(toy_folder, beta=0.0, steps=3, micro_batches=2, transcripts_every=0, validate_every=99)
+    record = measure(config)
+    assert record["rows"] == config.tasks_per_step * config.group_size
+    assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in record["seconds"].values())
+    assert record["ratio"] > 0
+    assert "TRL's GRPOTrainer" in _page(record)
