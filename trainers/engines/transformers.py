@@ -310,7 +310,8 @@ def _sliding_window(model: torch.nn.Module) -> int | None:
 
 
 def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
-    model, refresh = trainer.model, _nothing
+    model: Any = trainer.model
+    refresh: Callable[[], object] = _nothing
     if trainer.sharded:
         if trainer.whole is None:
             raise ConfigError(

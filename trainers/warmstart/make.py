@@ -70,10 +70,12 @@ class PolicyRecipe:
     @property
     def start_folder(self) -> Path | None:
         """The folder to go on from."""
+        if self.start is None:
+            return None
         if self.start in PACKAGES:
             return fetched_model(self.start)
-        if self.start is None or not is_shipped(self.start):
-            return None if self.start is None else Path(self.start)
+        if not is_shipped(self.start):
+            return Path(self.start)
         return shipped_policy(self.demonstrations.env, self.start)
 
 
