@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from accelerate.state import AcceleratorState
+from accelerate.state import AcceleratorState, PartialState
 from accelerate.utils import DistributedType
 
 
@@ -17,6 +17,8 @@ def shard_on_processors() -> None:
         plain(self, *args, fsdp_plugin=fsdp_plugin, **options)
         if fsdp_plugin is not None and self.distributed_type == DistributedType.MULTI_CPU:
             self.distributed_type, self.fsdp_plugin = DistributedType.FSDP, fsdp_plugin
+            # As accelerate does for its own kinds: later states copy it from there.
+            PartialState._shared_state["distributed_type"] = DistributedType.FSDP
 
     AcceleratorState.__init__ = start
 

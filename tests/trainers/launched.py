@@ -29,10 +29,14 @@ def train_with_two(
     dies: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Runs ``skillc train`` in two processes, to its end, which may be expected to be a bad one."""
-    words = [f"{name}={_written(value)}" for name, value in config.to_json().items() if value]
+    plain = TrainConfig(model=config.model).to_json()
+    words = [f"{name}={_written(value)}" for name, value in config.to_json().items() if value != plain[name]]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
     done = subprocess.run(
-        [*launcher, "--standalone", "-m", entry, "train", *words, "env=tests.trainers.toys:" + config.env],
+        [
+            *(*launcher, "--standalone", "-m", entry, "train", *words),
+            *(f"model={config.model}", f"env=tests.trainers.toys:{config.env}"),
+        ],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(env or {})},
         capture_output=True,
