@@ -81,10 +81,13 @@ class DemoOptions:
             shipped=self._start(),
             preset=self.preset,
             seed=self.seed,
-            steps=self.steps or (DemoConfig.steps if self.other is None else _STEPS_BESIDE),
+            steps=self._updates() if self.steps is None else self.steps,
             held_out_per_type=self.held_out,
             held_out_splits=self.held_out_splits,
         )
+
+    def _updates(self) -> int:
+        return DemoConfig.steps if self.other is None else _STEPS_BESIDE
 
     def _start(self) -> str:
         """The shipped policy on which methods part: the hard one, where the environment has it."""
