@@ -98,7 +98,7 @@ def override(parts: T, changes: Mapping[str, Any]) -> T:
             several = [option for option in known if option.endswith(f".{name}")]
             if several:
                 raise ConfigError(f"Several parts have an option {name}; say which: {', '.join(several)}")
-            raise unknown_name("option of this recipe", name, known)
+            raise unknown_name("option", name, known)
     result: T = _rebuilt(parts, "", changes)
     return result
 

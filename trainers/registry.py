@@ -78,6 +78,8 @@ def load_object(path: str, kind: str) -> Any:
         ConfigError: There is no such module or no such name in it.
     """
     module, _, name = path.partition(":")
+    if not module or not name or module.startswith("."):
+        raise ConfigError(f"The {kind} {path!r} is written module:NAME, with the module's full name.")
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:

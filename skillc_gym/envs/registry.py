@@ -211,6 +211,8 @@ def _first_part(task_id: str) -> str:
 
 
 def _import(module: str, name: str) -> None:
+    if module.startswith("."):
+        raise ConfigError(f"The environment {name!r} is written module:id, with the module's full name.")
     try:
         importlib.import_module(module)
     except ImportError as error:

@@ -61,10 +61,11 @@ def paired_evaluation(
         ConfigError: An empty panel, a repeated task, no attempt, or episodes that are no pairs.
     """
     tasks, size = list(panel), 2 * attempts
-    if not tasks or len(set(tasks)) != len(tasks) or attempts < 1:
+    if attempts < 1:
+        raise ConfigError(f"attempts, how often each task is played in each condition, is at least 1; got {attempts}")
+    if not tasks or len(set(tasks)) != len(tasks):
         raise ConfigError(
-            f"A panel names each task once and is not empty, and is played at least once; got {len(tasks)} names, "
-            f"{len(set(tasks))} tasks, {attempts} attempts"
+            f"A panel names each task once and is not empty; got {len(tasks)} names of {len(set(tasks))} tasks"
         )
     played = rollouts.collect(tasks, [attempts] * len(tasks), size, seed=seed, sampling=sampling)
     episodes = tuple(result.episode for result in played)
