@@ -44,7 +44,7 @@ def test_the_shipped_policy_is_the_environments() -> None:
 
 
 def test_a_setting_that_an_older_run_did_not_know_was_at_its_default() -> None:
-    config = TrainConfig(model="m")
+    config = TrainConfig(model="m", engine="vllm")
     older = {name: value for name, value in config.to_json().items() if name != "engine_options"}
     assert config.differences(older) == {}
     assert config.with_(engine_options={"x": 1}).differences(older) == {"engine_options": ({}, {"x": 1})}

@@ -30,7 +30,7 @@ from trainers.config.groups import (
     VllmSettings,
 )
 from trainers.config.loss_types import settings_of
-from trainers.engines.registry import check_engine_name
+from trainers.engines.registry import check_engine_name, check_engine_options
 from trainers.engines.types import Sampling
 from trainers.pretrained.packages import PACKAGES, fetched_model
 from trainers.warmstart.shipped import is_shipped, shipped_policy
@@ -69,6 +69,7 @@ class TrainConfig(
 
     def __post_init__(self) -> None:
         check_engine_name(self.engine)
+        check_engine_options(self.engine, self.engine_options)
         check_values(self, HINTS)
         for name, value in settings_of(self.loss_type, vars(self)).items():
             object.__setattr__(self, name, value)

@@ -21,6 +21,7 @@ __all__ = [
     "EngineSpec",
     "TrainerModel",
     "check_engine_name",
+    "check_engine_options",
     "engine_spec",
 ]
 
@@ -31,6 +32,9 @@ ENGINES: Mapping[str, str] = {
     "scoring": "trainers.engines.scoring:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
+
+_WITHOUT_OPTIONS = ("transformers",)
+"""Engines that have no options of their own."""
 
 
 class EngineSettings(Protocol):
@@ -163,8 +167,20 @@ def check_engine_name(name: str) -> None:
     Raises:
         UnknownNameError: The message names the engines that exist.
     """
-    if name not in ENGINES and ":" not in name:
+    module, _, attribute = name.partition(":")
+    if name not in ENGINES and (not module or not attribute or module.startswith(".")):
         raise unknown_name("engine", name, ENGINES, "An engine of your own is named as my_module:ENGINE.")
+
+
+def check_engine_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuses options that nobody would read.
+
+    Raises:
+        ConfigError: The engine has none; the message names those that have.
+    """
+    if options and name in _WITHOUT_OPTIONS:
+        others = " or ".join(f"engine={other}" for other in ENGINES if other not in _WITHOUT_OPTIONS)
+        raise ConfigError(f"engine={name} has no options, got engine.{next(iter(options))}; they are for {others}")
 
 
 def engine_spec(name: str) -> EngineSpec:

@@ -64,3 +64,14 @@ def test_wrong_names_say_what_is_wrong(own_module: ModuleType, name: str, error:
 def test_a_wrong_name_is_refused_with_the_configuration() -> None:
     with pytest.raises(UnknownNameError, match="my_module:ENGINE"):
         TrainConfig(model="m", engine="tgi")
+
+
+@pytest.mark.parametrize("name", [":", ":ENGINE", "module:", "..:ENGINE", "nope"])
+def test_what_is_no_engines_name_is_refused(name: str) -> None:
+    with pytest.raises(UnknownNameError, match="my_module:ENGINE"):
+        TrainConfig(model="m", engine=name)
+
+
+def test_options_that_nobody_would_read_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"no options, got engine\.base_url.*engine=openai"):
+        TrainConfig(model="m", engine_options={"base_url": "http://127.0.0.1:9/v1"})
