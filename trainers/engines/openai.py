@@ -20,13 +20,13 @@ from trainers.engines.openai_wire import (
 from trainers.engines.registry import EngineSettings, EngineSpec
 from trainers.engines.text import ContextFullError, TextReply, TextRequest
 
-__all__ = ["ENGINE", "OpenAIEngine", "Pace"]
+__all__ = ["ENGINE", "OpenAIEngine", "RateLimiter"]
 
-_PASSING = frozenset({408, 409, 425, 429})
+_TRANSIENT = frozenset({408, 409, 425, 429})
 """Statuses below 500 that pass by themselves."""
 
 
-class Pace:
+class RateLimiter:
     """Spaces requests evenly, and holds all of them back when the server asks for it.
 
     Args:
@@ -53,7 +53,7 @@ class Pace:
         self._next = 0.0
 
 
-class _PassingError(Exception):
+class _TransientError(Exception):
     """A failure that may pass."""
 
     def __init__(self, words: str, wait: float | None = None) -> None:
@@ -90,7 +90,7 @@ class OpenAIEngine:
         self._key = self.options.key()
         self._httpx = httpx
         self._client: Any = None
-        self._pace = Pace(self.options.requests_per_minute)
+        self._limiter = RateLimiter(self.options.requests_per_minute)
         self._jitter = np.random.default_rng(0)
 
     async def reply(self, request: TextRequest) -> TextReply:
@@ -103,10 +103,10 @@ class OpenAIEngine:
         body = request_body(self.model, request, self.options)
         for attempt in range(self.options.retries + 1):
             self._check_budget()
-            await self._pace.wait()
+            await self._limiter.wait()
             try:
                 reply = await self._ask(body)
-            except _PassingError as error:
+            except _TransientError as error:
                 if attempt == self.options.retries:
                     raise self._gave_up(error) from error
                 self.repeated += 1
@@ -119,7 +119,7 @@ class OpenAIEngine:
     async def aclose(self) -> None:
         """Closes the connections."""
         client, self._client = self._client, None
-        self._pace.reset()
+        self._limiter.reset()
         if client is not None:
             await client.aclose()
 
@@ -129,13 +129,13 @@ class OpenAIEngine:
             async with asyncio.timeout(self.options.deadline):
                 answer = await self._open().post("chat/completions", json=body)
         except (httpx.TransportError, TimeoutError) as error:
-            raise _PassingError(f"{type(error).__name__}: {error}") from error
+            raise _TransientError(f"{type(error).__name__}: {error}") from error
         if answer.is_error:
             self._refuse(answer)
         try:
             return parse_reply(answer.text, answer.headers.get("content-type", ""))
         except BrokenReplyError as error:
-            raise _PassingError(f"an answer that cannot be read ({error})") from error
+            raise _TransientError(f"an answer that cannot be read ({error})") from error
 
     def _open(self) -> Any:
         if self._client is None:
@@ -153,15 +153,15 @@ class OpenAIEngine:
         words = self._without_key(f"status {answer.status_code}: {message or 'no reason given'}")
         if answer.status_code in (400, 413, 422) and says_context_is_full(message, code):
             raise ContextFullError(words)
-        if code != "insufficient_quota" and (answer.status_code in _PASSING or answer.status_code >= 500):
-            raise _PassingError(words, retry_after(answer.headers))
+        if code != "insufficient_quota" and (answer.status_code in _TRANSIENT or answer.status_code >= 500):
+            raise _TransientError(words, retry_after(answer.headers))
         raise ServerError(f"{self.options.base_url} refuses the model {self.model!r}: {words}")
 
-    async def _back_off(self, attempt: int, error: _PassingError) -> None:
+    async def _back_off(self, attempt: int, error: _TransientError) -> None:
         wait = self.options.first_wait * 2**attempt * (0.5 + 0.5 * float(self._jitter.random()))
         if error.wait is not None:
             wait = error.wait
-            self._pace.hold(min(wait, self.options.longest_wait))
+            self._limiter.hold(min(wait, self.options.longest_wait))
         await asyncio.sleep(min(wait, self.options.longest_wait))
 
     def _count(self, reply: TextReply) -> None:
@@ -178,7 +178,7 @@ class OpenAIEngine:
                 "engine.token_budget and run the same command again"
             )
 
-    def _gave_up(self, error: _PassingError) -> ServerError:
+    def _gave_up(self, error: _TransientError) -> ServerError:
         tries = self.options.retries + 1
         return ServerError(
             f"{self.options.base_url} gave no answer in {tries} tries; the last one: {self._without_key(str(error))}. "

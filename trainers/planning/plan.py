@@ -1,4 +1,4 @@
-"""A plan: what a run takes on each GPU, whether it fits, and what mends it where not."""
+"""A plan: what a run takes on each GPU, whether it fits, and what remedies it where not."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from trainers.planning.memory import Part, memory_parts, total_of
 from trainers.planning.shapes import ModelShape, config_of, shape_of
 from trainers.planning.workload import Workload, workload_of
 
-__all__ = ["Mend", "Plan", "make_plan"]
+__all__ = ["Plan", "Remedy", "make_plan"]
 
 
 @dataclass(frozen=True)
-class Mend:
+class Remedy:
     """A change that lowers the memory.
 
     Attributes:
@@ -42,7 +42,7 @@ class Plan:
         shape: The model.
         work: One GPU's share of an update.
         parts: Of one GPU's memory.
-        mends: What would lower it, each alone, then together where none is enough; none where the run fits.
+        remedies: What would lower it, each alone, then together where none is enough; none where the run fits.
         warnings: What else will not work, in words.
     """
 
@@ -51,7 +51,7 @@ class Plan:
     shape: ModelShape
     work: Workload
     parts: Sequence[Part]
-    mends: Sequence[Mend] = ()
+    remedies: Sequence[Remedy] = ()
     warnings: Sequence[str] = ()
 
     @property
@@ -91,7 +91,9 @@ class Plan:
             "generation": self.generation / GIB,
             "usable": self.machine.usable / GIB,
             "fits": self.fits,
-            "mends": [{"words": m.words, "total": m.total / GIB, "fits": m.fits, "note": m.note} for m in self.mends],
+            "remedies": [
+                {"words": m.words, "total": m.total / GIB, "fits": m.fits, "note": m.note} for m in self.remedies
+            ],
             "warnings": list(self.warnings),
         }
 
@@ -114,7 +116,7 @@ def make_plan(
     shape = shape or shape_of(config_of(config))
     plan = _plain(config, machine, shape, row_tokens)
     plan = replace(plan, warnings=tuple(_warnings(plan)))
-    return plan if plan.fits else replace(plan, mends=tuple(_mends(plan, row_tokens)))
+    return plan if plan.fits else replace(plan, remedies=tuple(_remedies(plan, row_tokens)))
 
 
 def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens: int | None) -> Plan:
@@ -138,17 +140,17 @@ def _warnings(plan: Plan) -> Iterator[str]:
             )
 
 
-def _mends(plan: Plan, row_tokens: int | None) -> Iterator[Mend]:
+def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
     """Each change alone, then as many as are needed, those first that do not change what is learned."""
     changes = list(_changes(plan))
-    alone = [_mended(plan, [change], row_tokens) for change in changes]
+    alone = [_remedied(plan, [change], row_tokens) for change in changes]
     yield from alone
-    if any(mend.fits for mend in alone):
+    if any(remedy.fits for remedy in alone):
         return
     for count in range(2, len(changes) + 1):
-        mend = _mended(plan, changes[:count], row_tokens)
-        if mend.fits or count == len(changes):
-            yield mend
+        remedy = _remedied(plan, changes[:count], row_tokens)
+        if remedy.fits or count == len(changes):
+            yield remedy
             return
 
 
@@ -183,7 +185,7 @@ def _changes(plan: Plan) -> Iterator[_Change]:
         yield setting("loses updates at small learning rates, but for adapters", precision="pure_bfloat16")
 
 
-def _mended(plan: Plan, changes: Sequence[_Change], row_tokens: int | None) -> Mend:
+def _remedied(plan: Plan, changes: Sequence[_Change], row_tokens: int | None) -> Remedy:
     config, machine = plan.config, plan.machine
     for change in changes:
         config = config.with_(**change.settings)
@@ -191,4 +193,4 @@ def _mended(plan: Plan, changes: Sequence[_Change], row_tokens: int | None) -> M
     total = _plain(config, machine, plan.shape, row_tokens).total
     words = " ".join(change.words for change in changes)
     note = changes[0].note if len(changes) == 1 else "all of these together"
-    return Mend(words, total, total <= machine.usable, note)
+    return Remedy(words, total, total <= machine.usable, note)

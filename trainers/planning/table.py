@@ -11,7 +11,7 @@ __all__ = ["as_text"]
 
 
 def as_text(plan: Plan) -> str:
-    """The plan's parts, its sums, and what mends it."""
+    """The plan's parts, its sums, and what remedies it."""
     return "\n".join(_lines(plan))
 
 
@@ -31,7 +31,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"  {'a GPU has':<28}{machine.usable / GIB:8.2f} GiB   {machine.reserve:.0%} left to driver and fragmentation"
     yield ""
     yield "It fits." if plan.fits else "It does not fit. What lowers it:"
-    for mend in plan.mends:
-        verdict = "fits" if mend.fits else "not enough"
-        yield f"  {mend.total / GIB:8.2f} GiB  {verdict:<11}{mend.words}  ({mend.note})"
+    for remedy in plan.remedies:
+        verdict = "fits" if remedy.fits else "not enough"
+        yield f"  {remedy.total / GIB:8.2f} GiB  {verdict:<11}{remedy.words}  ({remedy.note})"
     yield from (f"Warning: {warning}" for warning in plan.warnings)

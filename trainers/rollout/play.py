@@ -15,7 +15,7 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.choices import choices
 from trainers.rollout.plan import Plan
 from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
-from trainers.rollout.thoughts import ThoughtlessRows
+from trainers.rollout.thoughts import RowsWithoutThoughts
 from trainers.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -221,4 +221,4 @@ def _share_room(members: Iterable[_Member], max_context: int) -> None:
 def _rows(growing: bool, chat: ChatTokens, opening: Sequence[Message]) -> RowBuilder:
     if not growing:
         return WindowRows(chat, opening)
-    return ThoughtlessRows(chat, opening) if chat.thoughts == "drop" else ConversationRows(chat, opening)
+    return RowsWithoutThoughts(chat, opening) if chat.thoughts == "drop" else ConversationRows(chat, opening)

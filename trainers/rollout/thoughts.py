@@ -11,11 +11,11 @@ from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
 from trainers.trajectory import TokenRow
 
-__all__ = ["ThoughtlessRows"]
+__all__ = ["RowsWithoutThoughts"]
 
 
 @dataclass
-class ThoughtlessRows:
+class RowsWithoutThoughts:
     """A row per turn: the whole conversation so far without its thoughts, then the reply with its own.
 
     A reply is trained on behind the very tokens that it was generated from; only its copy in later prompts is shorter.

@@ -16,7 +16,7 @@ from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
 from tests.openai_server import Handler, openai_server
 from trainers.config import TrainConfig
 from trainers.engines import openai
-from trainers.engines.openai import OpenAIEngine, Pace
+from trainers.engines.openai import OpenAIEngine, RateLimiter
 from trainers.engines.openai_options import ServerOptions
 from trainers.engines.openai_wire import BrokenReplyError, parse_reply, retry_after
 from trainers.engines.registry import engine_spec
@@ -275,14 +275,14 @@ class Clock:
 def test_requests_are_spaced_and_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(openai, "asyncio", clock)
-    pace, sent = Pace(per_minute=120.0), []
+    limiter, sent = RateLimiter(per_minute=120.0), []
 
     async def send() -> None:
         for number in range(4):
-            await pace.wait()
+            await limiter.wait()
             sent.append(clock.now)
             if number == 1:
-                pace.hold(10.0)
+                limiter.hold(10.0)
 
     asyncio.run(send())
     assert sent == [100.0, 100.5, 110.5, 111.0]

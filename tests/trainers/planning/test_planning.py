@@ -163,23 +163,23 @@ def planned(shape: ModelShape, machine: Machine = EIGHT, row_tokens: int = 8192,
 def test_what_does_not_fit_is_mended_by_what_it_names(seven: ModelShape) -> None:
     plan = planned(seven)
     assert not plan.fits
-    assert any(mend.fits for mend in plan.mends)
-    for mend in plan.mends:
+    assert any(remedy.fits for remedy in plan.remedies)
+    for remedy in plan.remedies:
         settings, machine = {}, Machine(8)
-        for word in mend.words.replace("--sharding fsdp2", "").split():
+        for word in remedy.words.replace("--sharding fsdp2", "").split():
             name, _, value = word.partition("=")
             settings[name] = {"true": True}.get(value, int(value) if value.isdecimal() else value)
-        if "--sharding fsdp2" in mend.words:
+        if "--sharding fsdp2" in remedy.words:
             machine = Machine(8, sharding="fsdp2")
         again = planned(seven, machine, **settings)
-        assert (again.total, again.fits) == (mend.total, mend.fits)
+        assert (again.total, again.fits) == (remedy.total, remedy.fits)
         assert again.total < plan.total
 
 
 def test_what_fits_needs_no_mending(seven: ModelShape) -> None:
     plan = planned(seven, Machine(8, sharding="fsdp2"))
     assert plan.fits
-    assert plan.mends == ()
+    assert plan.remedies == ()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_the_command_says_whether_it_fits(capsys: pytest.CaptureFixture[str]) ->
     assert found["fits"]
     assert found["command"].startswith("skillc train model=shipped")
     assert skillc([*small_model, "--gpu-memory", "0.05"]) == 1
-    assert json.loads(capsys.readouterr().out)["mends"]
+    assert json.loads(capsys.readouterr().out)["remedies"]
 
 
 def test_a_setup_is_a_start_that_words_change(capsys: pytest.CaptureFixture[str]) -> None:

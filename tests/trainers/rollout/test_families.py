@@ -18,7 +18,7 @@ from trainers.backends import BACKENDS
 from trainers.engines import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
 from trainers.rollout.rows import ConversationRows
-from trainers.rollout.thoughts import ThoughtlessRows
+from trainers.rollout.thoughts import RowsWithoutThoughts
 
 FOLDER = Path(trl.__file__).parent / "chat_templates"
 BAR = "\uff5c"
@@ -169,7 +169,7 @@ def test_kept_thoughts_stand_in_the_row_as_they_were_generated(family: Family) -
 @each_family
 def test_dropped_thoughts_are_in_the_replys_own_row_alone(family: Family) -> None:
     chat = ChatTokens(tokenizer_of(family), thoughts="drop")
-    rows = ThoughtlessRows(chat, OPENING)
+    rows = RowsWithoutThoughts(chat, OPENING)
     replies, prompts = [], []
     for turn in range(2):
         prompts.append(rows.prompt())
