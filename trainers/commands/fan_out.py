@@ -121,11 +121,11 @@ def _connected(address: str) -> Any:
         raise missing_extra("ray", "ray") from error
     try:
         ray.init(address=address, log_to_driver=False)
-    except (ConnectionError, ValueError) as error:
+    except Exception as error:  # Ray raises plain ones, too.
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
-            f"No Ray cluster at address={address!r} ({said}). Start one with `ray start --head`, or pass --address "
-            "local."
+            f"Ray neither found nor started a cluster at address={address!r} ({said}). Start one with `ray start "
+            "--head`, or pass --address local."
         ) from error
     return ray
 

@@ -43,6 +43,21 @@ def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_
     assert_same_run(one, tmp_path / "two")
 
 
+@pytest.mark.slow
+def test_a_sharded_run_that_lost_a_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"steps": 3, "beta": 0.1, "transcripts_every": 0, "validate_every": 3, "save_every": 1}
+    config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
+    one = run(config.with_(run=str(tmp_path / "one")))
+    (tmp_path / "mark").write_text("0")
+    two = config.with_(run=str(tmp_path / "two"))
+    sharded: dict[str, Any] = {"entry": "tests.trainers.fsdp_on_processor", "env": FSDP2}
+    mark = {"SKILLC_TEST_MARK": str(tmp_path / "mark")}
+    train_with_two(two, tmp_path, **{**sharded, "env": {**FSDP2, **mark}}, dies=True)
+    again = train_with_two(two, tmp_path, **sharded)
+    assert "(step 2)" in again.stderr
+    assert_same_run(one, tmp_path / "two")
+
+
 def accelerator(**changes: Any) -> Any:
     asked = {"fsdp_version": 2, "state_dict_type": "StateDictType.FULL_STATE_DICT", "cpu_ram_efficient_loading": False}
     return SimpleNamespace(state=SimpleNamespace(fsdp_plugin=SimpleNamespace(**{**asked, **changes})))

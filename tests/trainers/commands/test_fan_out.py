@@ -103,7 +103,10 @@ def test_without_ray_or_cluster_the_remedy_is_named(monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_a_local_cluster_runs_commands() -> None:
     pytest.importorskip("ray", reason="needs the extra 'ray'")
-    found = fan_out(read_commands(COMMANDS), address="local")
+    try:
+        found = fan_out(read_commands(COMMANDS), address="local")
+    except ConfigError as error:
+        pytest.skip(f"no local cluster starts here: {error}")
     assert [outcome.status for outcome in found] == [0, 2]
     assert "usage" in found[0].said
     assert found[0].machine
