@@ -89,7 +89,7 @@ def test_what_it_cannot_do_is_said(tiny_model: Any) -> None:
         engine.generate([Request(0, [5], 0)], Sampling())
     with pytest.raises(ConfigError, match="must hold"):
         ScoringEngine(tiny_model, [EOS], reply="go")
-    spec, config = engine_spec("scoring"), toy_config(Path("x"), engine_options={"normalize": "sum"})
+    spec, config = engine_spec("scoring"), toy_config(Path("x"), engine="scoring", engine_options={"normalize": "sum"})
     with pytest.raises(ConfigError, match="nothing can be trained on it"):
         spec.for_trainer(TrainerModel(tiny_model, [EOS], config))
     with pytest.raises(UnknownNameError, match="normalise"):
