@@ -9,7 +9,16 @@ from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["ChatFormat", "Message", "Past", "assistant", "conversation_turn", "first_turn", "system", "window_prompt"]
+__all__ = [
+    "ChatFormat",
+    "Message",
+    "PastStep",
+    "assistant",
+    "conversation_turn",
+    "first_turn",
+    "system",
+    "window_prompt",
+]
 
 Message = dict[str, str]
 """One chat message: ``{"role": "system" | "user" | "assistant", "content": text}``."""
@@ -25,7 +34,7 @@ _PLACEHOLDERS = {
 
 
 @dataclass(frozen=True)
-class Past:
+class PastStep:
     """One step that lies behind the agent: what it saw and what it did then."""
 
     observation: str
@@ -164,7 +173,7 @@ def conversation_turn(
 
 def window_prompt(
     chat_format: ChatFormat,
-    past: Sequence[Past],
+    past: Sequence[PastStep],
     observation: str,
     *,
     skill_text: str = "",
@@ -207,7 +216,7 @@ def _user(chat_format: ChatFormat, content: str, commands: Iterable[str]) -> Mes
     return {"role": "user", "content": content}
 
 
-def _history(chat_format: ChatFormat, past: Sequence[Past]) -> str:
+def _history(chat_format: ChatFormat, past: Sequence[PastStep]) -> str:
     begin = max(0, len(past) - chat_format.window)
     shown_above = "{first}" in chat_format.window_turn
     return "\n".join(

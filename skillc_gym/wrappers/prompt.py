@@ -8,7 +8,16 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from skillc_gym.chat import ChatFormat, Message, Past, assistant, conversation_turn, first_turn, system, window_prompt
+from skillc_gym.chat import (
+    ChatFormat,
+    Message,
+    PastStep,
+    assistant,
+    conversation_turn,
+    first_turn,
+    system,
+    window_prompt,
+)
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.skill_injection import SkillInjection
@@ -53,7 +62,7 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
             raise ConfigError("ChatPrompt writes skills into the system message; use SkillInjection(env, where='info')")
         self.observation_space = Unicode(PROMPT_LENGTH)
         self._messages: list[Message] = []
-        self._past: list[Past] = []
+        self._past: list[PastStep] = []
         self._observation = ""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -67,7 +76,7 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Adds the reply and what came of it to the chat."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self._past.append(Past(self._observation, info.get("executed_action", action.strip())))
+        self._past.append(PastStep(self._observation, info.get("executed_action", action.strip())))
         self._observation = observation
         new = self._window(info) if self.chat_format.form == "window" else self._continue(action, info)
         text, info = self._answer(info, new)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.chat import ChatFormat, Past, conversation_turn, first_turn, system, window_prompt
+from skillc_gym.chat import ChatFormat, PastStep, conversation_turn, first_turn, system, window_prompt
 from skillc_gym.errors import ConfigError, UnknownNameError
 
 BARE = ChatFormat.compact()
@@ -32,7 +32,7 @@ def test_a_window_holds_exactly_the_last_steps(steps, size, now):
         role="", reply="", show_admissible=False, form="window", window=size,
         window_turn="{shown}#{history}#{observation}", past="[{step}]",
     )  # fmt: skip
-    prompt = window_prompt(chat_format, [Past(*step) for step in steps], now)
+    prompt = window_prompt(chat_format, [PastStep(*step) for step in steps], now)
     assert len(prompt) == 1
     if not steps:
         assert prompt[0]["content"] == now

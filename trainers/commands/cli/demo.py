@@ -170,4 +170,6 @@ def _rate(summary: Mapping[str, Any], arm: str, when: str) -> str:
     return f"{100 * summary[f'sr_{arm}_{when}']:5.1f} % [{100 * low:.0f}, {100 * high:.0f}]".rjust(18)
 
 
-COMMAND = Command(DemoOptions, demo, "interrupted; the same command goes on from what is finished.")
+COMMAND = Command(
+    DemoOptions, demo, "interrupted; the same command goes on from what is finished (--quick plays again)."
+)

@@ -53,10 +53,10 @@ _CORRUPT = (
 """What the readers of the standard library raise on files that are none, RecursionError included."""
 _ENTRY = b"PK\x01\x02"
 
-Wanted = Callable[[str], bool]
+PathFilter = Callable[[str], bool]
 
 
-def archive_files(archive: Path, wanted: Wanted, *, max_bytes: int) -> Iterator[tuple[str, bytes]]:
+def archive_files(archive: Path, wanted: PathFilter, *, max_bytes: int) -> Iterator[tuple[str, bytes]]:
     """Yields the name and the content of every file that is wanted.
 
     Args:
@@ -82,7 +82,7 @@ def archive_files(archive: Path, wanted: Wanted, *, max_bytes: int) -> Iterator[
         ) from error
 
 
-def _tar_files(archive: Path, wanted: Wanted, max_bytes: int) -> Iterator[tuple[str, bytes]]:
+def _tar_files(archive: Path, wanted: PathFilter, max_bytes: int) -> Iterator[tuple[str, bytes]]:
     with archive.open("rb") as file:
         stream = _Unpacked(file, archive.stat().st_size)
         tar, count = tarfile.TarFile(fileobj=stream), 0  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ def _tar_files(archive: Path, wanted: Wanted, max_bytes: int) -> Iterator[tuple[
             raise InvalidGameError("it ends without the mark of its end; it may be cut off")
 
 
-def _zip_files(archive: Path, wanted: Wanted, max_bytes: int) -> Iterator[tuple[str, bytes]]:
+def _zip_files(archive: Path, wanted: PathFilter, max_bytes: int) -> Iterator[tuple[str, bytes]]:
     with archive.open("rb") as file, zipfile.ZipFile(_Directory(file)) as zipped:
         members = zipped.infolist()
         _check_count(len(members))

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
 
-__all__ = ["Bought", "Reward", "Wanted", "category_match", "score", "title_score", "type_score"]
+__all__ = ["Reward", "ScoredGoal", "ScoredProduct", "category_match", "score", "title_score", "type_score"]
 
 
-class Wanted(Protocol):
+class ScoredGoal(Protocol):
     """What the score reads of a goal."""
 
     @property
@@ -36,7 +36,7 @@ class Wanted(Protocol):
         """The highest price."""
 
 
-class Bought(Protocol):
+class ScoredProduct(Protocol):
     """What the score reads of a product."""
 
     @property
@@ -102,8 +102,8 @@ class Reward:
 
 
 def score(
-    goal: Wanted,
-    product: Bought,
+    goal: ScoredGoal,
+    product: ScoredProduct,
     chosen: Iterable[str],
     price: float,
     *,
@@ -168,7 +168,7 @@ def _parts(path: str) -> frozenset[str]:
     return frozenset(part.strip() for part in path.split("\u203a"))
 
 
-def _has_attribute(product: Bought, attribute: str) -> bool:
+def _has_attribute(product: ScoredProduct, attribute: str) -> bool:
     if any(matches(own, attribute) for own in product.attributes):
         return True
     texts = (product.title, " ".join(product.bullets), product.description)
