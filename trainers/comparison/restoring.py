@@ -9,6 +9,7 @@ from skillc_gym.errors import CheckpointError
 from trainers.comparison.cells import cell_path, write_cell
 from trainers.comparison.plan import Cell, ComparisonPlan
 from trainers.comparison.record import ComparisonRecord
+from trainers.config import TrainConfig
 from trainers.tracking.run_folder import make_folder
 
 __all__ = ["restore_cells"]
@@ -41,8 +42,11 @@ def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
 
 
 def _require_same_protocol(plan: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    """Settings, tasks, and what both know of starting points and methods must agree."""
-    differing = [name for name in ("settings", "held_out", "per_type") if plan[name] != record[name]]
+    """Settings, tasks, and what both know of starting points and methods must agree; newer settings are defaults."""
+    settings = {**TrainConfig(model="").to_json(), **record["settings"]}
+    differing = [f"settings.{name}" for name, value in plan["settings"].items() if settings[name] != value]
+    differing += [f"settings.{name}" for name in record["settings"] if name not in plan["settings"]]
+    differing += [name for name in ("held_out", "per_type") if plan[name] != record[name]]
     for name, known in (("starts", plan["starts"]), ("overrides", plan["methods"])):
         both = set(known) & set(record["starts" if name == "starts" else "methods"])
         if any(plan[name].get(key) != record[name].get(key) for key in both):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,20 @@ def test_finished_cells_come_back_as_they_were(tmp_path):
     assert restore_cells(there, record) == []
 
 
+def test_settings_that_came_later_count_as_their_defaults(tmp_path):
+    plan = plan_of(tmp_path / "there")
+    record = read_record_of(plan_of(tmp_path / "here"))
+    older = {name: value for name, value in record.protocol["settings"].items() if name != "clip_high"}
+    assert restore_cells(plan, replace(record, protocol={**record.protocol, "settings": older}))
+    gone = {**older, "no_more": 1}
+    with pytest.raises(CheckpointError, match=r"settings\.no_more"):
+        restore_cells(plan, replace(record, protocol={**record.protocol, "settings": gone}))
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"budget_tokens": 200}, "settings"),
+        ({"budget_tokens": 200}, r"settings\.budget_tokens"),
         ({"held_out_per_type": 3}, "per_type"),
         ({"starts": {"easy": "shipped-hard"}}, "starts"),
         ({"overrides": {"ppo": {"learning_rate": 1e-5}}}, "overrides"),
