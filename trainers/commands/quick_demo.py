@@ -150,7 +150,8 @@ def _held_out(config: QuickDemoConfig, name: str) -> TrainConfig:
 
 def _require_loadable(config: TrainConfig) -> None:
     """Finds out that a checkpoint is broken before minutes are spent on playing another one."""
-    from trainers.models import load_model, load_plain_tokenizer
+    from trainers.models import load_model, load_plain_tokenizer, without_bars
 
-    load_plain_tokenizer(config)
-    load_model(config)
+    with without_bars():
+        load_plain_tokenizer(config)
+        load_model(config)

@@ -31,7 +31,8 @@ def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_tasks")
 def test_the_command_shows_both_conditions_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert skillc(["demo", "--quick", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said, aside = capsys.readouterr()
+    assert "Loading weights" not in aside
     assert "Success in per cent on 6 held-out tasks of valid_unseen" in said
     assert "start, with the skill" in said
     assert str(tmp_path / "report" / "index.html") in said
