@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from benchmarks.trl_throughput import _padded, _page, measure
-from tests.trainers.conftest import toy_folder  # noqa: F401 - a fixture
 from tests.trainers.toys import toy_config
 from trainers.trajectory import TokenRow
 
@@ -26,7 +25,7 @@ def test_rows_are_padded_as_trl_has_them() -> None:
     assert int(padded["num_items_in_batch"]) == 3
 
 
-def test_both_sides_update_on_all_rows(toy_folder: Path) -> None:  # noqa: F811
+def test_both_sides_update_on_all_rows(toy_folder: Path) -> None:
     config = toy_config(toy_folder, beta=0.0, steps=3, micro_batches=2, transcripts_every=0, validate_every=99)
     record = measure(config)
     assert record["rows"] == config.tasks_per_step * config.group_size

@@ -27,7 +27,7 @@ def test_the_courses_commands_are_understood(tmp_path: Path) -> None:
     made = {}
     for name, *words in said:
         made[name] = parse(find_command(name).options, words, f"skillc {name}")
-    assert made["make-policy"].recipe().cloning.batches == 60  # type: ignore[attr-defined]
-    config = made["train"].config()  # type: ignore[attr-defined]
+    assert made["make-policy"].recipe().cloning.batches == 60
+    config = made["train"].config()
     assert config.env_kwargs["generator"]["size"] == "small"
     assert config.chat_options == {"role": "household agent"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from skillc_gym.errors import ConfigError, EngineError
 from trainers.engines.types import Answer, Engine, Generation, Request, Sampling
@@ -71,7 +71,7 @@ class ProcessExchange:
         value, fault = told[0]
         if fault:
             raise EngineError(f"The engine that all training processes share failed: {fault}")
-        return value  # type: ignore[no-any-return]
+        return cast("T", value)
 
 
 class LockstepEngine:

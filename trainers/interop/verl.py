@@ -104,7 +104,7 @@ class PairedAdvantages:
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
         )
         with self.estimator.over([fields["episode"] for fields in data["extra_fields"].tolist()]):
-            batch = super()._compute_advantage(batch, metrics)  # type: ignore[misc]
+            batch = super()._compute_advantage(batch, metrics)  # type: ignore[misc] # the trainer's
         gaps = self.estimator.credit.log.get("contrast", {})
         metrics.update({f"skillc/contrast/{kind}": value for kind, value in gaps.items()})
         return batch

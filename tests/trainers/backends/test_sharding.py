@@ -74,15 +74,15 @@ def accelerator(**changes: Any) -> Any:
 )
 def test_what_would_fail_later_is_refused_at_once(changes: Any, heads: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        check_sharding(accelerator(**changes), SimpleNamespace(heads=heads))  # type: ignore[arg-type]
+        check_sharding(accelerator(**changes), SimpleNamespace(heads=heads))
 
 
 def test_what_can_run_is_let_pass() -> None:
-    check_sharding(accelerator(), SimpleNamespace(heads={}))  # type: ignore[arg-type]
-    check_sharding(SimpleNamespace(state=SimpleNamespace()), SimpleNamespace(heads={"values": None}))  # type: ignore[arg-type]
+    check_sharding(accelerator(), SimpleNamespace(heads={}))
+    check_sharding(SimpleNamespace(state=SimpleNamespace()), SimpleNamespace(heads={"values": None}))
     zero3 = SimpleNamespace(state=SimpleNamespace(deepspeed_plugin=SimpleNamespace(zero_stage=3)))
     with pytest.raises(ConfigError, match="heads of its own"):
-        check_sharding(zero3, SimpleNamespace(heads={"values": None}))  # type: ignore[arg-type]
+        check_sharding(zero3, SimpleNamespace(heads={"values": None}))
 
 
 def test_a_copy_follows_the_trained_weights_alone() -> None:

@@ -79,8 +79,8 @@ def test_what_is_no_record_is_named():
     with pytest.raises(ConfigError, match=r"task_type.*ChatEnv.record"):
         batch_of_records([{"task_id": "a", "won": 1.0, "condition": 1}])
     with pytest.raises(ConfigError, match="records of episodes"):
-        batch_of_records([None])  # type: ignore[list-item]
+        batch_of_records([None])
     with pytest.raises(ConfigError, match="task types"):
         GroupCredit("somewhere-else")
     with pytest.raises(UnknownNameError, match="return"):
-        GroupCredit("coins", returns="score")  # type: ignore[arg-type]
+        GroupCredit("coins", returns="score")

@@ -249,7 +249,7 @@ def test_accelerate_reads_the_launchers_files(name: str, capsys: pytest.CaptureF
         assert (asked.fsdp_config["fsdp_version"], asked.fsdp_config["fsdp_cpu_ram_efficient_loading"]) == (2, False)
     else:
         assert asked.deepspeed_config["zero_stage"] == 3
-    words = launch_command({}, Machine(4, sharding=name))  # type: ignore[arg-type]
+    words = launch_command({}, Machine(4, sharding=name))
     assert f'--config_file "$(skillc plan --launcher {name})" --num_processes 4 ' in words
 
 
