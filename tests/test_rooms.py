@@ -215,3 +215,9 @@ def test_concrete_environments_are_named_by_no_generic_room():
         if re.fullmatch(r"skillc_gym\.envs\.(alfworld|webshop)[\w.:]*", node.value)
     ]
     assert wrong == ["skillc_gym.wrappers: skillc_gym.envs.alfworld.shaping"]
+
+
+def test_no_two_test_modules_share_a_name():
+    """Without packages around them pytest takes a second module of a name for the first, and collects neither."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
