@@ -142,7 +142,7 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path):
 def test_two_methods_part_from_the_hard_start_and_one_alone_has_the_easy_one(monkeypatch):
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
     both, alone = DemoOptions(), DemoOptions(beside="none", preset="skillc")
-    assert (both.preset, both.other, both.config().steps) == (RECOMMENDED, "grpo", 24)
+    assert (both.preset, both.other, both.config().steps) == (RECOMMENDED, "grpo", 25)
     assert both.config().start == shipped_policy("alfworld", "shipped-hard")
     assert (alone.other, alone.config().steps, alone.config().start) == (None, 45, shipped_policy("alfworld"))
     assert DemoOptions(preset="grpo").other is None

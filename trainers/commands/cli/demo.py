@@ -23,7 +23,7 @@ from trainers.warmstart.shipped import HARD, SHIPPED, shipped_names
 
 __all__ = ["COMMAND", "DemoOptions", "describe"]
 
-_STEPS_BESIDE = 24
+_STEPS_BESIDE = 25
 """Updates of two methods beside each other: by then they have parted."""
 
 
@@ -58,7 +58,7 @@ class DemoOptions:
     seed: int = 0
     """Seed of training and of the evaluations."""
     steps: int | None = None
-    """Updates; 24 if none, 45 without another method beside it."""
+    """Updates; 25 if none, 45 without another method beside it."""
     held_out: int | None = None
     """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it."""
     held_out_splits: tuple[str, ...] = ()
