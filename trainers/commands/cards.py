@@ -54,7 +54,8 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
     """
     if "model_type" not in read_object(folder / "config.json"):
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
-    run, made = read_object(folder.parent / "config.json"), read_object(folder / "policy_card.json")
+    made = read_object(folder / "policy_card.json")
+    run = read_object(folder.parent / "config.json") or made.get("run", {})
     env = str(run.get("env") or _of_demonstrations(made, "env") or "")
     method = str(run.get("preset") or ("behaviour-cloning" if made else ""))
     front: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-generation"}

@@ -14,7 +14,7 @@ from trainers.config import TrainConfig
 from trainers.report.make import make_report
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
-from trainers.warmstart.shipped import shipped_policy, shipped_trained_policy
+from trainers.warmstart.shipped import hardest_start, shipped_policy, shipped_trained_policy
 
 if TYPE_CHECKING:
     from skillc_gym.episodes import Episode
@@ -67,7 +67,7 @@ class QuickDemoConfig:
             MissingDataError: No policy comes with the environment, and none is named.
         """
         try:
-            start = shipped_policy(self.env)
+            start = shipped_policy(self.env, hardest_start(self.env))
         except MissingDataError:
             if self.policy is None:
                 raise

@@ -7,7 +7,15 @@ from pathlib import Path
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import MissingDataError, unknown_name
 
-__all__ = ["HARD", "SHIPPED", "is_shipped", "shipped_names", "shipped_policy", "shipped_trained_policy"]
+__all__ = [
+    "HARD",
+    "SHIPPED",
+    "hardest_start",
+    "is_shipped",
+    "shipped_names",
+    "shipped_policy",
+    "shipped_trained_policy",
+]
 
 SHIPPED = "shipped"
 """The name under which a configuration asks for the policy of its environment."""
@@ -49,15 +57,21 @@ def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
     return folder
 
 
+def hardest_start(env: str = "alfworld") -> str:
+    """The name of the shipped policy from which methods part: the hard one, where the environment has it."""
+    return HARD if HARD in shipped_names(env) else SHIPPED
+
+
 def shipped_trained_policy(env: str = "alfworld") -> Path | None:
-    """The folder of the policy that was trained from the shipped one; None where none comes with the package.
+    """The folder of the policy that was trained from :func:`hardest_start`; None where none comes with the package.
 
     It lies beside its start, under the start's name with ``_trained`` behind it.
 
     Raises:
         UnknownNameError: Nobody demonstrates in the environment.
+        MissingDataError: It has no policy to start from.
     """
-    start = shipped_policy(env)
+    start = shipped_policy(env, hardest_start(env))
     trained = start.with_name(f"{start.name}_trained")
     return trained if _is_there(trained) else None
 

@@ -16,7 +16,7 @@ from trainers.commands.cli.main import main as skillc
 from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
 from trainers.evaluation.paired_report import PairedReport
 from trainers.tracking.json_files import write_json
-from trainers.warmstart.shipped import shipped_policy
+from trainers.warmstart.shipped import shipped_policy, shipped_trained_policy
 
 
 def parts(card: str) -> tuple[dict[str, Any], str]:
@@ -66,6 +66,15 @@ def test_a_shipped_policys_card_names_its_weights():
     front, body = parts(policy_card(shipped_policy("webshop")))
     assert front["tags"][-2:] == ["webshop", "behaviour-cloning"]
     assert "weights_sha256" in body
+
+
+def test_a_shipped_trained_policys_card_names_its_method():
+    folder = shipped_trained_policy("alfworld")
+    assert folder is not None
+    front, body = parts(policy_card(folder))
+    assert "contrastive_relabelling" in front["tags"]
+    assert "Trained with skillc-gym" in body
+    assert "`shipped-hard`" in body
 
 
 def test_what_is_missing_is_said(tmp_path: Path):

@@ -80,6 +80,11 @@ def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypa
     write_json(place / "config.json", {})
     assert shipped_trained_policy("alfworld") == place
     assert QuickDemoConfig(tmp_path / "out").policies["trained"] == place
+    hard = place.with_name("checkpoint_hard")
+    write_json(hard / "config.json", {})
+    assert QuickDemoConfig(tmp_path / "out").policies == {"start": hard}
+    write_json(hard.with_name("checkpoint_hard_trained") / "config.json", {})
+    assert shipped_trained_policy("alfworld") == hard.with_name("checkpoint_hard_trained")
 
 
 def test_a_tenth_of_the_whole_demonstration_is_played(tmp_path: Path) -> None:

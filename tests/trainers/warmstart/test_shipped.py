@@ -11,7 +11,7 @@ from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import UnknownNameError
 from trainers.config import TrainConfig
 from trainers.warmstart.make import CARD, sha256_of_file
-from trainers.warmstart.shipped import is_shipped, shipped_names, shipped_policy
+from trainers.warmstart.shipped import HARD, is_shipped, shipped_names, shipped_policy, shipped_trained_policy
 
 NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
 
@@ -31,6 +31,16 @@ def test_success_without_the_skill_is_rare_from_a_hard_start(env, name):
     found = card["measured"]["temperatures"]
     assert set(found) == {"1.0", "0.4"}
     assert all(rates["sr_with"] > 0.6 > 0.3 > rates["sr_without"] for rates in found.values())
+    assert card["versions"]["git"]["changed"] is False
+
+
+def test_a_trained_policy_is_whole_and_learned_to_do_without():
+    folder = shipped_trained_policy("alfworld")
+    assert folder is not None
+    card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+    assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
+    assert card["start_sha256"] == sha256_of_file(shipped_policy("alfworld", HARD) / "model.safetensors")
+    assert card["measured"]["sr_without_after"] > 0.5 > 0.1 > card["measured"]["sr_without_before"]
     assert card["versions"]["git"]["changed"] is False
 
 

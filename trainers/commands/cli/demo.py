@@ -19,7 +19,7 @@ from trainers.commands.demo import DemoConfig, run_demo
 from trainers.commands.quick_demo import QuickDemoConfig, run_quick_demo
 from trainers.recipes import RECOMMENDED
 from trainers.tracking.progress import make_progress
-from trainers.warmstart.shipped import HARD, SHIPPED, shipped_names
+from trainers.warmstart.shipped import SHIPPED, hardest_start
 
 __all__ = ["COMMAND", "DemoOptions", "describe"]
 
@@ -91,8 +91,7 @@ class DemoOptions:
 
     def _start(self) -> str:
         """The shipped policy on which methods part: the hard one, where the environment has it."""
-        hard = self.other is not None and HARD in shipped_names(self.env)
-        return HARD if hard else SHIPPED
+        return SHIPPED if self.other is None else hardest_start(self.env)
 
     def quick_config(self) -> QuickDemoConfig:
         """What the demonstration without training is asked to do.
