@@ -98,7 +98,7 @@ class QuickDemoResult:
         from trainers.report.transcripts import choose_tasks, group_by_task
 
         start, *later = (report.episodes for report in self.reports.values())
-        (task,) = choose_tasks(start, later[-1] if later else start, 1)
+        task, *_ = choose_tasks(start, later[-1] if later else start, 2)  # of one alone, a failure where there is any
         with_skill, without = group_by_task(start)[task].pair
         trained = {"trained, without": group_by_task(later[-1])[task].without_skill[0]} if later else {}
         return {"start, with the skill": with_skill, "start, without": without, **trained}

@@ -25,6 +25,7 @@ _WARM_START = WarmStart(
     error_rates={TASK_TYPE: 0.90},
     generator={"seed": 0, "size": 1000},  # 1,996 goals to train on, 500 to test
     policy="checkpoint_webshop",
+    policies={"hard": "checkpoint_webshop_hard"},
     # Chosen options: whatever is clicked but buttons and products.
     essential={TASK_TYPE: rf"^click\[(?!(?:b0\w{{8}}|{_BUTTONS})\])"},
     demo=DemoTasks(
