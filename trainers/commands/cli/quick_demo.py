@@ -25,7 +25,7 @@ def describe_quick_demo(result: QuickDemoResult) -> str:
     """Puts the result into lines."""
     tasks = next(iter(result.reports.values())).overall.n
     parts = [
-        f"\nOne held-out task, each time from the same seed:\n\n{side_by_side(result.example)}",
+        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{side_by_side(result.example)}",
         f"Success in per cent on {tasks} held-out tasks of {result.split} (95 % intervals):\n",
         f"  {'policy':<8}{'with the skill':>22}{'without':>22}{'gap':>22}",
         *(_row(name, report) for name, report in result.reports.items()),
