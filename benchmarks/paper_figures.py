@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError, SkillCError
+from benchmarks.status import exit_status
+from skillc_gym.errors import ConfigError
 from trainers.comparison.plan import read_method
 from trainers.comparison.record import read_record
 from trainers.comparison.regimes import Regime, regimes_of
@@ -118,18 +120,17 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--sensitivity", type=Path, help="record of benchmarks/studies/sensitivity.yaml")
     parser.add_argument("--out", type=Path, required=True, help="folder of the pictures")
     options = parser.parse_args(words)
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        if options.run:
-            save_figures(RunRecords.read(options.run), options.out)
-        if options.costs:
-            draw_cost(read_object(options.costs), options.out / "cost.png")
-        if options.sensitivity:
-            draw_sensitivity(regimes_of([read_record(options.sensitivity)]), options.out / "sensitivity.png")
-    except SkillCError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    return exit_status(partial(_draw, options))
+
+
+def _draw(options: argparse.Namespace) -> None:
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.run:
+        save_figures(RunRecords.read(options.run), options.out)
+    if options.costs:
+        draw_cost(read_object(options.costs), options.out / "cost.png")
+    if options.sensitivity:
+        draw_sensitivity(regimes_of([read_record(options.sensitivity)]), options.out / "sensitivity.png")
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
-from skillc_gym.errors import SkillCError
+from benchmarks.status import exit_status
 from trainers.comparison.curves import draw_curves
 from trainers.comparison.record import read_record
 from trainers.comparison.regime_map import draw_regime_map
@@ -26,15 +27,14 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="pictures, without ending")
     parser.add_argument("--methods", nargs="*", default=(), help="these beside the baseline alone")
     options = parser.parse_args(words)
-    try:
-        regimes = regimes_of([read_record(path) for path in options.records])
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        draw_regime_map(regimes, options.out.with_suffix(".png"), methods=options.methods)
-        draw_curves(regimes, options.out.with_name(f"{options.out.name}_curves.png"), methods=options.methods)
-    except SkillCError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    return exit_status(partial(_draw, options))
+
+
+def _draw(options: argparse.Namespace) -> None:
+    regimes = regimes_of([read_record(path) for path in options.records])
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    draw_regime_map(regimes, options.out.with_suffix(".png"), methods=options.methods)
+    draw_curves(regimes, options.out.with_name(f"{options.out.name}_curves.png"), methods=options.methods)
 
 
 if __name__ == "__main__":

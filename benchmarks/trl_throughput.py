@@ -85,19 +85,13 @@ def trl_updates(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
     from transformers import TrainerCallback
     from trl import GRPOTrainer
 
-    seconds: list[float] = []
     left = list(updates)
     pad = load_tokenizer(config).pad_token_id
 
-    class Clock(TrainerCallback):  # type: ignore[misc] # transformers is not typed
-        began = 0.0
-
-        def on_step_begin(self, *_: Any, **__: Any) -> None:
-            self.began = time.perf_counter()
-
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            seconds.append(time.perf_counter() - self.began)
-
+    began, ended = list[float](), list[float]()
+    clock = TrainerCallback()
+    clock.on_step_begin = lambda *_, **__: began.append(time.perf_counter())
+    clock.on_step_end = lambda *_, **__: ended.append(time.perf_counter())
     with tempfile.TemporaryDirectory() as folder:
         trainer = GRPOTrainer(
             model=load_model(config),
@@ -105,11 +99,11 @@ def trl_updates(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
             args=_arguments(config, folder, len(updates), len(updates[0])),
             reward_funcs=_no_reward,
             train_dataset=_prompts(len(updates) * len(updates[0])),
-            callbacks=[Clock()],
+            callbacks=[clock],
         )
         trainer._generate_and_score_completions = lambda inputs: _padded(left.pop(0), pad, trainer.accelerator.device)
         trainer.train()
-    return seconds
+    return [end - start for start, end in zip(began, ended, strict=True)]
 
 
 def _arguments(config: TrainConfig, folder: str, steps: int, rows: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.comparison.plan import Cell, ComparisonPlan
+from trainers.comparison.protocol import protocol_differences
 from trainers.comparison.record import ComparisonRecord
 from trainers.comparison.result import CellResult, CurvePoint
 
@@ -69,9 +70,7 @@ def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: Compar
                 f"The record {record.title} has no cell {cell.name}; choose some that it has by --methods, --starts "
                 "and --seeds"
             )
-        differing = _differing(_decisive(record.protocol, cell), _decisive(plan.protocol, cell))
-        if differing:
-            changed = ", ".join(f"{name} was {was} and is {now}" for name, (was, now) in differing.items())
+        if changed := protocol_differences(record.protocol, plan.protocol, cell):
             raise ConfigError(f"{cell.name} of the record {record.title} was run under another protocol: {changed}")
 
 
@@ -106,19 +105,8 @@ def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
     )
 
 
-def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
-    """What decides a cell's figures beside code and seed."""
-    return {
-        **protocol["settings"],
-        "start": protocol["starts"].get(cell.start),
-        "held_out": protocol["held_out"],
-        "per_type": protocol["per_type"],
-        "overrides": protocol["overrides"].get(cell.method, {}),
-    }
-
-
 def _differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Values of names that both have: a setting of one version alone stands at its default in the other."""
+    """Values of names that both have."""
     return {name: (str(was[name]), str(now[name])) for name in was if name in now and was[name] != now[name]}
 
 

@@ -18,6 +18,7 @@ from trainers.engines.types import Answer, Engine, Generation, Request, Sampling
 __all__ = ["Exchange", "LockstepEngine", "ProcessExchange"]
 
 T = TypeVar("T")
+_FAILED = "The engine that all training processes share failed"
 
 
 class Exchange(Protocol):
@@ -66,11 +67,19 @@ class ProcessExchange:
         """
         if not self._first_asks:
             return ask()
-        told: list[Any] = [_tried(ask) if self.place == 0 else None]
-        self._dist.broadcast_object_list(told, src=0, group=self._group)
+        told: list[Any] = [(None, "interrupted")]
+        try:
+            if self.place == 0:
+                told = [(ask(), "")]
+        except Exception as error:
+            told = [(None, f"{type(error).__name__}: {error}")]
+            raise EngineError(f"{_FAILED}: {told[0][1]}") from error
+        finally:
+            # The other processes wait, whatever it was.
+            self._dist.broadcast_object_list(told, src=0, group=self._group)
         value, fault = told[0]
         if fault:
-            raise EngineError(f"The engine that all training processes share failed: {fault}")
+            raise EngineError(f"{_FAILED}: {fault}")
         return cast("T", value)
 
 
@@ -121,10 +130,3 @@ class LockstepEngine:
 def _together(everyone: Sequence[Sequence[Request]]) -> list[Request]:
     """All processes' requests, with keys of their own."""
     return [replace(each, key=(place, each.key)) for place, part in enumerate(everyone) for each in part]
-
-
-def _tried(ask: Callable[[], Any]) -> tuple[Any, str]:
-    try:
-        return ask(), ""
-    except Exception as error:  # noqa: BLE001 - the other processes wait, and must hear of whatever it was
-        return None, f"{type(error).__name__}: {error}"

@@ -100,11 +100,12 @@ class PairedAdvantages:
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
         import transfer_queue
 
+        trainer: Any = super()
         data = transfer_queue.kv_batch_get(
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
         )
         with self.estimator.over([fields["episode"] for fields in data["extra_fields"].tolist()]):
-            batch = super()._compute_advantage(batch, metrics)  # type: ignore[misc] # the trainer's
+            batch = trainer._compute_advantage(batch, metrics)
         gaps = self.estimator.credit.log.get("contrast", {})
         metrics.update({f"skillc/contrast/{kind}": value for kind, value in gaps.items()})
         return batch

@@ -12,23 +12,13 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.commands.small_demo import SMALL
 from trainers.commands.cli.demo import DemoOptions, describe
 from trainers.commands.demo import DemoConfig, check_same, run_demo
 from trainers.recipes import RECOMMENDED, recipe_in
 from trainers.tracking.progress import SilentProgress
 from trainers.warmstart.shipped import shipped_policy
 
-GAMES = {"seed": 0, "games_per_type": 4, "size": "small"}
-SMALL = {
-    "env_options": {"generator": GAMES},
-    "tasks_per_step": 2,
-    "group_size": 2,
-    "panel_per_type": 1,
-    "max_episode_steps": 3,
-    "max_reply_tokens": 12,
-    "validate_every": 1,
-    "save_every": 1,
-}
 KEYS = {
     *("finished", "env", "preset", "data", "seed", "seconds", "steps", "split", "games", "splits", "panel_sha256"),
     *("sr_with_before", "sr_without_before", "sr_with_after", "sr_without_after", "change_without"),

@@ -12,21 +12,11 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.commands.small_demo import SMALL
 from trainers.commands import beside
 from trainers.commands.beside import LogRelay, run_demo_beside
 from trainers.commands.cli.demo import describe
 from trainers.commands.demo import DemoConfig
-
-SMALL = {
-    "env_options": {"generator": {"seed": 0, "games_per_type": 4, "size": "small"}},
-    "tasks_per_step": 2,
-    "group_size": 2,
-    "panel_per_type": 1,
-    "max_episode_steps": 3,
-    "max_reply_tokens": 12,
-    "validate_every": 1,
-    "save_every": 1,
-}
 
 
 @pytest.fixture

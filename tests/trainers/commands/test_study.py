@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainers.studies import TEXT, write_run_file
 from trainers.commands.cli.main import main as skillc
 from trainers.comparison.plan import UNTRAINED
 from trainers.comparison.record import write_comparison
@@ -14,14 +15,10 @@ from trainers.comparison.run_file import read_run_file
 from trainers.comparison.selection import Selection
 from trainers.tracking import revision
 
-TEXT = "starts: {easy: shipped}\nmethods: [grpo, ppo]\nseeds: [0, 1]\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\n"
-
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> Path:
-    path = tmp_path / "own.yaml"
-    path.write_text(TEXT)
-    return path
+    return write_run_file(tmp_path)
 
 
 def cell(method: str, seed: int) -> CellResult:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.errors import ConfigError
+from tests.trainers.studies import TEXT, write_run_file
 from trainers.commands.cli.main import main as skillc
 from trainers.comparison.cells import cell_path
 from trainers.comparison.check import check_cell, require_recorded
@@ -17,14 +18,10 @@ from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, Usag
 from trainers.comparison.run_file import read_run_file
 from trainers.tracking.run_folder import write_json
 
-TEXT = "starts: {easy: shipped}\nmethods: [grpo, ppo]\nseeds: [0, 1]\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\n"
-
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> Path:
-    path = tmp_path / "own.yaml"
-    path.write_text(TEXT)
-    return path
+    return write_run_file(tmp_path)
 
 
 @pytest.fixture

@@ -108,3 +108,10 @@ def test_an_engine_that_dies_on_the_first_process_is_everybodys_error(monkeypatc
     with pytest.raises(EngineError, match="ConnectionError: nobody listens"):
         exchange.result(dies)
     assert told == [(None, "ConnectionError: nobody listens")]
+
+    def is_stopped() -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exchange.result(is_stopped)
+    assert told[1:] == [(None, "interrupted")]
