@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -71,10 +72,11 @@ class _Member:
 
 
 class Play:
-    """Plays as many groups at once as there is room for.
+    """Plays as many episodes at once as there is room for.
 
-    With an engine that streams, the next group starts as soon as one has finished. Otherwise groups play in waves: an
-    engine that computes all rows together is slowed down by rows of different lengths.
+    With an engine that streams, a finished member's room is taken at once by the next member, of the same group or of
+    the next one. Otherwise groups play in waves: an engine that computes all rows together is slowed down by rows of
+    different lengths.
 
     Args:
         stage: Environments, engine and limits.
@@ -84,12 +86,18 @@ class Play:
     def __init__(self, stage: Stage, plan: Plan) -> None:
         self.stage = stage
         self.plan = plan
-        places = max(1, min(len(plan.task_ids), stage.max_parallel // plan.group_size))
+        self._streams = isinstance(stage.engine, StreamingEngine)
+        # Members of a group end at different times: their room is others' while their environments wait for the last.
+        fitting = (
+            2 * -(-stage.max_parallel // plan.group_size) if self._streams else stage.max_parallel // plan.group_size
+        )
+        places = max(1, min(len(plan.task_ids), fitting))
+        self._room = stage.max_parallel if self._streams else places * plan.group_size
+        self._waiting: deque[Request] = deque()
         self._env = stage.vector(places, plan.group_size)
         self._playing: list[list[_Member]] = [[] for _ in range(places)]
         self._members: dict[Hashable, _Member] = {}
         self._begun = 0
-        self._streams = isinstance(stage.engine, StreamingEngine)
         self._played: dict[int, list[Trajectory]] = {}
 
     def begin(self) -> list[Request]:
@@ -105,6 +113,7 @@ class Play:
             self._record(member, generation, text, results)
         requests = [request for member, _ in said if (request := self._request(member)) is not None]
         self.stage.engine.release([member.key for member, _ in said if member.done])
+        self._room += len(said) - len(requests)
         requests += self._fill()
         self._tell()
         return requests
@@ -144,16 +153,17 @@ class Play:
     # Groups ------------------------------------------------------------------------------------------------------
 
     def _fill(self) -> list[Request]:
-        """Puts away finished groups and starts others in their places, until all places are taken."""
-        requests: list[Request] = []
+        """Puts away finished groups, starts others in their places, and lets in the members that there is room for."""
         while (free := self._free()) and (self._streams or len(free) == len(self._playing)):
             for place in free:
                 self._put_away(place)
             left = range(self._begun, min(self._begun + len(free), len(self.plan.task_ids)))
             if not left:
                 break
-            requests += self._start(dict(zip(free, left, strict=False)))
-        return requests
+            self._waiting += self._start(dict(zip(free, left, strict=False)))
+        admitted = [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
+        self._room -= len(admitted)
+        return admitted
 
     def _free(self) -> list[int]:
         return [place for place, members in enumerate(self._playing) if all(member.done for member in members)]
