@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.page_block import write_block
 from benchmarks.page_record import measure_and_write
 from benchmarks.revision import require_clean
 from trainers.config import TrainConfig
@@ -27,10 +28,9 @@ from trainers.recipes.additions import ADDITIONS
 from trainers.training import run
 from trainers.warmstart.settings import small_policy_settings
 
-__all__ = ["cost_table", "main", "measure_costs", "renewed", "same_rollouts"]
+__all__ = ["cost_table", "main", "measure_costs", "same_rollouts"]
 
 BASELINE = "grpo"
-START, END = "<!-- costs:start -->", "<!-- costs:end -->"
 _SAME = "grpo_on_"
 _PARTS = ("generate", "prepare", "update")
 
@@ -126,12 +126,6 @@ def cost_table(record: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def renewed(page: str, record: Mapping[str, Any]) -> str:
-    """A page with the table between its marks made again."""
-    before, rest = page.split(START)
-    return f"{before}{START}\n{_head(record)}\n\n{cost_table(record)}\n{END}{rest.split(END)[1]}"
-
-
 def _head(record: Mapping[str, Any]) -> str:
     return (
         f"Medians per update of {record['rollouts']} rollouts (`{record['env']}`, {record['rounds']} rounds of "
@@ -171,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if record is None:
         return 2
     if options.page:
-        options.page.write_text(renewed(options.page.read_text(encoding="utf-8"), record), encoding="utf-8")
+        write_block(options.page, "costs", f"{_head(record)}\n\n{cost_table(record)}")
     return 0
 
 

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.method_results import main, results_table
+from trainers.comparison.record import read_record
+
+RECORD = Path("docs/results/first_table.json")
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    file = tmp_path / "methods.md"
+    file.write_text("<!-- results:start -->\n<!-- results:end -->\n")
+    return file
+
+
+def test_a_row_per_method_with_the_figures_of_the_records_table(page: Path) -> None:
+    assert main([str(RECORD), "--page", str(page)]) == 0
+    record = read_record(RECORD)
+    lines = {line.split("|")[1].strip(" `"): line for line in page.read_text().splitlines() if line.startswith("| `")}
+    assert set(lines) == {row.method for start in record.starts for row in record.rows(start)}
+    for start in record.starts:
+        for row in record.rows(start):
+            assert f"| {100 * row.without.mean:.1f}" in lines[row.method]
+            assert row.against is None or row.against.verdict in lines[row.method]
+    assert lines["grpo"].count("(baseline)") == len(record.starts)
+
+
+def test_the_page_of_methods_shows_what_the_record_says() -> None:
+    assert results_table(read_record(RECORD)) in Path("docs/methods.md").read_text()
+
+
+def test_a_missing_record_is_said(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nowhere.json", "--page", str(page)]) == 2
+    assert "nowhere.json" in capsys.readouterr().err
