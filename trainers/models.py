@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from trainers.tracking.json_files import read_object
 
 __all__ = ["context_limit", "load_model", "load_plain_config", "load_plain_tokenizer", "within_model", "without_bars"]
 
+_FLASH: Mapping[str, str] = {"flash_attention_2": "flash_attn", "flash_attention_3": "flash_attn_interface"}
+"""Where each kind of flash attention is imported from."""
+
 
 def load_model(config: TrainConfig) -> Any:
     """The policy to start from, in the configured precision.
@@ -21,6 +25,7 @@ def load_model(config: TrainConfig) -> Any:
     Raises:
         MissingDataError: If there is no such checkpoint.
         CheckpointError: If the folder does not hold a usable one.
+        ConfigError: If the attention that was asked for is not installed.
         MissingExtraError: If torch or transformers is not installed.
     """
     try:
@@ -28,12 +33,18 @@ def load_model(config: TrainConfig) -> Any:
         from transformers import AutoModelForCausalLM
     except ImportError as error:
         raise missing_extra("torch and transformers", "train") from error
+    needed = _FLASH.get(config.attention)
+    if needed is not None and find_spec(needed) is None:
+        raise ConfigError(
+            f"attention={config.attention} needs the module {needed} of flash-attn, which is not installed; install it "
+            "for this CUDA and torch, or take attention=sdpa."
+        )
     pure = config.precision == "pure_bfloat16"
     return _pretrained(
         AutoModelForCausalLM.from_pretrained,
         config,
         dtype=torch.bfloat16 if pure else torch.float32,
-        attn_implementation="sdpa",
+        attn_implementation=config.attention,
     )
 
 

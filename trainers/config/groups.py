@@ -206,6 +206,10 @@ class MemorySettings:
     """Arithmetic: bfloat16 under autocast over float32 weights, or the weights too; auto: bfloat16 on a GPU only."""
     gradient_checkpointing: bool = False
     """Trades a second forward pass for memory."""
+    attention: Literal["sdpa", "flash_attention_2", "flash_attention_3"] = "sdpa"
+    """How attention is computed; flash attention needs its package, a GPU, and vLLM to generate."""
+    liger: bool = False
+    """Compute norms, rotary positions and feed-forward parts with Liger's kernels; needs liger-kernel and a GPU."""
     ddp_timeout: Count = 1800
     """Seconds after which a training process that the others wait for is given up."""
 
@@ -241,7 +245,7 @@ class VllmSettings:
 
     vllm_mode: Literal["colocate", "server"] = "colocate"
     """vLLM within each training process, or a server started with ``trl vllm-serve``."""
-    vllm_memory: float = 0.3
+    vllm_memory: Part = 0.3
     """Share of GPU memory for a colocated vLLM."""
     vllm_server: str | None = None
     """Address of the server (http://host:port); TRL's default if None."""

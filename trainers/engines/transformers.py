@@ -286,8 +286,8 @@ def _implementation(model: torch.nn.Module) -> str:
     name = getattr(_text_config(model), "_attn_implementation", "sdpa") or "sdpa"
     if name not in ("sdpa", "eager"):
         raise ConfigError(
-            f"The transformers engine needs attn_implementation='sdpa' or 'eager', the model has {name!r}; "
-            "load it with one of these, or generate with engine=vllm."
+            f"engine=transformers needs a mask for every row, which {name} does not take; set attention=sdpa, or "
+            "generate with engine=vllm."
         )
     return str(name)
 
@@ -333,18 +333,22 @@ def _nothing() -> None:
 
 
 def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
-    model = checkpoint_model(checkpoint)
-    return TransformersEngine(model, checkpoint.eos_ids, max_rows=checkpoint.settings.max_parallel)
+    model, autocast = checkpoint_model(checkpoint)
+    return TransformersEngine(model, checkpoint.eos_ids, max_rows=checkpoint.settings.max_parallel, autocast=autocast)
 
 
-def checkpoint_model(checkpoint: CheckpointModel) -> torch.nn.Module:
-    """The checkpoint's model where it computes: on a GPU if there is one, in bfloat16 unless float32 is asked for."""
-    cuda = torch.cuda.is_available()
+def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:
+    """The checkpoint's model where it computes, and the type of its autocast.
+
+    On a GPU, if there is one, it is in bfloat16 unless float32 is asked for; on a processor, as in training,
+    bfloat16 is autocast over float32 weights, and only where it is asked for.
+    """
+    cuda, precision = torch.cuda.is_available(), checkpoint.settings.precision
     model: Any = checkpoint.load()
-    if cuda and checkpoint.settings.precision != "float32":
+    if cuda and precision != "float32":
         model = model.to(torch.bfloat16)
     moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
-    return moved
+    return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
 
 
 ENGINE = EngineSpec(_for_trainer, _for_checkpoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tests.trainers.toys import toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
-from trainers.models import load_plain_tokenizer
+from trainers.models import load_model, load_plain_tokenizer
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 
@@ -46,6 +47,35 @@ def test_optimisers_of_8_bits_name_what_they_need(
     monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="pip install bitsandbytes"):
         made(toy_folder, tmp_path, optimiser="adamw_8bit")
+
+
+def test_kernels_that_are_not_installed_are_named(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainers.models.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"attention=flash_attention_2 needs.*attention=sdpa"):
+        made(toy_folder, tmp_path, attention="flash_attention_2")
+    monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="pip install liger-kernel"):
+        made(toy_folder, tmp_path, liger=True)
+
+
+def test_kernels_reach_model_and_trainer(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr("trainers.models.find_spec", lambda name: name)
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda _, **given: asked.update(given))
+    load_model(toy_config(toy_folder, attention="flash_attention_3"))
+    assert asked["attn_implementation"] == "flash_attention_3"
+    monkeypatch.undo()
+    monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        args = made(toy_folder, tmp_path, liger=True).args
+    assert args.use_liger_kernel
+    assert args.liger_kernel_config == {"fused_linear_cross_entropy": False}
+    assert not made(toy_folder, tmp_path / "plain").args.use_liger_kernel
 
 
 def test_adapters_go_where_they_are_told(toy_folder: Path, tmp_path: Path) -> None:

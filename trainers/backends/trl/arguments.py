@@ -75,6 +75,7 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference:
         loss_type="grpo",
         bf16=config.precision == "bfloat16" or (cuda and config.precision == "auto"),
         gradient_checkpointing=config.gradient_checkpointing,
+        use_liger_kernel=_liger(config),
         shuffle_dataset=False,
         remove_unused_columns=False,
         ignore_data_skip=True,
@@ -88,6 +89,14 @@ def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference:
         disable_tqdm=True,
         **serving,
     )
+
+
+def _liger(config: TrainConfig) -> bool:
+    if config.liger and find_spec("liger_kernel") is None:
+        raise ConfigError(
+            "liger=true needs liger-kernel, which is not installed: pip install liger-kernel, or take liger=false."
+        )
+    return config.liger
 
 
 def _optimiser(config: TrainConfig) -> dict[str, Any]:
