@@ -51,6 +51,11 @@ class EngineSettings(Protocol):
         ...
 
     @property
+    def revision(self) -> str | None:
+        """Branch, tag or commit of a model that comes from a hub."""
+        ...
+
+    @property
     def max_parallel(self) -> int:
         """Most conversations at once."""
         ...

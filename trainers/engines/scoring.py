@@ -177,8 +177,8 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> ScoringEngine:
     unknown = sorted(set(options) - {"reply", "normalise"})
     if unknown:
         raise unknown_name("option of engine=scoring", unknown[0], ("reply", "normalise"))
-    model = checkpoint_model(checkpoint)
-    return ScoringEngine(model, checkpoint.eos_ids, max_rows=settings.max_parallel, **options)
+    model, autocast = checkpoint_model(checkpoint)
+    return ScoringEngine(model, checkpoint.eos_ids, max_rows=settings.max_parallel, autocast=autocast, **options)
 
 
 ENGINE = EngineSpec(_for_trainer, _for_checkpoint)

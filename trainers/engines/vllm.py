@@ -236,7 +236,9 @@ def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
 
 def _options(settings: EngineSettings) -> dict[str, Any]:
     """Arguments of ``vllm.LLM`` wherever it is started; the engine's own options have the last word."""
+    revision = settings.revision
     return {
+        **({"revision": revision, "tokenizer_revision": revision} if revision else {}),
         "max_num_seqs": settings.max_parallel,
         "dtype": settings.vllm_dtype,
         "enable_prefix_caching": settings.vllm_prefix_caching,

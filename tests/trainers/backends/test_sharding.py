@@ -77,6 +77,15 @@ def test_what_would_fail_later_is_refused_at_once(changes: Any, heads: Any, says
         check_sharding(accelerator(**changes), SimpleNamespace(heads=heads))
 
 
+def test_a_reference_that_moves_is_not_sharded() -> None:
+    objective: Any = SimpleNamespace(heads={})
+    zero3 = SimpleNamespace(state=SimpleNamespace(deepspeed_plugin=SimpleNamespace(zero_stage=3)))
+    for sharded in (accelerator(), zero3):
+        with pytest.raises(ConfigError, match="reference_sync_every"):
+            check_sharding(sharded, objective, moving_reference=True)
+    check_sharding(SimpleNamespace(state=SimpleNamespace()), objective, moving_reference=True)
+
+
 def test_what_can_run_is_let_pass() -> None:
     check_sharding(accelerator(), SimpleNamespace(heads={}))
     check_sharding(SimpleNamespace(state=SimpleNamespace()), SimpleNamespace(heads={"values": None}))

@@ -179,27 +179,6 @@ def test_a_process_that_trl_has_not_connected_asks_through_the_first() -> None:
     assert engine.engine is None
 
 
-def test_a_real_vllm_agrees_with_transformers(toy_folder: Any) -> None:
-    try:
-        import vllm  # noqa: F401
-    except Exception as error:  # noqa: BLE001 - a broken installation is as good as none
-        pytest.skip(f"no vllm that works: {error!r}")
-    from transformers import AutoModelForCausalLM
-
-    from tests.trainers.engines.test_transformers import uncached_logprobs
-
-    path = str(toy_folder / "model")
-    try:
-        engine = VllmEngine.load(path, [1], max_model_len=64, gpu_memory_utilization=0.2, dtype="float32")
-    except Exception as error:  # noqa: BLE001
-        pytest.skip(f"vllm does not start here: {error!r}")
-    requests = [Request(i, [5, 7 + i, 9], i, 6) for i in range(3)]
-    model = AutoModelForCausalLM.from_pretrained(path).eval()
-    for request, reply in zip(requests, engine.generate(requests, Sampling()), strict=True):
-        expected = uncached_logprobs(model, list(request.prompt_ids), reply, 1.0)
-        assert reply.logprobs == pytest.approx(expected.tolist(), abs=1e-4)
-
-
 def test_scripted_replies_are_tokens_with_an_end() -> None:
     from tests.trainers.conftest import make_tokenizer
 

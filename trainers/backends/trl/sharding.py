@@ -54,12 +54,13 @@ def frozen_copy(model: Any) -> Any:
     return made
 
 
-def check_sharding(accelerator: Any, objective: Objective) -> None:
+def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: bool = False) -> None:
     """Refuses what would fail in the middle of a sharded run.
 
     Args:
         accelerator: accelerate's, which knows the launcher's settings.
         objective: The losses.
+        moving_reference: Whether the reference follows the policy, so that checkpoints must hold it.
 
     Raises:
         ConfigError: The message names the launcher's setting to change.
@@ -67,7 +68,14 @@ def check_sharding(accelerator: Any, objective: Objective) -> None:
     plugin = getattr(accelerator.state, "fsdp_plugin", None)
     if plugin is not None:
         _check_fsdp(plugin)
-    if (plugin is not None or zero_stage(accelerator) == 3) and objective.heads:
+    if plugin is None and zero_stage(accelerator) != 3:
+        return
+    if moving_reference:
+        raise ConfigError(
+            "reference_sync_every moves a reference of which each process would save its own part alone; start the run "
+            "without sharding, or leave it out."
+        )
+    if objective.heads:
         raise ConfigError(
             f"This recipe trains heads of its own ({', '.join(sorted(objective.heads))}), which sharding would leave "
             "out; start it without sharding, or take a recipe without a critic."

@@ -8,6 +8,7 @@ update's micro-batches come from the learner), ``_compute_loss`` (so does their 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,10 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.folder = learner.setup.folder
         args = grpo_arguments(learner)
         rows = args.max_steps * learner.config.micro_batches * args.world_size
-        with started_with(engine_spec(learner.config.engine).server_options(learner.config)) as effective:
+        serving = engine_spec(learner.config.engine).server_options(learner.config)
+        with started_with(serving) as effective, warnings.catch_warnings():
+            # TRL announces that another way to name Liger's kernels will follow.
+            warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
             super().__init__(
                 args=args,
                 reward_funcs=_no_reward,
@@ -60,9 +64,9 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         if effective:
             learner.setup.progress.note(in_words(effective))
         self.remove_callback(PrinterCallback)
-        check_sharding(self.accelerator, learner.objective)
-        policy = self.accelerator.unwrap_model(self.model)
         config = learner.config
+        check_sharding(self.accelerator, learner.objective, moving_reference=config.reference_sync_every > 0)
+        policy = self.accelerator.unwrap_model(self.model)
         self.extras = Extras(
             learner.objective,
             policy,
