@@ -6,7 +6,7 @@
 set -euo pipefail
 out=${1:?the folder to write is missing}
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-episodes=${EPISODES:-240} steps=${STEPS:-12} per_type=${PER_TYPE:-2}
+episodes=${EPISODES:-240} steps=${STEPS:-12} per_type=${PER_TYPE:-4}
 world=(env=alfworld data=generated 'env.generator={"seed": 0, "size": "small", "games_per_type": 400}')
 words=(chat=compact 'chat.role=household agent' max_context=2048 max_reply_tokens=40 max_episode_steps=20)
 same=("${world[@]}" "${words[@]}" precision=bfloat16 eval_temperature=0.4)
@@ -19,4 +19,4 @@ skillc evaluate model="$out/start" "${same[@]}" split=valid_unseen --per-type "$
 skillc train model="$out/start" "${same[@]}" preset=skillc steps="$steps" tasks_per_step=4 group_size=4 micro_batches=4 \
     learning_rate=1e-5 beta=0 draw=types panel_per_type=1 validate_every=6 save_every=3 run="$out/run"
 skillc evaluate model="$out/run/policy" "${same[@]}" split=valid_unseen --per-type "$per_type" --out "$out/after"
-skillc report "$out/run"
+skillc report "$out/run" --before "$out/before" --after "$out/after"
