@@ -54,7 +54,7 @@ def _written(value: Any) -> str:
 
 
 def assert_same_run(one: RunResult, folder: Path) -> None:
-    """Holds the policy and the metrics of a run's folder against those of another run."""
+    """Holds the policy and the metrics of a run's folder against those of another run, which must have learned."""
     expected, got = weights(one.policy), weights(folder / "policy")
     assert expected.keys() == got.keys()
     assert all(torch.allclose(expected[name], got[name], atol=1e-5) for name in expected)
@@ -62,6 +62,7 @@ def assert_same_run(one: RunResult, folder: Path) -> None:
     for mine, theirs in zip(one.metrics, lines, strict=True):
         assert (theirs["step"], theirs["event"]) == (mine["step"], mine["event"])
         if mine["event"] == "train":
+            assert mine["grad_norm"] > 0
             assert (theirs["tasks"], theirs["success"]) == (mine["tasks"], mine["success"])
             assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
             assert theirs["grad_norm"] == pytest.approx(mine["grad_norm"], rel=1e-3)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.launched import assert_same_run, train_with_two
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import GRADED, toy_config
 from trainers.launch import asked_processes, launch_warning
 from trainers.training import run
 from trainers.trajectory import Trajectory
@@ -45,8 +45,20 @@ def test_a_launcher_that_started_fewer_is_told_of() -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_train_to_what_one_does(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"steps": 2, "minibatches": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 2}
+@pytest.mark.parametrize(
+    "options",
+    [{"minibatches": 2}, {"lora_rank": 2, "gradient_checkpointing": True, "optimiser": "adafactor"}],
+    ids=["minibatches", "adapters"],
+)
+def test_two_processes_train_to_what_one_does(options: dict[str, Any], toy_folder: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "steps": 2,
+        "beta": 0.1,
+        "transcripts_every": 0,
+        "validate_every": 2,
+        **GRADED,
+        **options,
+    }
     one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
     done = train_with_two(toy_config(toy_folder, run=str(tmp_path / "two"), **changes), tmp_path)
     # One process speaks for both.
@@ -68,7 +80,7 @@ def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_lost_process_ends_the_run_and_one_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"beta": 0.1, "save_every": 1, "transcripts_every": 0, "steps": 4}
+    changes: dict[str, Any] = {"beta": 0.1, "save_every": 1, "transcripts_every": 0, "steps": 4, **GRADED}
     config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     (tmp_path / "mark").write_text("0")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import pytest
 import torch
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.test_train import Dies, timeless
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import GRADED, toy_config
 from trainers.config import TrainConfig
 from trainers.losses import ClippedPolicyGradient
 from trainers.losses.policy_gradient import clipped_policy_gradient
@@ -20,19 +19,11 @@ from trainers.training import run
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 
-class Graded(gymnasium.Wrapper[str, str, str, str]):
-    """Pays by what was said, so that there is something to learn from at once."""
-
-    def step(self, action: str) -> Any:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, float(reward) + sum(map(ord, action)) % 5 / 5, terminated, truncated, info
-
-
 @pytest.fixture
 def config(toy_folder: Path, tmp_path: Path) -> TrainConfig:
     return toy_config(
         toy_folder, run=str(tmp_path / "run"), steps=2, tasks_per_step=8, group_size=8, max_reply_tokens=3,
-        env_wrappers={f"{__name__}:Graded": {}}, returns="reward",
+        **GRADED,
         micro_batches=1, learning_rate=1e-2, transcripts_every=0, validate_every=2, panel_per_type=1, save_every=9,
     )  # fmt: skip
 

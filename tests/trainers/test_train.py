@@ -11,8 +11,9 @@ import torch
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import GRADED, toy_config
 from trainers.config import TrainConfig
+from trainers.models import load_model
 from trainers.recipes import recipe_names
 from trainers.tracking.progress import SilentProgress
 from trainers.training import RunResult, run
@@ -126,7 +127,28 @@ def test_variants_run(config: TrainConfig, changes: dict[str, Any]) -> None:
         assert set(norms) == {"outcome", "conditional", "correction"}
 
 
+def test_adapters_end_in_a_whole_policy_that_can_be_played(config: TrainConfig) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    config = config.with_(steps=2, lora_rank=2, learning_rate=1e-1, **GRADED)
+    result = run(config)
+    start, trained = weights(Path(config.model)), weights(result.policy)
+    assert start.keys() == trained.keys()
+    changed = {name for name in start if not torch.equal(start[name], trained[name])}
+    assert changed
+    assert all("_proj" in name for name in changed)
+    (checkpoint,) = result.folder.checkpoints()
+    beside = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(config.model), checkpoint)
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        expected = beside.eval()(ids).logits
+        got = load_model(config.with_(model=str(result.policy), lora_rank=0))(ids).logits
+    assert torch.allclose(expected, got, atol=1e-4)
+
+
 def test_the_same_seed_gives_the_same_metrics(config: TrainConfig, tmp_path: Path) -> None:
+    config = config.with_(**GRADED)
     first, second = (run(config.with_(run=str(tmp_path / name), steps=2)) for name in "ab")
     other = run(config.with_(run=str(tmp_path / "c"), steps=2, seed=1))
     assert timeless(first) == timeless(second)
@@ -137,7 +159,7 @@ def test_the_same_seed_gives_the_same_metrics(config: TrainConfig, tmp_path: Pat
 def test_a_killed_run_goes_on_to_the_same_metrics(
     config: TrainConfig, tmp_path: Path, after: int, midway: bool
 ) -> None:
-    config = config.with_(steps=6, minibatches=1, beta=0.01)
+    config = config.with_(steps=6, minibatches=1, beta=0.01, **GRADED)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     with pytest.raises(RuntimeError, match="killed"):
         run(config, progress=Dies(after, midway=midway))
@@ -151,7 +173,7 @@ def test_a_killed_run_goes_on_to_the_same_metrics(
 
 
 def test_off_policy_minibatches_resume_exactly_too(config: TrainConfig, tmp_path: Path) -> None:
-    config = config.with_(minibatches=2)
+    config = config.with_(minibatches=2, **GRADED)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     with pytest.raises(RuntimeError, match="killed"):
         run(config, progress=Dies(5, midway=True))

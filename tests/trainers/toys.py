@@ -63,6 +63,17 @@ class ToyEnv(gymnasium.Env[str, str]):
         }
 
 
+class Graded(gymnasium.Wrapper[str, str, str, str]):
+    """Pays by what was said, so that there is something to learn from at once: a random model hardly ever wins."""
+
+    def step(self, action: str) -> Any:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, float(reward) + sum(map(ord, action)) % 5 / 5, terminated, truncated, info
+
+
+GRADED: dict[str, Any] = {"env_wrappers": {f"{__name__}:Graded": {}}, "returns": "reward"}
+"""Settings of a run whose first update has a gradient."""
+
 if TOY_ID not in gymnasium.registry:
     gymnasium.register(id=TOY_ID, entry_point=ToyEnv, max_episode_steps=6)
 

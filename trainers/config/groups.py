@@ -219,7 +219,7 @@ class AdapterSettings:
     """LoRA adapters."""
 
     lora_rank: Natural = 0
-    """Rank of LoRA adapters; 0 trains all weights."""
+    """Rank of LoRA adapters, which the trained policy has merged into its weights; 0 trains all weights."""
     lora_alpha: float = 16.0
     """Scale of the LoRA adapters."""
     lora_targets: tuple[str, ...] = ("all-linear",)

@@ -14,7 +14,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from tests.trainers.launched import assert_same_run, train_with_two
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import GRADED, toy_config
 from trainers.backends.trl.sharding import WholeCopy, check_sharding
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.training import run
@@ -33,6 +33,7 @@ def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_
     changes: dict[str, Any] = {
         **{"steps": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 1},
         "preset": "skillc+forward_distillation",
+        **GRADED,
     }
     one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
     two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
@@ -46,6 +47,7 @@ def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_
 @pytest.mark.slow
 def test_a_sharded_run_that_lost_a_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
     changes: dict[str, Any] = {"steps": 3, "beta": 0.1, "transcripts_every": 0, "validate_every": 3, "save_every": 1}
+    changes |= GRADED
     config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     one = run(config.with_(run=str(tmp_path / "one")))
     (tmp_path / "mark").write_text("0")

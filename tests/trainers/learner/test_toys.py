@@ -9,7 +9,7 @@ import pytest
 
 from skillc_gym.episodes import read_jsonl
 from tests.trainers.toy_extras import Kept
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import GRADED, toy_config
 from trainers import TrainConfig, get_recipe, train
 from trainers.tracking.progress import SilentProgress
 
@@ -113,7 +113,9 @@ def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: Tra
 
 
 def test_another_backend_trains_the_same_method(config: TrainConfig) -> None:
+    config = config.with_(beta=0.1, **GRADED)
     by_trl = updates(config)
+    assert all(record["grad_norm"] > 0 for record in by_trl)
     plain = updates(config, backend="tests.trainers.plain_backend:BACKEND", run=f"{config.run}-plain")
     for name in ("loss", "success", "entropy", "kl", "tokens_generated", "grad_norm"):
         assert [record[name] for record in plain] == pytest.approx(

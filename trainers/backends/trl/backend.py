@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import torch
 
+from trainers.backends.trl.adapters import lora_config, save_merged
 from trainers.backends.trl.sharding import WholeCopy, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer, StoppedEarlyError
-from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.types import Engine
 from trainers.learner import Learner, Weights
@@ -41,7 +41,9 @@ class TrlBackend:
         self.learner = learner
         model = load_model(learner.config)
         make_folder(learner.setup.folder.path)
-        self.trainer = SkillTrainer(learner, model=model, processing_class=tokenizer, peft_config=_lora(learner.config))
+        self.trainer = SkillTrainer(
+            learner, model=model, processing_class=tokenizer, peft_config=lora_config(learner.config)
+        )
         learner.attach(self)
 
     @property
@@ -130,20 +132,12 @@ class TrlBackend:
         self.trainer._load_from_checkpoint(str(checkpoint))
 
     def save_policy(self, path: Path) -> None:
-        """Writes the trained policy with its tokenizer."""
-        self.trainer.save_model(str(path))
-
-
-def _lora(config: TrainConfig) -> Any:
-    if not config.lora_rank:
-        return None
-    from peft import LoraConfig
-
-    everywhere = config.lora_targets == ("all-linear",)
-    return LoraConfig(
-        r=config.lora_rank,
-        lora_alpha=config.lora_alpha,
-        lora_dropout=config.lora_dropout,
-        target_modules="all-linear" if everywhere else list(config.lora_targets),
-        task_type="CAUSAL_LM",
-    )
+        """Writes the trained policy with its tokenizer, adapters merged into it; all processes must do it together."""
+        trainer, config = self.trainer, self.learner.config
+        if not config.lora_rank:
+            trainer.save_model(str(path))
+            return
+        state = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+        if self.is_main:
+            save_merged(config, state, path)
+            trainer.processing_class.save_pretrained(path)
