@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,8 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
 
     Returns:
         Device, versions, and per phase: seconds, tokens per second of generation and of the update, peak memory in MiB,
-        and the success rates of the first and the last update.
+        and the success rates of the first and the last update; how two updates went under FSDP2 on all GPUs, and with a
+        vLLM that sleeps meanwhile.
 
     Raises:
         ConfigError: If there is no CUDA device and the processor alone was not allowed, or if the folder holds the run
@@ -69,6 +70,7 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
             "No CUDA device. On the processor alone the check says nothing of speed; --allow-cpu runs it."
         )
     from trainers.commands.engine_check import engine_agreement
+    from trainers.commands.gpu_paths import matmul_tflops, sharded_training, sleeping_training
     from trainers.training import run
 
     RunFolder(config.out / "run").to_resume(_training(config))
@@ -78,6 +80,11 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
     _reset_peak()
     result = run(_training(config), progress=progress or SilentProgress())
     records = [record for record in result.metrics if record["event"] == "train"]
+    peak, reached = _peak_mib(), update_tflops(records, warm_start["parameters"])
+    possible = matmul_tflops()
+    if torch.cuda.is_available():
+        # What follows runs in other processes on the same GPUs.
+        torch.cuda.empty_cache()
     report = {
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "precision": "bfloat16 autocast over float32 weights" if torch.cuda.is_available() else "float32",
@@ -88,9 +95,13 @@ def run_gpu_check(config: GpuCheckConfig, *, progress: Progress | None = None) -
         "planned_mib": _planned_mib(_training(config)),
         "training": {
             **training_figures(records),
-            "update_tflops": update_tflops(records, warm_start["parameters"]),
-            "peak_memory_mib": _peak_mib(),
+            "update_tflops": reached,
+            "matmul_tflops": possible,
+            "utilisation": reached / possible,
+            "peak_memory_mib": peak,
         },
+        "fsdp2": sharded_training(_short(config, "fsdp2"), torch.cuda.device_count()),
+        "sleep": sleeping_training(_short(config, "sleep")),
         "seconds": time.perf_counter() - started,
     }
     write_json(config.out / "gpu_check.json", report)
@@ -147,6 +158,11 @@ def _training(config: GpuCheckConfig) -> TrainConfig:
         run=str(config.out / "run"),
         resume="never",
     )
+
+
+def _short(config: GpuCheckConfig, name: str) -> TrainConfig:
+    """Two updates of the same training in another folder."""
+    return replace(_training(config), steps=2, validate_every=2, panel_per_type=1, run=str(config.out / name))
 
 
 def _planned_mib(config: TrainConfig) -> float:
@@ -206,10 +222,13 @@ def as_table(report: Mapping[str, Any]) -> str:
         ("generated tokens/s (with environments)", f"{training['generated_tokens_per_second']:,.0f}"),
         ("updated own tokens/s", f"{training['updated_tokens_per_second']:,.0f}"),
         ("model TFLOP/s of updating", f"{training['update_tflops']:.4g}"),
+        ("of what a matrix product reaches", f"{training['utilisation']:.1%} of {training['matmul_tflops']:.4g}"),
         ("seconds per update", f"{training['seconds_per_update']:.2f}"),
         ("peak memory, training", f"{training['peak_memory_mib']:,.0f} MiB"),
         ("planned for rows of full length", f"{report['planned_mib']:,.0f} MiB"),
         *((f"{engine}: greedy tokens, log-probabilities", _agreement(found)) for engine, found in engines.items()),
+        ("two updates under FSDP2", _went(report["fsdp2"])),
+        ("two updates with a vLLM that sleeps", _went(report["sleep"])),
         ("success, first and last update", f"{training['success_first']:.2f}, {training['success_last']:.2f}"),
         ("seconds in all", f"{report['seconds']:.0f}"),
     ]
@@ -220,6 +239,16 @@ def _agreement(found: Mapping[str, Any]) -> str:
     if "skipped" in found:
         return f"skipped: {found['skipped']}"
     return f"{found['same_tokens']:.1%} the same, off by {found['logprob_error']:.1e} at most"
+
+
+def _went(found: Mapping[str, Any]) -> str:
+    for fault in ("skipped", "failed"):
+        if fault in found:
+            return f"{fault}: {found[fault]}"
+    where = f" on {found['gpus']} GPUs" if "gpus" in found else ""
+    apart = f", engine_kl {found['engine_kl']:.1e}" if "engine_kl" in found else ""
+    finite = "" if found["loss_finite"] else ", the loss is not finite"
+    return f"{found['updates']} in {found['seconds']:.0f} s, loading included{where}{apart}{finite}"
 
 
 def _reset_peak() -> None:

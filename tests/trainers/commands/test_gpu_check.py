@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,13 @@ pytest.importorskip("trl", reason="needs the train extra")
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.commands import gpu_paths
+from trainers.commands.cli.grammar import parse
 from trainers.commands.cli.main import main as skillc
+from trainers.commands.cli.train import TrainOptions
 from trainers.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures, update_tflops
+from trainers.commands.gpu_paths import trained_apart
+from trainers.config import TrainConfig
 from trainers.warmstart.model import PolicySize
 
 SMALL = {
@@ -48,9 +55,66 @@ def test_the_check_runs_and_writes_its_figures(tmp_path: Path):
     assert rounded["logprob_error"] > exact["logprob_error"]
     assert {"skipped"} <= set(report["engines"]["vllm"]) or report["engines"]["vllm"]["same_tokens"] > 0.9
     assert report["planned_mib"] > 0
+    assert report["training"]["utilisation"] == pytest.approx(
+        report["training"]["update_tflops"] / report["training"]["matmul_tflops"]
+    )
+    if not torch.cuda.is_available():
+        assert report["fsdp2"] == {"skipped": "no GPU"}
     assert {"packages", "git"} <= set(report["versions"])
     assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
     assert "| device |" in as_table(report)
+
+
+PROGRAM = """
+import json, pathlib, sys
+words = dict(word.split("=", 1) for word in sys.argv[sys.argv.index("train") + 1 :])
+folder = pathlib.Path(words["run"])
+folder.mkdir()
+if words["model"] == "broken":
+    sys.exit("first line\\nEngineError: CUDA went away\\n=====")
+lines = [{"step": 1, "event": "train", "loss": 0.5, "engine_kl": 1e-3, "words": words}] * int(words["steps"])
+(folder / "metrics.jsonl").write_text("\\n".join(map(json.dumps, lines)) + "\\n")
+"""
+
+
+def test_a_run_in_another_process_tells_how_it_went(tmp_path: Path):
+    program = [sys.executable, "-c", PROGRAM]
+    config = TrainConfig(model="m", steps=2, env_options={"generator": {"size": "small"}}, run=str(tmp_path / "a"))
+    found = trained_apart(program, replace(config, vllm_sleep=True))
+    assert (found["updates"], found["loss_finite"], found["engine_kl"]) == (2, True, 1e-3)
+    words = json.loads((tmp_path / "a" / "metrics.jsonl").read_text().splitlines()[0])["words"]
+    assert (words["vllm_sleep"], words["env_options"]) == ("true", '{"generator": {"size": "small"}}')
+    assert parse(TrainOptions, [f"{name}={value}" for name, value in words.items()], "skillc train").config() == (
+        replace(config, vllm_sleep=True)
+    )
+    broken = replace(config, model="broken", run=str(tmp_path / "b"))
+    assert trained_apart(program, broken) == {"failed": "EngineError: CUDA went away (all of it: b.log)"}
+    assert (tmp_path / "b.log").read_text().startswith("first line")
+    slow = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert trained_apart(slow, config, patience=0.1) == {"failed": "took longer than 0.1 s"}
+
+
+def test_all_gpus_shard_and_deal_the_groups_among_them(monkeypatch: pytest.MonkeyPatch):
+    seen: list[Any] = []
+    monkeypatch.setattr(gpu_paths, "trained_apart", lambda program, config: seen.append((program, config)) or {})
+    config = TrainConfig(model="m", tasks_per_step=4)
+    assert gpu_paths.sharded_training(config, 3) == {"gpus": 3}
+    ((program, run),) = seen
+    assert program[program.index("--num_processes") + 1] == "3"
+    assert Path(program[program.index("--config_file") + 1]).is_file()
+    assert run.tasks_per_step == 6
+
+
+def test_a_vllm_sleeps_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gpu_paths, "trained_apart", lambda program, config: {"engine": config.engine})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert gpu_paths.sleeping_training(TrainConfig(model="m")) == {"skipped": "vllm is not installed"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    assert gpu_paths.sleeping_training(TrainConfig(model="m")) == {"engine": "vllm"}
+
+
+def test_a_matrix_product_has_a_rate():
+    assert gpu_paths.matmul_tflops(size=128, seconds=0.01) > 0
 
 
 def test_rates_leave_the_first_update_out():
