@@ -36,7 +36,7 @@ def matmul_tflops(*, size: int = 4096, seconds: float = 0.5) -> float:
 
     cuda = torch.cuda.is_available()
     size = size if cuda else size // 4
-    kind = {"device": "cuda", "dtype": torch.bfloat16} if cuda else {"device": "cpu", "dtype": torch.float32}
+    kind: dict[str, Any] = {"device": "cuda" if cuda else "cpu", "dtype": torch.bfloat16 if cuda else torch.float32}
     left, right = torch.ones(2, size, size, **kind)
     wait = torch.cuda.synchronize if cuda else _nothing
     _ = left @ right
