@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages.base import Advantages, Scheme
 from trainers.advantages.batch import RolloutBatch
-from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector, normalise, normalise_groups
+from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector, group_keys, normalise, normalise_groups
 
 __all__ = ["Branch", "CorrectionMask", "Csca", "Scope", "Streams", "csca", "csca_streams"]
 
@@ -154,8 +154,7 @@ def csca_streams(
 ) -> Streams:
     """The streams of :func:`csca` apart, for measuring what each contributes; same arguments and errors."""
     values = finite_vector("returns", returns)
-    if len(task) != values.size:
-        raise ConfigError(f"task must name {values.size} tasks, one per return; got {len(task)}")
+    task = group_keys(task, values.size)
     with_skill = flag_vector("condition", condition, values.size)
     size = finite_vector("correction", correction, values.size)
     if (size < 0).any():

@@ -20,6 +20,7 @@ from trainers.advantages.grouping import (
     finite_vector,
     group_keys,
     normalise_groups,
+    plain_keys,
 )
 
 __all__ = ["Gigpo", "gigpo"]
@@ -90,10 +91,13 @@ def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
     """
     values = finite_vector("returns", returns)
     keys = group_keys(task, values.size)
-    steps = _returns_to_go(values.size, anchors, rewards, gamma)
+    seen = [plain_keys(f"anchors[{i}]", own) for i, own in enumerate(anchors)]
+    steps = _returns_to_go(values.size, seen, rewards, gamma)
+    if not steps:
+        return []
     episode = _relative(values, keys, std)
-    clusters = [(key, anchor) for key, seen in zip(keys, anchors, strict=True) for anchor in seen]
-    step = _relative(np.concatenate([*steps, np.zeros(0)]), clusters, std)
+    clusters = [(key, anchor) for key, own in zip(keys, seen, strict=True) for anchor in own]
+    step = _relative(np.concatenate(steps), clusters, std)
     ends = np.cumsum([one.size for one in steps])[:-1]
     return [whole + step_weight * part for whole, part in zip(episode, np.split(step, ends), strict=True)]
 

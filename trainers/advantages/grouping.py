@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skill_library.errors import brief
 from skillc_gym.errors import ConfigError
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "mean",
     "normalise",
     "normalise_groups",
+    "plain_keys",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -76,23 +78,51 @@ def centre_groups(values: FloatArray, keys: Iterable[Hashable]) -> FloatArray:
 
 
 def group_keys(task: Sequence[Hashable], size: int) -> Sequence[Hashable]:
-    """Returns ``task`` after checking that it names one task per rollout.
+    """Returns ``task`` as plain values after checking that it names one task per rollout.
 
     Raises:
-        ConfigError: Another number of tasks than rollouts.
+        ConfigError: Another number of tasks than rollouts, or something that is no key.
     """
-    if len(task) != size:
-        raise ConfigError(f"task must name {size} tasks, one per return; got {len(task)}")
-    return task
+    keys = plain_keys("task", task)
+    if len(keys) != size:
+        raise ConfigError(f"task must name {size} tasks, one per return; got {len(keys)}")
+    return keys
+
+
+def plain_keys(name: str, values: Sequence[Hashable]) -> list[Hashable]:
+    """Reads keys, which may be entries of an array or a tensor, as plain values.
+
+    Entries of a tensor are equal only to themselves as keys, so that each would be a group of its own.
+
+    Raises:
+        ConfigError: No sequence, or an entry that cannot be a key.
+    """
+    try:
+        keys = [_plain(value) for value in _plain(values)]
+        hash(tuple(keys))
+    except TypeError as error:
+        raise ConfigError(
+            f"{name} must be a sequence of keys, such as strings or numbers; got {brief(values)} ({error})"
+        ) from error
+    return keys
+
+
+def _plain(value: Any) -> Any:
+    to_list = getattr(value, "tolist", None)
+    return value if to_list is None else to_list()
 
 
 def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> FloatArray:
-    """Reads ``values`` as float64[N].
+    """Reads ``values``, numbers in a sequence, an array or a tensor of any kind, as float64[N] without gradient.
 
     Raises:
-        ConfigError: Not one-dimensional, not finite, or not of the expected length.
+        ConfigError: No numbers, not one-dimensional, not finite, or not of the expected length.
     """
-    vector = np.asarray(values, dtype=np.float64)
+    detach = getattr(values, "detach", None)
+    try:
+        vector = np.asarray(values if detach is None else detach().double().cpu(), dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"{name} must be plain numbers, got {brief(values)} ({error})") from error
     if vector.ndim != 1 or (length is not None and vector.size != length):
         expected = "N" if length is None else str(length)
         raise ConfigError(f"{name} must have shape ({expected},), one entry per rollout; got {vector.shape}")

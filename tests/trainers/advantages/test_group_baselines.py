@@ -76,6 +76,19 @@ def test_rloo_of_one_rollout_or_equal_returns_is_exactly_zero():
     assert rloo([1.0, 0.1, 0.1, 0.1], ["x", "y", "y", "y"]).tolist() == [0.0] * 4
 
 
+@given(batches(), st.floats(1e-6, 0.5))
+def test_grpo_divides_by_the_spread_of_the_task(batch, eps):
+    returns, task, _, _ = batch
+    groups = {name: [r for r, t in zip(returns, task, strict=True) if t == name] for name in task}
+    if any(0 < max(group) - min(group) < 1e-3 for group in groups.values()):
+        return
+    expected = [
+        (r - statistics.fmean(groups[t])) / (statistics.pstdev(groups[t]) + eps) if len(set(groups[t])) > 1 else 0.0
+        for r, t in zip(returns, task, strict=True)
+    ]
+    np.testing.assert_allclose(grpo(returns, task, eps), expected, atol=1e-6, rtol=1e-9)
+
+
 def test_grpo_takes_eps_by_position_too():
     np.testing.assert_allclose(grpo([1.0, 0.0], ["x", "x"], 0.5), [0.5, -0.5])
 
@@ -133,6 +146,26 @@ def test_gae_with_gamma_and_lam_one_is_the_return_to_go_minus_the_value(steps):
     np.testing.assert_allclose(gae(rewards, values), np.cumsum(rewards[::-1])[::-1] - values, atol=1e-9)
 
 
+def test_no_rollouts_have_no_advantages():
+    assert rloo([], []).size == grpo([], []).size == gae([], []).size == 0
+    assert gigpo([], [], [], []) == []
+    assert [own.size for own in gigpo([1.0], ["x"], [[]], [[]])] == [0]
+
+
+def test_arrays_and_tensors_are_read_like_lists():
+    torch = pytest.importorskip("torch")
+    returns, task, seen, rewards = [1.0, 0.0, 0.5], [0, 0, 1], [[4, 5], [4], [4]], [[0.0, 1.0], [0.0], [0.5]]
+    for form in (np.array, torch.tensor):
+        assert rloo(form(returns), form(task)).tolist() == rloo(returns, task).tolist() == [1.0, -1.0, 0.0]
+        assert grpo(form(returns), list(form(task))).tolist() == grpo(returns, task).tolist()
+        got = gigpo(form(returns), form(task), [form(own) for own in seen], [form(own) for own in rewards])
+        for ours, theirs in zip(got, gigpo(returns, task, seen, rewards), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(gae(form(returns), form(returns)), gae(returns, returns))
+    half = torch.tensor(returns, dtype=torch.bfloat16, requires_grad=True)
+    assert rloo(half, task).tolist() == [1.0, -1.0, 0.0]
+
+
 def test_whitening_is_over_all_tokens_together():
     got = whiten([np.array([1.0, 2.0]), np.array([]), np.array([6.0])])
     assert [own.size for own in got] == [2, 0, 1]
@@ -150,6 +183,11 @@ def test_whitening_is_over_all_tokens_together():
         (lambda: gigpo([1.0], ["x"], [["a"]], [[0.0, 1.0]]), r"rewards\[0\] must have shape \(1,\)"),
         (lambda: gigpo([1.0], ["x"], [["a"]], [[0.0]], gamma=1.5), "gamma lies in"),
         (lambda: gae([1.0], [0.0, 1.0]), "rewards"),
+        (lambda: rloo(["won", "lost"], ["x", "x"]), "returns must be plain numbers"),
+        (lambda: grpo([[1.0], [1.0, 2.0]], ["x", "x"]), "returns must be plain numbers"),
+        (lambda: rloo([1.0, 0.0], None), "task must be a sequence of keys"),
+        (lambda: rloo([1.0, 0.0], [["x"], ["x"]]), "task must be a sequence of keys"),
+        (lambda: gigpo([1.0], ["x"], [[["a"]]], [[0.0]]), r"anchors\[0\] must be a sequence of keys"),
         (lambda: gae([1.0], [0.0], lam=-1), "lam lies in"),
     ],
 )
