@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from trainers.losses.base import Head, Loss, LossInputs, TokenLoss
+from trainers.losses.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +61,11 @@ def clipped_value_loss(
 
     Returns:
         A loss to be minimised, of the same shape, without its coefficient.
+
+    Raises:
+        ConfigError: An argument is no tensor, or the shapes differ.
     """
+    require_equal_shapes(values=values, old_values=old_values, targets=targets)
     old, target = old_values.detach(), targets.detach()
     near = values.clamp(old - clip, old + clip)
     return 0.5 * (values - target).square().maximum((near - target).square())

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from skillc_gym.errors import ConfigError
+from trainers.losses.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -20,8 +21,8 @@ def generalised_jsd(student_logits: torch.Tensor, teacher_logits: torch.Tensor, 
     divergence divided by ``beta (1 - beta)``), as in OPSD (arXiv 2601.18734) and GKD (arXiv 2306.13649).
 
     Args:
-        student_logits: Shape (..., vocabulary); normalised here, so a restriction to the same top-k entries is
-            renormalised.
+        student_logits: Shape (..., vocabulary), finite; normalised here, so a restriction to the same top-k entries
+            is renormalised.
         teacher_logits: The same with the skill in the prompt; carries no gradient.
         beta: Weight of the teacher in the mixture, in [0, 1].
 
@@ -29,8 +30,9 @@ def generalised_jsd(student_logits: torch.Tensor, teacher_logits: torch.Tensor, 
         Shape (...), never negative up to rounding; a loss to be minimised, without its coefficient.
 
     Raises:
-        ConfigError: ``beta`` lies outside [0, 1].
+        ConfigError: ``beta`` lies outside [0, 1], an argument is no tensor, or the shapes differ.
     """
+    require_equal_shapes(student_logits=student_logits, teacher_logits=teacher_logits)
     if not 0.0 <= beta <= 1.0:
         raise ConfigError(f"beta lies in [0, 1], got {beta}")
     student = student_logits.log_softmax(-1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainers.losses.base import LossInputs
 from trainers.losses.self_distillation import SelfDistillation
+from trainers.losses.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +46,11 @@ def opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
 
     Returns:
         A loss to be minimised, without its coefficient (0.01 in the released code), of the same shape.
+
+    Raises:
+        ConfigError: An argument is no tensor, or the shapes differ.
     """
+    require_equal_shapes(student=student, teacher=teacher)
     return teacher.detach() - student
 
 

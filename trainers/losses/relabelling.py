@@ -9,6 +9,7 @@ import numpy as np
 
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.losses.base import Loss, LossInputs, TokenLoss
+from trainers.losses.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -58,6 +59,10 @@ def relabelling(student: torch.Tensor, old: torch.Tensor, alpha: float = 0.0, ca
 
     Returns:
         A loss to be minimised, of the same shape, without the episode's weight.
+
+    Raises:
+        ConfigError: An argument is no tensor, or the shapes differ.
     """
+    require_equal_shapes(student=student, old=old)
     ratio = (student.detach() - old.detach()).exp().clamp(max=cap)
     return -(ratio**alpha) * student

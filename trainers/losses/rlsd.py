@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillc_gym.errors import ConfigError
 from trainers.losses.base import LossInputs, Teacher, TokenLoss
 from trainers.losses.policy_gradient import ClippedPolicyGradient
+from trainers.losses.shapes import require_equal_shapes, spread
 
 if TYPE_CHECKING:
     import torch
@@ -54,14 +56,21 @@ def rlsd_weight(
     Args:
         student: Log-probabilities of the sampled tokens without the skill, any shape.
         teacher: The same with the skill in the prompt.
-        advantages: A per token, broadcastable to that shape; only the sign counts, and 0 gives the factor 1.
+        advantages: A per token, or anything that broadcasts to that shape; only the sign counts, and 0 gives the
+            factor 1.
         lam: Weight of the teacher, in [0, 1]; see :func:`rlsd_mixing`.
         clip: Half width of the range of the teacher's factor.
 
     Returns:
         Same shape, without gradient, within ``1 - lam clip`` and ``1 + lam clip``.
+
+    Raises:
+        ConfigError: ``lam`` lies outside [0, 1], ``student`` or ``teacher`` is no tensor, or the shapes do not fit.
     """
-    size = (advantages.sign() * (teacher - student)).exp().clamp(1 - clip, 1 + clip)
+    if not 0.0 <= lam <= 1.0:
+        raise ConfigError(f"lam lies in [0, 1], got {lam}")
+    require_equal_shapes(student=student, teacher=teacher)
+    size = (spread("advantages", advantages, student).sign() * (teacher - student)).exp().clamp(1 - clip, 1 + clip)
     return ((1 - lam) + lam * size).detach()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainers.losses.base import LossInputs
 from trainers.losses.self_distillation import SelfDistillation
+from trainers.losses.shapes import require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +48,11 @@ def skill_sd(student: torch.Tensor, teacher: torch.Tensor, old: torch.Tensor) ->
 
     Returns:
         A loss to be minimised, without its coefficient (0.001 in the released code), of the same shape; never negative.
+
+    Raises:
+        ConfigError: An argument is no tensor, or the shapes differ.
     """
+    require_equal_shapes(student=student, teacher=teacher, old=old)
     difference = (student - teacher.detach()).clamp(min=_LOWEST_DIFFERENCE)
     ratio = (student - old.detach()).clamp(max=_HIGHEST_LOG_RATIO).exp()
     return ratio * ((-difference).exp() - 1 + difference)

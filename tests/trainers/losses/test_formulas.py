@@ -6,15 +6,17 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from trainers.losses import (
+    clipped_policy_gradient,
     clipped_value_loss,
     forward_kl,
     generalised_jsd,
     grpo_opsd,
+    k3,
     opsd,
     relabelling,
     rlsd_mixing,
@@ -43,6 +45,29 @@ def check(loss, variables, value, gradient):
     got = torch.autograd.grad(loss.sum(), variables, allow_unused=True)
     assert got[0].tolist() == pytest.approx(gradient, abs=1e-6, rel=1e-9)
     assert all(g is None or not g.any() for g in got[1:])
+
+
+@given(st.lists(st.tuples(st.floats(-3, 0), st.floats(-3, 0), st.floats(-2, 2)), min_size=1, max_size=6))
+def test_the_clipped_objective_stops_pulling_outside_its_region(rows):
+    logprobs, old, gains = columns(rows)
+    value, gradient = [], []
+    for new, before, gain in rows:
+        ratio = math.exp(new - before)
+        near = min(max(ratio, 0.8), 1.3)
+        value.append(-min(ratio * gain, near * gain))
+        gradient.append(-ratio * gain if ratio * gain <= near * gain else 0.0)
+        assume(min(abs(ratio - 0.8), abs(ratio - 1.3)) > 1e-9)
+    loss, clipped = clipped_policy_gradient(logprobs, gains.detach(), old_logprobs=old.detach(), clip_high=0.3)
+    check(loss, [logprobs], value, gradient)
+    assert clipped.tolist() == [g != 0 and d == 0 for d, (_, _, g) in zip(gradient, rows, strict=True)]
+
+
+@given(PAIRS)
+def test_the_penalty_follows_its_definition(rows):
+    new, reference, _ = columns(rows)
+    value = [math.exp(b - a) - (b - a) - 1 for a, b, _ in rows]
+    check(k3(new, reference.detach()), [new], value, [1 - math.exp(b - a) for a, b, _ in rows])
+    assert min(value) > -1e-9
 
 
 @given(PAIRS)
@@ -202,3 +227,49 @@ def test_the_value_loss_stops_pulling_once_the_value_has_moved_far_towards_its_t
 def test_a_weight_outside_its_range_is_refused():
     with pytest.raises(ConfigError, match="beta lies in"):
         generalised_jsd(torch.zeros(2), torch.zeros(2), 1.5)
+    with pytest.raises(ConfigError, match="lam lies in"):
+        rlsd_weight(torch.zeros(2), torch.zeros(2), torch.ones(2), 1.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: opsd(torch.zeros(3, 1), torch.zeros(3)), r"equal shapes, got student \(3, 1\), teacher \(3,\)"),
+        (lambda: sdar([-1.0], [-2.0]), "student must be a torch.Tensor, got a list"),
+        (lambda: skill_sd(torch.zeros(2), torch.zeros(2), torch.zeros(1)), "equal shapes"),
+        (lambda: generalised_jsd(torch.zeros(1, 3), torch.zeros(1, 1), 0.5), "equal shapes"),
+        (lambda: rlsd_weight(torch.zeros(3), torch.zeros(3), torch.ones(3, 1), 0.5), "advantages must broadcast"),
+    ],
+)
+def test_what_would_only_broadcast_is_refused(call, message):
+    with pytest.raises(ConfigError, match=message):
+        call()
+
+
+def test_an_advantage_per_row_is_spread_over_its_tokens():
+    student, teacher = torch.full((2, 3), -1.0), torch.full((2, 3), -0.9)
+    got = rlsd_weight(student, teacher, torch.tensor([[1.0], [-1.0]]), 1.0)
+    torch.testing.assert_close(got, torch.tensor([[math.exp(0.1)], [math.exp(-0.1)]]).expand(2, 3))
+    torch.testing.assert_close(rlsd_weight(student, teacher, 2.0, 1.0), torch.full((2, 3), math.exp(0.1)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("gap", [50.0, 1e4, 1e30])
+def test_no_gap_is_too_large(gap, dtype):
+    student = torch.tensor([-gap, -1e-3, 0.0], dtype=dtype, requires_grad=True)
+    teacher = torch.tensor([-1e-3, -gap, 0.0], dtype=dtype)
+    losses = [opsd(student, teacher), sdar(student, teacher), skill_sd(student, teacher, student.detach())]
+    losses += [skill_sd(student, teacher, torch.full_like(teacher, -gap))]
+    losses += [generalised_jsd(student, teacher, beta) for beta in (0.0, 0.1, 0.5, 1.0)]
+    for loss in losses:
+        assert loss.isfinite().all()
+        assert torch.autograd.grad(loss.sum(), student, retain_graph=True)[0].isfinite().all()
+    assert rlsd_weight(student, teacher, torch.tensor([1.0, -1.0, 0.0]), 0.5).isfinite().all()
+
+
+def test_a_vocabulary_of_one_token_has_nothing_to_tell_apart():
+    only = torch.tensor([[3.0]], requires_grad=True)
+    for beta in (0.0, 0.5, 1.0):
+        loss = generalised_jsd(only, torch.tensor([[-7.0]]), beta)
+        assert loss.item() == pytest.approx(0.0, abs=1e-7)
+        assert not torch.autograd.grad(loss.sum(), only)[0].any()
