@@ -24,6 +24,8 @@ class Machine:
         sharding: "none": each GPU holds everything (data parallel); "fsdp2", "zero3": weights, gradients, optimiser
             and reference are spread over all GPUs and gathered layer by layer.
         reserve: Share of a GPU's memory that is left to the driver, to kernels and to fragmentation.
+        tflops: Operations per second of one GPU in updates, in 10^12, as ``skillc gpu-check`` measures them; None if
+            nobody knows.
 
     Raises:
         ConfigError: If a number is not positive.
@@ -33,6 +35,7 @@ class Machine:
     gpu_memory: float = 80.0
     sharding: Sharding = "none"
     reserve: float = 0.06
+    tflops: float | None = None
 
     def __post_init__(self) -> None:
         if self.sharding not in _KINDS:

@@ -9,6 +9,7 @@ from typing import Any
 from trainers.config import TrainConfig
 from trainers.planning.machine import GIB, Machine
 from trainers.planning.memory import Part, memory_parts, total_of
+from trainers.planning.operations import update_operations
 from trainers.planning.shapes import ModelShape, config_of, shape_of
 from trainers.planning.workload import Workload, workload_of
 
@@ -70,6 +71,17 @@ class Plan:
         return max(self.update, self.generation)
 
     @property
+    def operations(self) -> float:
+        """Floating-point operations of an update on each GPU, all rows as long as planned."""
+        return update_operations(self.config, self.shape, self.work)
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of an update, playing apart; None where the machine's speed is not known."""
+        speed = self.machine.tflops
+        return None if speed is None else self.operations / (speed * 1e12)
+
+    @property
     def fits(self) -> bool:
         """Whether a GPU holds it."""
         return self.total <= self.machine.usable
@@ -90,6 +102,8 @@ class Plan:
             "update": self.update / GIB,
             "generation": self.generation / GIB,
             "usable": self.machine.usable / GIB,
+            "operations": self.operations,
+            "seconds": self.seconds,
             "fits": self.fits,
             "remedies": [
                 {"words": m.words, "total": m.total / GIB, "fits": m.fits, "note": m.note} for m in self.remedies

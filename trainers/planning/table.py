@@ -15,6 +15,13 @@ def as_text(plan: Plan) -> str:
     return "\n".join(_lines(plan))
 
 
+def _time(plan: Plan) -> str:
+    if plan.seconds is None:
+        return "skillc gpu-check measures at what speed (--tflops)"
+    hours = plan.seconds * plan.config.steps / 3600
+    return f"{plan.seconds:,.1f} s; {hours:,.1f} h for {plan.config.steps} of them, playing and validations apart"
+
+
 def _lines(plan: Plan) -> Iterator[str]:
     machine = plan.machine
     yield (
@@ -29,6 +36,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"  {'in the update':<28}{plan.update / GIB:8.2f} GiB"
     yield f"  {'while episodes are played':<28}{plan.generation / GIB:8.2f} GiB"
     yield f"  {'a GPU has':<28}{machine.usable / GIB:8.2f} GiB   {machine.reserve:.0%} left to driver and fragmentation"
+    yield f"  {'an update computes':<28}{plan.operations / 1e12:8,.0f} TFLOP a GPU at most, {_time(plan)}"
     yield ""
     yield "It fits." if plan.fits else "It does not fit. What lowers it:"
     for remedy in plan.remedies:

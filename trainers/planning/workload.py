@@ -20,6 +20,7 @@ class Workload:
     Attributes:
         arithmetic: How numbers are held.
         rows: Rows in its largest pass.
+        update_rows: Rows in all passes together.
         row_tokens: Tokens of a row, padding included.
         own_tokens: The model's own tokens among them.
         playing: Episodes that it plays at once.
@@ -30,6 +31,7 @@ class Workload:
 
     arithmetic: Arithmetic
     rows: int
+    update_rows: int
     row_tokens: int
     own_tokens: int
     playing: int
@@ -56,6 +58,7 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
     passes = config.micro_batches * config.minibatches
     steps = config.step_limit or 1
+    rows = members * (1 if config.form == "conversation" else steps)
     losses = [
         loss.configured(clip=config.clip, beta=config.beta)
         for loss in recipe_in(config.env, config.preset, config.preset_options).losses
@@ -64,7 +67,8 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     inputs = {name for loss in losses for name in loss.inputs}
     return Workload(
         Arithmetic(_kind(config)),
-        rows=-(-members * (1 if config.form == "conversation" else steps) // passes),
+        rows=-(-rows // passes),
+        update_rows=rows,
         row_tokens=longest,
         own_tokens=min(longest, steps * config.max_reply_tokens),
         playing=min(members, config.max_parallel),

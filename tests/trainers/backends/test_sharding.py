@@ -45,6 +45,16 @@ def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_
 
 
 @pytest.mark.slow
+def test_adapters_under_fsdp2_train_to_what_one_process_does(toy_folder: Path, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"steps": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 2, **GRADED}
+    changes |= {"lora_rank": 2, "gradient_checkpointing": True}
+    one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
+    two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
+    train_with_two(two, tmp_path, entry="tests.trainers.fsdp_on_processor", env=FSDP2)
+    assert_same_run(one, tmp_path / "two")
+
+
+@pytest.mark.slow
 def test_a_sharded_run_that_lost_a_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
     changes: dict[str, Any] = {"steps": 3, "beta": 0.1, "transcripts_every": 0, "validate_every": 3, "save_every": 1}
     changes |= GRADED

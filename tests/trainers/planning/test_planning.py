@@ -24,8 +24,10 @@ from trainers.commands.cli.train import TrainOptions
 from trainers.config import TrainConfig
 from trainers.planning import Machine, Plan, load_setup, make_plan, setup_names
 from trainers.planning.activations import Arithmetic, layer_bytes, residual_bytes
+from trainers.planning.operations import update_operations
 from trainers.planning.setups import LAUNCHERS, launch_command
 from trainers.planning.shapes import KNOWN, ModelShape, config_of, shape_of
+from trainers.planning.workload import Workload
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare, run
 
@@ -137,6 +139,39 @@ def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path:
     }
     parts = {part.name: part.size for part in make_plan(config, Machine()).parts}
     assert {name: parts.get(name, 0) for name in measured} == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize("changes", [{}, {"lora_rank": 4}, {"gradient_checkpointing": True}], ids=str)
+def test_an_update_computes_what_the_planner_says(changes: dict[str, Any]) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = small(Qwen2Config, 2, torch.float32, changes.get("lora_rank", 0), "gradient_checkpointing" in changes)
+    ids = torch.zeros(ROWS, 32, dtype=torch.long)
+    with FlopCounterMode(display=False) as counted:
+        model(input_ids=ids, use_cache=False).logits.sum().backward()
+    config = TrainConfig(model="m", micro_batches=1, **changes)
+    work = Workload(Arithmetic("float32"), rows=1, update_rows=ROWS, row_tokens=32, own_tokens=32, playing=ROWS)
+    said = update_operations(
+        config, shape_of(small(Qwen2Config, 2, torch.float32, 0, checkpointing=False).config), work
+    )
+    assert said == pytest.approx(counted.get_total_flops(), rel=0.1)
+
+
+def test_what_is_scored_beside_costs_forward_passes(seven: ModelShape) -> None:
+    kept = {"gradient_checkpointing": False}
+    plain = planned(seven, beta=0.0, **kept).operations
+    assert planned(seven, beta=0.1, **kept).operations == pytest.approx(plain * 4 / 3)
+    assert planned(seven, beta=0.1, minibatches=2, **kept).operations == pytest.approx(plain * 5 / 3)
+
+
+def test_how_long_updates_take_is_said_at_a_measured_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert skillc(["plan", "--model", "shipped", "--tflops", "0.5", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] == pytest.approx(found["operations"] / 0.5e12)
+    assert skillc(["plan", "--model", "shipped", "--tflops", "0.5", "--steps", "90"]) == 0
+    assert "h for 90 of them" in capsys.readouterr().out
+    assert skillc(["plan", "--model", "shipped"]) == 0
+    assert "skillc gpu-check measures" in capsys.readouterr().out
 
 
 def test_published_sizes() -> None:

@@ -52,6 +52,8 @@ class PlanOptions(Settings):
     """Whether weights, gradients, optimiser and reference are spread over the GPUs; the set-up's, or none."""
     row_tokens: Count | None = None
     """Longest row that is expected, in tokens; the set-up's, or max_context, the worst case."""
+    tflops: Positive | None = None
+    """Speed of one GPU in updates, in 10^12 operations per second (skillc gpu-check), to say how long they take."""
     json: bool = False
     """Write JSON."""
 
@@ -78,7 +80,7 @@ def plan(options: PlanOptions) -> int:
 def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
     """Settings, machine and row length: what was typed, then what the set-up says."""
     settings = _typed(options)
-    machine = {name: getattr(options, name) for name in ("gpus", "gpu_memory", "sharding")}
+    machine = {name: getattr(options, name) for name in ("gpus", "gpu_memory", "sharding", "tflops")}
     machine = {name: value for name, value in machine.items() if value is not None}
     if options.setup is None:
         if not options.policy_and_method.model:
