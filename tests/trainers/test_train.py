@@ -172,12 +172,19 @@ def test_a_killed_run_goes_on_to_the_same_metrics(
     assert all(torch.equal(expected[name], got[name]) for name in expected)
 
 
-def test_off_policy_minibatches_resume_exactly_too(config: TrainConfig, tmp_path: Path) -> None:
-    config = config.with_(minibatches=2, **GRADED)
+@pytest.mark.parametrize("changes", [{"minibatches": 2}, {"lora_rank": 2, "lora_dropout": 0.5}], ids=["off", "lora"])
+def test_off_policy_minibatches_and_adapters_resume_exactly_too(
+    config: TrainConfig, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    config = config.with_(**changes, **GRADED)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     with pytest.raises(RuntimeError, match="killed"):
         run(config, progress=Dies(5, midway=True))
     assert timeless(run(config)) == timeless(whole)
+    # Once it has finished, the same command writes the same policy again.
+    shutil.rmtree(Path(config.run) / "policy")
+    expected, got = weights(whole.policy), weights(run(config).policy)
+    assert all(torch.equal(expected[name], got[name]) for name in expected)
 
 
 def test_a_finished_run_is_not_trained_again(config: TrainConfig) -> None:

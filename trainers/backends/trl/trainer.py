@@ -26,9 +26,14 @@ from trainers.backends.trl.sharding import check_sharding
 from trainers.engines.registry import engine_spec
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
+from trainers.rollout.collect import derive_seed
 from trainers.tracking.integrity import storing_weights
 
 __all__ = ["SkillTrainer", "StoppedEarlyError"]
+
+
+_DROPOUT = 4
+"""What a seed is derived for, beside the learner's."""
 
 
 class StoppedEarlyError(Exception):
@@ -95,11 +100,18 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         place = self._step % self.learner.passes_per_update
         if place == 0:
             self._batches = self.learner.prepare()
+            self._seed_dropout()
             self._rest()
         elif not self._batches:
             raise ConfigError("The trainer was started in the middle of an update; resume from a checkpoint.")
         batch: MicroBatch = self._batches[place]
         return batch
+
+    def _seed_dropout(self) -> None:
+        """Makes what layers draw in an update depend on its number alone; a resumed run then draws the same."""
+        learner = self.learner
+        seed = derive_seed(learner.config.seed, _DROPOUT, learner.update + 1)
+        torch.manual_seed((seed + int(self.accelerator.process_index)) % 2**63)
 
     def _compute_loss(self, model: Any, inputs: MicroBatch) -> torch.Tensor:
         """The micro-batch's part of the objective; the parts of all micro-batches and processes add up."""
