@@ -17,7 +17,7 @@ from skillc_gym.errors import ConfigError
 from trainers.agents.policy_writer import PolicyWriter
 from trainers.agents.rule_writer import RuleWriter
 from trainers.agents.writer import AgentWriter
-from trainers.memory.model_writer import Speak
+from trainers.memory.asking import Speak
 from trainers.options import Options, flat_options
 
 __all__ = ["ActingAgent", "Agent", "AgentTools", "Choose", "Play", "WritingAgent", "at_least", "note"]

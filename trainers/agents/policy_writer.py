@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from skillc_gym.episodes import Episode
-from trainers.memory.model_writer import Speak, transcript
-from trainers.memory.replies import BadReplyError, Decision, Edit, read_decision, read_edits, read_text, read_texts
+from trainers.memory.asking import AskingWriter, Speak
+from trainers.memory.model_writer import transcript
+from trainers.memory.replies import Decision, Edit, read_decision, read_edits, read_text, read_texts
 
 __all__ = ["PolicyWriter"]
-
-T = TypeVar("T")
 
 _ROLE = "You help an agent that acts in a text environment by commands to do better next time."
 _REFLECT = (
@@ -40,7 +38,7 @@ _DECIDE = (
 )
 
 
-class PolicyWriter:
+class PolicyWriter(AskingWriter):
     """Asks for plans, edits and facts.
 
     Args:
@@ -51,9 +49,8 @@ class PolicyWriter:
     """
 
     def __init__(self, speak: Speak, *, longest: int = 600, at_most: int = 4, last_steps: int = 30) -> None:
+        super().__init__(speak, _ROLE)
         self.name = "policy"
-        self.bad_replies = 0
-        self._speak = speak
         self._longest, self._at_most, self._last_steps = longest, at_most, last_steps
 
     def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
@@ -87,17 +84,6 @@ class PolicyWriter:
         question = _DECIDE.format(similar=_numbered(similar), fact=fact)
         found = self._ask([question], lambda reply: read_decision(reply, len(similar), longest=self._longest))[0]
         return found or Decision("NOOP")
-
-    def _ask(self, questions: Sequence[str], read: Callable[[str], T]) -> list[T | None]:
-        chats = [[{"role": "system", "content": _ROLE}, {"role": "user", "content": text}] for text in questions]
-        return [self._read(reply, read) for reply in self._speak(chats)]
-
-    def _read(self, reply: str, read: Callable[[str], T]) -> T | None:
-        try:
-            return read(reply)
-        except BadReplyError:
-            self.bad_replies += 1
-            return None
 
     def _shown(self, episodes: Sequence[Episode]) -> str:
         return "\n\n".join(transcript(episode, self._last_steps) for episode in episodes)

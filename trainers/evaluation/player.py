@@ -14,7 +14,7 @@ from trainers.evaluation.journal import Journal
 from trainers.evaluation.text_player import TextRollouts, decisive_settings, text_rollouts
 from trainers.evaluation.text_speaker import TextSpeaker
 from trainers.evaluation.usage import no_price, usage_report, usage_row
-from trainers.memory.model_writer import Speak
+from trainers.memory.asking import Speak
 from trainers.memory.speaking import EngineSpeaker
 from trainers.models import load_model, within_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens

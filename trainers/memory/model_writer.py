@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from skillc_gym.episodes import Episode
+from trainers.memory.asking import AskingWriter, Speak
 from trainers.memory.entries import Draft
-from trainers.memory.replies import BadReplyError, read_texts
+from trainers.memory.replies import read_texts
 
-__all__ = ["ModelWriter", "Speak", "transcript"]
+__all__ = ["SKILL_WRITER", "ModelWriter", "transcript"]
 
-Message = dict[str, str]
-Speak = Callable[[Sequence[Sequence[Message]]], Sequence[str]]
-"""Gives one reply to each of several chats."""
-
-_ROLE = (
+SKILL_WRITER = (
     "You write short skills for an agent that acts in a text environment by commands. A skill says in general words, "
     "without the names and numbers of one task, what to do and in which order."
 )
+"""The system message of questions for skills."""
 _SKILLS = (
     "Below are episodes of tasks of the type {kind}. Compare those that succeeded with those that failed.\n\n"
     "{episodes}\n\nWrite at most {at_most} skills for this type of task, each of at most {longest} characters. "
@@ -30,7 +28,7 @@ _LESSON = (
 )
 
 
-class ModelWriter:
+class ModelWriter(AskingWriter):
     """Asks for skills by task type.
 
     Args:
@@ -52,43 +50,34 @@ class ModelWriter:
         shown: int = 3,
         last_steps: int = 12,
     ) -> None:
+        super().__init__(speak, SKILL_WRITER)
         self.name = name
-        self.bad_replies = 0
-        self._speak = speak
         self._at_most, self._longest, self._shown, self._last_steps = at_most, longest, shown, last_steps
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One question per task type, in one batch; won and lost episodes side by side."""
         groups = [[e for e in episodes if e.task_type == kind] for kind in sorted({e.task_type for e in episodes})]
         chosen = [self._choice(group) for group in groups]
-        return self._ask(_SKILLS, chosen)
+        return self._drafts(_SKILLS, chosen)
 
     def write_lesson(self, episode: Episode) -> Draft | None:
         """Asks what one episode taught."""
-        drafts = self._ask(_LESSON, [[episode]], at_most=1)
+        drafts = self._drafts(_LESSON, [[episode]], at_most=1)
         return drafts[0] if drafts else None
 
     def _choice(self, group: Sequence[Episode]) -> list[Episode]:
         won, lost = [e for e in group if e.won], [e for e in group if not e.won]
         return won[: self._shown] + lost[: self._shown]
 
-    def _ask(self, template: str, groups: Sequence[Sequence[Episode]], at_most: int | None = None) -> list[Draft]:
-        at_most = self._at_most if at_most is None else at_most
-        chats = [self._chat(template, group, at_most) for group in groups]
-        drafts: list[Draft] = []
-        for group, reply in zip(groups, self._speak(chats), strict=True):
-            try:
-                texts = read_texts(reply, "skills", at_most=at_most, longest=self._longest)
-            except BadReplyError:
-                self.bad_replies += 1
-                continue
-            drafts += [self._draft(text, group) for text in texts]
-        return drafts
+    def _drafts(self, template: str, groups: Sequence[Sequence[Episode]], at_most: int | None = None) -> list[Draft]:
+        most, longest = self._at_most if at_most is None else at_most, self._longest
+        questions = [self._question(template, group, most) for group in groups]
+        found = self._ask(questions, lambda reply: read_texts(reply, "skills", at_most=most, longest=longest))
+        return [self._draft(text, group) for group, texts in zip(groups, found, strict=True) for text in texts or ()]
 
-    def _chat(self, template: str, group: Sequence[Episode], at_most: int) -> list[Message]:
+    def _question(self, template: str, group: Sequence[Episode], at_most: int) -> str:
         shown = "\n\n".join(transcript(episode, self._last_steps) for episode in group)
-        question = template.format(kind=group[0].task_type, episodes=shown, at_most=at_most, longest=self._longest)
-        return [{"role": "system", "content": _ROLE}, {"role": "user", "content": question}]
+        return template.format(kind=group[0].task_type, episodes=shown, at_most=at_most, longest=self._longest)
 
     def _draft(self, text: str, group: Sequence[Episode]) -> Draft:
         return Draft(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
+from skill_library.errors import brief
 from skillc_gym.errors import SkillCError
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Operation",
     "read_decision",
     "read_edits",
+    "read_lists",
     "read_object",
     "read_text",
     "read_texts",
@@ -25,7 +27,7 @@ __all__ = [
 
 EditKind = Literal["ADD", "AGREE", "EDIT", "REMOVE"]
 Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
-_EDIT = re.compile(r"(ADD|AGREE|EDIT|REMOVE)(?: (\d+))?: (.+)")
+_EDIT = re.compile(r"(ADD|AGREE|EDIT|REMOVE)(?: (\d{1,9}))?: (.+)")
 _FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 
@@ -64,7 +66,7 @@ def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
     fenced = _FENCED.fullmatch(reply.strip())
     try:
         value = json.loads(fenced[1] if fenced else reply)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of very many digits is no JSONDecodeError
         raise BadReplyError(f"The reply is not JSON: {error}") from error
     if not isinstance(value, dict) or set(value) != set(fields):
         raise BadReplyError(f"The reply must be a JSON object with the fields {', '.join(fields)}")
@@ -86,10 +88,16 @@ def read_texts(reply: str, field: str, *, at_most: int, longest: int) -> list[st
     Raises:
         BadReplyError: Another form, an empty or overlong text, or too many of them.
     """
-    texts = read_object(reply, {field: list})[field]
-    if len(texts) > at_most:
-        raise BadReplyError(f"At most {at_most} texts were asked for, got {len(texts)}")
-    return [_text(text, longest) for text in texts]
+    return read_lists(reply, [field], at_most=at_most, longest=longest)[field]
+
+
+def read_lists(reply: str, fields: Sequence[str], *, at_most: int, longest: int) -> dict[str, list[str]]:
+    """Reads ``{"<field>": [text, ...], ...}``; bounds hold for each list, errors as of :func:`read_texts`."""
+    lists = read_object(reply, dict.fromkeys(fields, list))
+    for texts in lists.values():
+        if len(texts) > at_most:
+            raise BadReplyError(f"At most {at_most} texts were asked for, got {len(texts)}")
+    return {field: [_text(text, longest) for text in texts] for field, texts in lists.items()}
 
 
 def read_text(reply: str, field: str, *, longest: int) -> str:
@@ -145,12 +153,14 @@ def _edit(line: str, rules: int) -> Edit:
     rule = int(number) if number else None
     if (kind == "ADD") != (rule is None) or (rule is not None and not 1 <= rule <= rules):
         raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {line!r}")
-    return Edit(kind, rule, text.strip())  # type: ignore[arg-type]
+    return Edit(kind, rule, _text(text, len(line)))  # type: ignore[arg-type]
 
 
 def _text(text: Any, longest: int) -> str:
     if not isinstance(text, str) or not text.strip() or len(text) > longest:
-        raise BadReplyError(f"Each text must have 1 to {longest} characters, got {text!r}")
+        raise BadReplyError(f"Each text must have 1 to {longest} characters, got {brief(text)}")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadReplyError(f"A text holds half of a surrogate pair, which nothing can write: {brief(text)}")
     return text.strip()
 
 

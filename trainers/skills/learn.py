@@ -1,4 +1,4 @@
-"""From transcripts to a skill library: notes per episode, general and per-type skills, and common mistakes."""
+"""From transcripts to a skill library: general and per-type skills, and common mistakes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from skill_library.formats.names import plain_name, unique
 from skill_library.skill import EVERY_TYPE
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
+from trainers.memory.asking import AskingWriter
 from trainers.memory.entries import Draft
 from trainers.memory.step_writer import supported_steps
 from trainers.memory.writer import Writer
@@ -19,9 +20,11 @@ __all__ = ["learn_skills"]
 def learn_skills(
     episodes: Sequence[Episode], writer: Writer, *, short_names: Mapping[str, str] | None = None
 ) -> list[Skill]:
-    """Writes a skill per task type that has a won episode, and a general one of what all types share.
+    """Writes a skill per task type that the writer has something for, and a general one of what all types share.
 
-    What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid.
+    What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid. The
+    general skill is the writer's (its drafts without a task type), or else the steps that won episodes of all types
+    share.
 
     Args:
         episodes: Of training tasks.
@@ -34,17 +37,17 @@ def learn_skills(
         folder of them.
 
     Raises:
-        ConfigError: No episode was won, so there is nothing to learn from.
+        ConfigError: The writer wrote nothing, as rules do where no episode was won.
     """
     drafts: dict[str, list[Draft]] = {}
     for draft in writer.write(episodes):
         drafts.setdefault(draft.task_type, []).append(draft)
+    general = _of_the_writer(drafts.pop("", [])) or _general(episodes)
     if not drafts:
         raise ConfigError(
             f"No skill could be written from {len(episodes)} episodes, of which {_won(episodes)} were won; "
-            "play more episodes, or take those of an expert"
+            f"{_remedy(writer)}"
         )
-    general = _general(episodes)
     skills = [general] if general else []
     for kind, own in sorted(drafts.items()):
         name = unique(plain_name((short_names or {}).get(kind, kind)), [skill.name for skill in skills])
@@ -78,6 +81,18 @@ def _general(episodes: Sequence[Episode]) -> Skill | None:
     lines = [f"{i}. {step}." for i, step in enumerate(shared, 1)]
     text = "\n".join(["General skill: every task needs these steps.", *lines])
     return Skill("general", "What won episodes of all task types share.", (EVERY_TYPE,), text)
+
+
+def _of_the_writer(drafts: Sequence[Draft]) -> Skill | None:
+    text = "\n\n".join(draft.text for draft in drafts)
+    return Skill("general", "What holds for all task types.", (EVERY_TYPE,), text) if text else None
+
+
+def _remedy(writer: Writer) -> str:
+    if not writer.bad_replies:
+        return "play more episodes, or take those of an expert"
+    fault = f" (the last one: {writer.last_fault})" if isinstance(writer, AskingWriter) else ""
+    return f"{writer.bad_replies} replies of the writer could not be read{fault}; take a model that follows formats"
 
 
 def _won(episodes: Sequence[Episode]) -> int:

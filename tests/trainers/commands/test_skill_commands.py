@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,26 @@ def test_a_model_behind_a_server_may_write(transcripts, tmp_path, capsys):
         assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
     assert len(server.requests) == 1
     assert "Heat it in the microwave." in load_library(tmp_path / "l").for_task(KIND).text
+
+
+def test_a_model_may_take_notes_first(transcripts, tmp_path, capsys):
+    def reply(messages):
+        asked = messages[-1]["content"]
+        return (
+            '{"note": "Heat it."}' if "one note" in asked else '{"skills": ["Heat it first."], "mistakes": ["Haste."]}'
+        )
+
+    out = tmp_path / "l"
+    words = f"learn-skills --from {transcripts} --out {out} --notes --writer"
+    assert skillc([*words.split(), "steps"]) == 2
+    assert "--writer model" in capsys.readouterr().err
+    with openai_server(reply) as server:
+        model = ["model", "--model", "m", "--engine", "openai", "--engine.base_url", server.base_url]
+        assert skillc([*words.split(), *model]) == 0
+    assert load_library(out).for_task(KIND).text.startswith("Heat it first.\n\nMistake to avoid: Haste.")
+    notes = [json.loads(line) for line in (out / "notes.jsonl").read_text().splitlines()]
+    assert len(notes) == 6
+    assert notes[0] == {"task_id": "train/0", "task_type": KIND, "won": True, "text": "Heat it."}
 
 
 @pytest.mark.parametrize(

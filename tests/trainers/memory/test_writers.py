@@ -119,6 +119,9 @@ def test_a_transcript_shows_the_last_steps():
         '{"skills": ["a", "b"]}',
         '["a"]',
         '{"skills": [], "x": 1}',
+        '{"skills": ["\\ud800"]}',
+        '{"skills": [%s]}' % ("9" * 5000),
+        "[" * 100_000,
         "",
     ],
 )
@@ -149,6 +152,9 @@ def test_edits_are_read_line_by_line():
         Edit("REMOVE", 2, "wrong"),
     ]
     for reply in ("ADD 1: x", "AGREE: x", "AGREE 3: x", "agree 1: x", "so ADD: x"):
+        with pytest.raises(BadReplyError):
+            read_edits(reply, 2)
+    for reply in ("ADD: \ud800", f"AGREE {'9' * 5000}: x"):
         with pytest.raises(BadReplyError):
             read_edits(reply, 2)
 

@@ -11,11 +11,14 @@ from skill_library.errors import SkillFileError
 from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import episode
+from trainers.memory.model_writer import ModelWriter
 from trainers.memory.step_writer import StepWriter
 from trainers.skills.check import check_library, diff_libraries, lint_library, skill_lengths
 from trainers.skills.learn import learn_skills
+from trainers.skills.noted_writer import NotedWriter
 
 HEAT = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
+GENERAL = '{"skills": ["Look around."]}'
 LOOK = ["go to desk 1", "take book 1 from desk 1", "use desklamp 1"]
 PLAYED = [
     *[episode(won=True, actions=HEAT)] * 3,
@@ -52,6 +55,56 @@ def test_types_of_any_script_and_of_equal_names_get_folders_of_their_own(tmp_pat
 def test_nothing_is_learnt_from_failures():
     with pytest.raises(ConfigError, match="of which 0 were won"):
         learn_skills(PLAYED[3:6], StepWriter())
+
+
+def test_a_model_takes_notes_then_writes_skills_mistakes_and_what_is_general(tmp_path):
+    rounds = []
+
+    def speak(chats):
+        rounds.append([chat[1]["content"] for chat in chats])
+        if len(rounds) == 1:
+            return [*['{"note": "Heat it before."}'] * (len(chats) - 1), "no note"]
+        if len(rounds) == 2:
+            return [
+                '{"skills": ["Heat, then put."], "mistakes": ["To forget the microwave."]}',
+                '{"skills": ["Use it."]}',
+            ]
+        return ['{"skills": ["Look around."]}']
+
+    writer = NotedWriter(speak, name="tiny", noted=2)
+    drafts = writer.write(PLAYED)
+    assert [len(questions) for questions in rounds] == [6, 2]
+    assert (len(writer.notes), writer.bad_replies) == (5, 2)
+    assert "- (success) Heat it before.\n- (success) Heat it before.\n- (failure) Heat it before." in rounds[1][0]
+    assert [(draft.task_type, draft.text) for draft in drafts] == [
+        ("heat", "Heat, then put."),
+        ("heat", "Mistake to avoid: To forget the microwave."),
+    ]
+    assert "mistakes" in writer.last_fault
+
+
+def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
+    replies = {
+        "one note": '{"note": "n"}',
+        "mistakes": '{"skills": ["Do it."], "mistakes": []}',
+        "all of these": GENERAL,
+    }
+    writer = NotedWriter(lambda chats: [next(r for key, r in replies.items() if key in c[1]["content"]) for c in chats])
+    library = load_library(write_library(learn_skills(PLAYED, writer), tmp_path / "own"))
+    assert library.skills[0].text == "Look around."
+    assert library.for_task("look").text == "Look around.\n\nDo it."
+    assert writer.write_lesson(PLAYED[0]).text == "n"
+
+
+@pytest.mark.parametrize("kind", [ModelWriter, NotedWriter])
+def test_unreadable_replies_are_named_as_the_cause(kind):
+    with pytest.raises(ConfigError, match=r"replies of the writer could not be read \(the last one: .* begins 'Sure!'"):
+        learn_skills(PLAYED, kind(lambda chats: ["Sure!" for _ in chats]))
+
+
+def test_no_episodes_ask_no_model():
+    for kind in (ModelWriter, NotedWriter):
+        assert kind(lambda chats: pytest.fail("asked")).write([]) == []
 
 
 def test_the_shipped_libraries_are_clean():

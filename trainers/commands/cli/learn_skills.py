@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,11 +14,14 @@ from skill_library.formats import require_free, write_library
 from skillc_gym.envs.registry import EnvSpec, described_env
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.files import replace_file
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import say
 from trainers.memory.step_writer import StepWriter
 from trainers.memory.writer import Writer
 from trainers.skills.learn import learn_skills
+from trainers.skills.noted_writer import NotedWriter
+from trainers.tracking.json_files import json_line
 
 __all__ = ["COMMAND", "LearnSkillsOptions"]
 
@@ -28,7 +31,9 @@ class LearnSkillsOptions:
     """Write a skill library from the transcripts of training tasks: a skill per task type, general ones, mistakes.
 
     The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model" asks the language model of
-    --model. Tasks of other splits than that of the training tasks are refused, so that no test task teaches.
+    --model, with --notes first for a note on every episode, then for skills and mistakes by task type from the notes,
+    then for what is general; the notes stand in notes.jsonl beside the skills. Tasks of other splits than that of the
+    training tasks are refused, so that no test task teaches.
 
     Example: skillc learn-skills --from runs/mine/transcripts/train-000010.jsonl --out my-skills
     """
@@ -51,6 +56,8 @@ class LearnSkillsOptions:
     """Options of the engine; on the command line ``engine.base_url=http://host:port/v1``."""
     seed: int = 0
     """Seed of the model's replies."""
+    notes: bool = False
+    """Whether the model writes a note on every episode first."""
 
 
 def learn(options: LearnSkillsOptions) -> int:
@@ -63,6 +70,8 @@ def learn(options: LearnSkillsOptions) -> int:
     _check_split(spec, options.split or spec.training_split, [episode.task_id for episode in episodes])
     writer = _writer(options)
     library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
+    if isinstance(writer, NotedWriter):
+        replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
     bad = f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
     say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{bad}")
     return 0
@@ -81,6 +90,8 @@ def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
 
 def _writer(options: LearnSkillsOptions) -> Writer:
     if options.writer == "steps":
+        if options.notes:
+            raise ConfigError("Notes are written by a language model: --writer model --model FOLDER")
         return StepWriter()
     if options.model is None:
         raise ConfigError("The writer model needs a language model: --model FOLDER")
@@ -91,7 +102,8 @@ def _writer(options: LearnSkillsOptions) -> Writer:
     config = TrainConfig(
         model=options.model, env=options.env, engine=options.engine, engine_options=options.engine_options
     )
-    return ModelWriter(policy_player(config).speaker(options.seed), name=options.model)
+    kind = NotedWriter if options.notes else ModelWriter
+    return kind(policy_player(config).speaker(options.seed), name=options.model)
 
 
 COMMAND = Command(LearnSkillsOptions, learn, "interrupted; no library was written.")
