@@ -5,7 +5,7 @@
 Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain
 GRPO stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss):
 the same tokens are played, so the ratio is what the method adds. Validations and the first update of every turn are
-left out.
+left out. ``--draw RECORD --page docs/methods.md`` writes the table of a record again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from benchmarks.revision import require_clean
 from trainers.config import TrainConfig
 from trainers.recipes import Recipe, get_recipe, recipe_names
 from trainers.recipes.additions import ADDITIONS
+from trainers.tracking.json_files import read_object
 from trainers.training import run
 from trainers.warmstart.settings import small_policy_settings
 
@@ -138,6 +139,8 @@ def _page(record: Mapping[str, Any]) -> str:
 
 
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    if options.draw:
+        return read_object(options.draw)
     import torch
 
     require_clean(allow_changes=options.allow_changes)
@@ -159,6 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--updates", type=int, default=3, help="updates of a turn")
     parser.add_argument("--out", type=Path, help="record, without suffix")
     parser.add_argument("--page", type=Path, help="a page with the marks of the table, to be renewed")
+    parser.add_argument("--draw", type=Path, help="a record to draw again, in place of measuring")
     parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree")
     options = parser.parse_args(argv)
     record = measure_and_write(options, _measure, _page)

@@ -128,10 +128,9 @@ def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = ""
     names = list(known)
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     shown = ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
+    expected = f"expected one of: {shown}" if shown else "there is none"
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return UnknownNameError(
-        f"Unknown {kind} {brief(name)}; expected one of: {shown}.{hint}{' ' + remedy if remedy else ''}"
-    )
+    return UnknownNameError(f"Unknown {kind} {brief(name)}; {expected}.{hint}{' ' + remedy if remedy else ''}")
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:

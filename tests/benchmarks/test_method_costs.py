@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from benchmarks.method_costs import cost_table, measure_costs, same_rollouts
+from benchmarks.method_costs import cost_table, main, measure_costs, same_rollouts
 from tests.trainers import conftest
 from tests.trainers.toys import toy_config
 from trainers.recipes import get_recipe
 
 toy_folder = conftest.toy_folder
+RECORD = Path(__file__).resolve().parents[2] / "docs/results/method_costs.json"
 
 
 def test_methods_are_measured_on_the_same_rollouts_as_grpo(toy_folder):
@@ -30,6 +33,14 @@ def test_grpo_on_a_methods_rollouts_differs_in_credit_and_loss_alone():
     plain = get_recipe("grpo")
     assert (beside.allocation, beside.curriculum, beside.memory) == (own.allocation, own.curriculum, own.memory)
     assert (beside.advantage, beside.losses, beside.rows) == (plain.advantage, plain.losses, plain.rows)
+
+
+def test_a_record_is_drawn_again_without_measuring(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- costs:start -->\nold\n<!-- costs:end -->\n")
+    assert main(["--draw", str(RECORD), "--page", str(page)]) == 0
+    assert "Medians per update of 64 rollouts" in page.read_text()
+    assert "| `skillc` |" in page.read_text()
 
 
 def test_the_table_says_where_rollouts_differ():

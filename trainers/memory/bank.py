@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError, TranscriptError, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, unknown_name
 from skillc_gym.files import replace_file
 from trainers.memory.entries import Draft, Entry
 
@@ -132,6 +132,8 @@ class SkillBank:
                 f"Expected a bank of format {FORMAT} version {VERSION}, got {state.get('format')!r} version "
                 f"{state.get('version')!r}"
             )
+        if "added" not in state or "entries" not in state:
+            raise TranscriptError("The bank's header line lacks how many entries were ever added")
         entries = [Entry.from_dict(values) for values in state["entries"]]
         self._entries = {entry.name: entry for entry in entries}
         self._added = int(state["added"])
@@ -150,8 +152,11 @@ class SkillBank:
         """Reads what :meth:`save` wrote.
 
         Raises:
+            MissingDataError: There is no such file.
             TranscriptError: A line is no JSON object, or the file is no bank.
         """
+        if not path.is_file():
+            raise MissingDataError(f"No bank {path}; expected a bank.jsonl, such as a run with a memory leaves")
         lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
         if lines == [b""]:
             raise TranscriptError(f"{path} is empty; a bank begins with a header line")

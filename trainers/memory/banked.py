@@ -35,6 +35,7 @@ class BankOptions(Memory):
         embeddings: A sentence encoder, by folder or name; BM25 if None.
         show: Most entries that an episode is shown.
         bank_capacity: Most entries that the bank keeps.
+        candidates: Entries most like the task among which the score decides; all if None.
     """
 
     writer: Literal["steps", "policy"] = "steps"
@@ -43,6 +44,7 @@ class BankOptions(Memory):
     embeddings: str | None = None
     show: int = 1
     bank_capacity: int = 300
+    candidates: int | None = None
 
     def new_writer(self, tools: MemoryTools) -> Writer:
         """The writer that the options ask for."""
@@ -105,7 +107,10 @@ class BankMemory(SkillMemory):
 
     def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
         """The entries that come into question, each with its likeness to the task."""
-        return list(zip(likeness, entries, strict=True))
+        pairs = list(zip(likeness, entries, strict=True))
+        if self.options.candidates is None:
+            return pairs
+        return sorted(pairs, key=lambda pair: -pair[0])[: self.options.candidates]
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
         """By what entries are ranked; higher is better."""

@@ -21,6 +21,9 @@ __all__ = ["D2SkillMemory"]
 class D2SkillMemory(BankOptions):
     """Options of D2Skill's memory.
 
+    The released code also wants a likeness of 0.7 by its own encoder; BM25's likeness has another scale, so the ten
+    most alike come into question here whatever their likeness.
+
     Attributes:
         utility_rate: Weight of an update's credit in an entry's utility.
         written_below: A group is reflected on if the success of its skill-injected rollouts lies below this.
@@ -29,6 +32,7 @@ class D2SkillMemory(BankOptions):
     """
 
     name: ClassVar[str] = "d2skill"
+    candidates: int | None = 10
     utility_rate: float = 0.5
     written_below: float = 0.5
     most_written: int = 10

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.errors import missing_extra
+from skill_library.errors import brief
+from skillc_gym.errors import MissingDataError, missing_extra
 from trainers.advantages.grouping import FloatArray
 
 __all__ = ["SentenceEmbeddings"]
@@ -21,6 +22,7 @@ class SentenceEmbeddings:
 
     Raises:
         MissingExtraError: Without transformers.
+        MissingDataError: No encoder is there, and none could be fetched.
     """
 
     def __init__(self, model: str) -> None:
@@ -28,8 +30,14 @@ class SentenceEmbeddings:
             from transformers import AutoModel, AutoTokenizer
         except ImportError as error:
             raise missing_extra("transformers", "train") from error
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
-        self._model: Any = AutoModel.from_pretrained(model).eval()
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
+            self._model: Any = AutoModel.from_pretrained(model).eval()
+        except (OSError, ValueError) as error:
+            raise MissingDataError(
+                f"No sentence encoder at embeddings={brief(model)}: neither a folder with a transformers encoder nor a "
+                f"name that could be fetched ({str(error).strip().splitlines()[0]}); leave it out for BM25"
+            ) from error
         self._known: dict[str, FloatArray] = {}
 
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+from skill_library.errors import brief
 from skillc_gym.errors import ConfigError, TranscriptError, unknown_name
 
 __all__ = ["Draft", "Entry", "Kind"]
@@ -74,9 +75,16 @@ class Entry(Draft):
         """Rebuilds an entry.
 
         Raises:
-            TranscriptError: A field is missing or unknown.
+            TranscriptError: A field is missing, unknown or of another type.
         """
-        known = {spec.name for spec in fields(cls)}
-        if set(values) != known:
+        known = {spec.name: type(getattr(_LIKE, spec.name)) for spec in fields(cls)}
+        if set(values) != set(known):
             raise TranscriptError(f"An entry has the fields {sorted(known)}, got {sorted(values)}")
+        for name, kind in known.items():
+            if not isinstance(values[name], _READ_AS.get(kind, kind)):
+                raise TranscriptError(f"An entry's {name} is a {kind.__name__}, got {brief(values[name])}")
         return cls(**values)
+
+
+_LIKE = Entry("an entry with a value of the right type in every field")
+_READ_AS: Mapping[type, Any] = {float: int | float, tuple: list | tuple}

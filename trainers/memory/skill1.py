@@ -25,13 +25,13 @@ class Skill1Memory(BankOptions):
     a distilled skill is kept if its episode did better than the best candidate's utility promised.
 
     Attributes:
-        candidates: Entries that are retrieved, of which one is selected.
+        candidates: Entries that are retrieved, of which one is selected; all if None.
         utility_rate: Weight of an episode's success in the utility of what it was shown.
     """
 
     name: ClassVar[str] = "skill1"
     bank_capacity: int = 5000
-    candidates: int = 3
+    candidates: int | None = 3
     utility_rate: float = 0.05
 
     def start(self, tools: MemoryTools) -> _Skill1:
@@ -44,11 +44,6 @@ class _Skill1(BankMemory):
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
         return upper_confidence(entry, self.bank.total_uses, 0.05 if training else 0.0)
-
-    def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
-        """The entries most like the goal; the selection is made among them."""
-        ranked = sorted(zip(likeness, entries, strict=True), key=lambda pair: -pair[0])
-        return ranked[: self.options.candidates]
 
     def credit(self, batch: RolloutBatch) -> None:
         for trajectory in batch.trajectories:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import ConfigError, TranscriptError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, UnknownNameError
 from trainers.memory.bank import SkillBank
 from trainers.memory.entries import Draft
 
@@ -33,6 +33,17 @@ def test_uses_and_wins_are_counted_per_entry():
     bank.record_use(["s00001", "evicted"], won=False, update=6)
     assert [(e.uses, e.wins, e.last_used) for e in bank] == [(2, 1.0, 6), (1, 1.0, 5)]
     assert bank.total_uses == 3
+
+
+def test_a_bank_that_is_missing_or_of_other_types_is_refused_in_words(tmp_path):
+    with pytest.raises(MissingDataError, match=r"No bank .*nowhere.jsonl"):
+        SkillBank.load(tmp_path / "nowhere.jsonl")
+    state = bank_of("a").state_dict()
+    for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None)):
+        with pytest.raises(TranscriptError, match=f"An entry's {name} is a"):
+            SkillBank().load_state_dict({**state, "entries": [{**state["entries"][0], name: value}]})
+    with pytest.raises(TranscriptError, match="how many entries"):
+        SkillBank().load_state_dict({key: value for key, value in state.items() if key != "added"})
 
 
 def test_names_are_never_given_again():

@@ -86,6 +86,18 @@ def test_d2skill_credits_an_entry_by_its_skill_free_siblings(tmp_path):
     assert (memory.bank[name].uses, memory.bank[name].wins) == (2, 2.0)
 
 
+def test_d2skill_ranks_the_ten_entries_most_like_the_task(tmp_path):
+    bank = SkillBank()
+    for number in range(10):
+        bank.add(Draft(f"alike {number}", key="heat some egg", task_type="heat"), 0)
+    bank.rate(bank.add(Draft("useful elsewhere", key="cool a mug", task_type="heat"), 0).name, 1.0)
+    bank.save(tmp_path / "start.jsonl")
+    start = tools(tmp_path)
+    assert ask(D2SkillMemory(bank=str(tmp_path / "start.jsonl")).start(start)).text == "alike 0"
+    everything = D2SkillMemory(bank=str(tmp_path / "start.jsonl"), candidates=None).start(start)
+    assert ask(everything).text == "useful elsewhere"
+
+
 def test_d2skill_reflects_on_failing_groups_only(tmp_path):
     memory = D2SkillMemory().start(tools(tmp_path))
     fine = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]

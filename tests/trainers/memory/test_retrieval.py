@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainers.memory.retrieval import BM25, words
+from skillc_gym.errors import MissingDataError
+from trainers.memory.retrieval import BM25, similarity, words
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=6).map(" ".join), max_size=5)
 
@@ -49,3 +50,9 @@ def test_the_order_of_a_querys_words_does_not_matter():
 def test_an_empty_query_is_like_nothing():
     assert BM25()("", ["a"]).tolist() == [0.0]
     assert BM25()("a", []).tolist() == []
+
+
+def test_an_encoder_that_is_not_there_is_said_in_words(tmp_path):
+    pytest.importorskip("transformers")
+    with pytest.raises(MissingDataError, match="No sentence encoder at embeddings="):
+        similarity(str(tmp_path))

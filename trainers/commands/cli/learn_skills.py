@@ -90,8 +90,8 @@ def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
 
 def _writer(options: LearnSkillsOptions) -> Writer:
     if options.writer == "steps":
-        if options.notes:
-            raise ConfigError("Notes are written by a language model: --writer model --model FOLDER")
+        if options.notes or options.model is not None:
+            raise ConfigError("The writer steps asks no language model; name one by --writer model --model FOLDER")
         return StepWriter()
     if options.model is None:
         raise ConfigError("The writer model needs a language model: --model FOLDER")

@@ -36,7 +36,7 @@ def _rows(update: UpdateView, i: int, place: int) -> list[TrainingRow]:
         TrainingRow(
             row=update.prompts.behind(row, usual),
             advantages=np.zeros(row.model_tokens),
-            weight=1.0 / (len(update.batch.trajectories) * trajectory.model_tokens),
+            weight=1.0 / (len(update.batch.trajectories) * max(1, trajectory.model_tokens)),
             trajectory=place,
             losses={"guided_distillation": 1.0},
             task_type=episode.task_type,

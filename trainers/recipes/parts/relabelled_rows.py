@@ -53,7 +53,7 @@ class RelabelledRows(RowMaker):
 
 def _rows(update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
     trajectory = update.batch.trajectories[i]
-    share = 1.0 / (len(update.batch.trajectories) * trajectory.model_tokens)
+    share = 1.0 / (len(update.batch.trajectories) * max(1, trajectory.model_tokens))
     return [
         TrainingRow(
             row=update.prompts.behind(row, ""),
