@@ -153,7 +153,7 @@ def _edit(line: str, rules: int) -> Edit:
     rule = int(number) if number else None
     if (kind == "ADD") != (rule is None) or (rule is not None and not 1 <= rule <= rules):
         raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {line!r}")
-    return Edit(kind, rule, _text(text, len(line)))  # type: ignore[arg-type]
+    return Edit(cast("EditKind", kind), rule, _text(text, len(line)))
 
 
 def _text(text: Any, longest: int) -> str:
