@@ -42,10 +42,10 @@ class SentenceEmbeddings:
 
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
         """As :class:`trainers.memory.retrieval.Similarity` says."""
-        if not texts:
-            return np.zeros(0)
         own = self._embedding(query)
-        return np.clip(np.stack([self._embedding(text) for text in texts]) @ own, 0.0, 1.0)
+        # One product at a time, as below: that of a matrix differs in the last bits with its number of rows.
+        products = [float(self._embedding(text) @ own) for text in texts]
+        return np.clip(np.asarray(products, dtype=np.float64), 0.0, 1.0)
 
     def _embedding(self, text: str) -> FloatArray:
         # One text at a time: padding would make a text's embedding depend on its neighbours in the last bits.

@@ -56,3 +56,29 @@ def test_an_encoder_that_is_not_there_is_said_in_words(tmp_path):
     pytest.importorskip("transformers")
     with pytest.raises(MissingDataError, match="No sentence encoder at embeddings="):
         similarity(str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    """A tiny encoder with random weights, whose words are those of two goals."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("encoder")
+    (folder / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["put", "a", "hot", "cold", "egg", "mug"]])
+    )
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    transformers.BertModel(transformers.BertConfig(vocab_size=11, **size)).save_pretrained(folder)
+    return str(folder)
+
+
+def test_embeddings_compare_each_text_for_itself(encoder):
+    compare = similarity(encoder)
+    texts = ["put a hot egg", "put a cold mug", "put a hot egg"]
+    got = compare("put a hot egg", texts)
+    assert got[0] == got[2] == pytest.approx(1.0, abs=1e-6)
+    assert got[1] < got[0]
+    assert compare("put a hot egg", []).tolist() == []
+    assert [float(compare("a mug", [text])[0]) for text in texts] == compare("a mug", texts).tolist()
