@@ -10,10 +10,11 @@ from typing import Any
 from skill_library import SkillText
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.engines.types import Request, Sampling
+from trainers.engines.types import Sampling
 from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
 from trainers.memory import Memory, MemoryTools, SkillMemory
+from trainers.memory.speaking import EngineSpeaker
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.distributed import SharedRollouts
 from trainers.trajectory import Trajectory
@@ -97,12 +98,15 @@ class _Remembering:
 
 
 def _write(rollouts: GroupRollouts, seed: int, prompts: Sequence[Sequence[Message]]) -> list[str]:
-    """Lets the engine answer prompts greedily, each on its own."""
-    requests = [
-        Request(("write", i), rollouts.chat.prompt(messages), derive_seed(seed, _WRITE, i), rollouts.max_reply_tokens)
-        for i, messages in enumerate(prompts)
-    ]
+    """Lets the engine answer prompts greedily, each on its own; one that leaves no room has the reply ""."""
+    speak = EngineSpeaker(
+        rollouts.engine,
+        rollouts.chat,
+        seed=derive_seed(seed, _WRITE),
+        max_tokens=rollouts.max_reply_tokens,
+        max_context=rollouts.max_context,
+    )
     rollouts.engine.reset()
-    replies = rollouts.engine.generate(requests, Sampling(greedy=True))
+    replies = speak(prompts)
     rollouts.engine.reset()
-    return [rollouts.chat.reply_text(reply.token_ids) for reply in replies]
+    return replies

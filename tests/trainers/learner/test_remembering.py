@@ -1,0 +1,51 @@
+"""A memory at work in a run: the policy as its writer."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.trainers.rollouts_of import batch_of, episode
+from trainers.learner.remembering import SharedMemory
+from trainers.memory.d2skill import D2SkillMemory
+
+
+class Recording:
+    """An engine that answers every request alike."""
+
+    def __init__(self) -> None:
+        self.requests = []
+        self.resets = 0
+
+    def generate(self, requests, sampling):
+        assert sampling.greedy
+        self.requests += requests
+        return [SimpleNamespace(token_ids=[1]) for _ in requests]
+
+    def release(self, keys):
+        pass
+
+    def reset(self):
+        self.resets += 1
+
+
+@pytest.mark.parametrize(("max_context", "asked"), [(10**6, 1), (100, 0)])
+def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_path):
+    chat = SimpleNamespace(
+        prompt=lambda messages: [0] * sum(len(message["content"]) for message in messages),
+        reply_text=lambda ids: '{"skills": ["Heat it."]}',
+    )
+    engine = Recording()
+    rollouts = SimpleNamespace(engine=engine, chat=chat, max_reply_tokens=8, max_context=max_context)
+    setup = SimpleNamespace(
+        rollouts=rollouts,
+        config=SimpleNamespace(seed=0),
+        folder=SimpleNamespace(path=tmp_path),
+        prompts=SimpleNamespace(library=None),
+    )
+    memory = SharedMemory(D2SkillMemory(writer="policy"), setup)
+    poor = batch_of([episode(won=False, condition=1), episode(won=True)])
+    log = memory.observe(SimpleNamespace(num_processes=1), poor)["memory"]
+    assert (len(engine.requests), log["size"], log["bad_replies"]) == (asked, asked, 1 - asked)
+    assert engine.resets == 2
