@@ -69,6 +69,8 @@ def _draw_panel(axes: Any, regime: Regime, names: Sequence[str], styles: dict[st
 
 
 def _draw_method(axes: Any, cells: Sequence[CellResult], grid: Any, style: TypeStyle) -> None:
+    # A curve ends where the first of its runs did.
+    grid = grid[grid <= min(cell.curve[-1].tokens for cell in cells)]
     heights = [np.interp(grid, [p.tokens for p in cell.curve], [p.without for p in cell.curve]) for cell in cells]
     columns = list(zip(*heights, strict=True))
     mean = np.array([fmean(at) for at in columns])

@@ -15,11 +15,13 @@ from trainers.report.style import SOFT, figure_style, new_figure, title
 __all__ = ["draw_regime_map"]
 
 _HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "hatch": "////"}
+_DASHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "linestyle": (0, (2, 2))}
 _PLAIN: dict[str, dict[str, Any]] = {
     "baseline": {"facecolor": "#3b414a"},
     "as good": {"facecolor": "#c3c8cf"},
     "inside the noise": _HATCHED,
-    "one seed": {"facecolor": "white", "edgecolor": "#aab0b9", "linestyle": (0, (2, 2))},
+    "one seed": _DASHED,
+    "fewer seeds": _DASHED,
 }
 """Bars that say nothing of a lead."""
 _FELL = "#b2182b"
@@ -29,7 +31,8 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[
     """Draws a panel per regime: success without the skill as bars, success with it beside them.
 
     A bar is coloured by its difference from the baseline where that is significant after Holm's adjustment; it is grey
-    where the method is as good within five points, hatched where nothing can be said, dashed with one seed.
+    where the method is as good within five points, hatched where nothing can be said, dashed with one seed, or fewer
+    than the baseline has.
 
     Args:
         regimes: As :func:`~trainers.comparison.regimes.regimes_of` gives them.
@@ -139,7 +142,7 @@ def _explain(figure: Any, colours: Any) -> None:
         "baseline": "baseline",
         "as good": "as good, within 5 points",
         "inside the noise": "inside the noise",
-        "one seed": "one seed, no verdict",
+        "one seed": "too few seeds, no verdict",
     }
     patches = [Patch(label=text, **_PLAIN[key]) for key, text in words.items()]
     bar = figure.colorbar(colours, ax=figure.axes, location="bottom", shrink=0.5, aspect=45, pad=0.02)

@@ -15,7 +15,7 @@ from trainers.evaluation.stats import Interval, MeanEstimate, mean_over_seeds, t
 
 __all__ = ["MARGIN", "Difference", "Verdict", "area", "area_difference", "change", "difference", "holm", "success"]
 
-Verdict = Literal["better", "worse", "as good", "inside the noise", "one seed"]
+Verdict = Literal["better", "worse", "as good", "inside the noise", "one seed", "fewer seeds"]
 MARGIN = 0.05
 """What counts as equal: five points."""
 

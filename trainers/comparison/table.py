@@ -147,8 +147,8 @@ def method_rows(
         raise ConfigError(f"The baseline {baseline!r} has no cells; there are {', '.join(by_method) or 'none at all'}")
     base = by_method[baseline]
     others = {name: own for name, own in by_method.items() if name != baseline}
-    against = _beside({name: difference(own, base) for name, own in others.items()})
-    areas = _beside({name: area_difference(own, base, budget) for name, own in others.items()})
+    against = _beside({name: difference(own, base) for name, own in others.items()}, len(base))
+    areas = _beside({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
     steps = max(1, min(cell.usage.env_steps for cell in cells))
     return [
         MethodRow(
@@ -181,15 +181,23 @@ def table_text(rows: Sequence[MethodRow], before: CellResult | None = None) -> s
     return "\n".join([*lines, *(_line(row) for row in rows)])
 
 
-def _beside(differences: Mapping[str, Difference]) -> dict[str, Against]:
-    """Holm's step over the methods, for differences and for equivalences; one seed stands for no method."""
-    several = {name: found for name, found in differences.items() if found.seeds > 1}
-    differ = holm({name: found.p_value for name, found in several.items()})
-    equal = holm({name: found.equivalence_p() for name, found in several.items()})
+def _beside(differences: Mapping[str, Difference], seeds: int) -> dict[str, Against]:
+    """Holm's step over the methods, for differences and for equivalences.
+
+    One seed stands for no method, and a method that lacks some of the baseline's seeds would be compared with another
+    baseline than the others are: neither gets a verdict, nor a share in the adjustment.
+    """
+    whole = {name: found for name, found in differences.items() if found.seeds == seeds > 1}
+    differ = holm({name: found.p_value for name, found in whole.items()})
+    equal = holm({name: found.equivalence_p() for name, found in whole.items()})
     return {
-        name: Against(found, differ.get(name, 1.0), found.verdict(differ.get(name, 1.0), equal.get(name, 1.0)))
+        name: Against(found, differ.get(name, 1.0), _verdict(found, differ.get(name, 1.0), equal.get(name, 1.0), seeds))
         for name, found in differences.items()
     }
+
+
+def _verdict(found: Difference, adjusted_p: float, equivalence_p: float, seeds: int) -> Verdict:
+    return "fewer seeds" if 1 < found.seeds < seeds else found.verdict(adjusted_p, equivalence_p)
 
 
 def _course(cells: Sequence[CellResult], budget: int, steps: int) -> Course:

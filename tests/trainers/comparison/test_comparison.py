@@ -110,6 +110,16 @@ def test_one_seed_says_nothing_of_methods():
     assert (row.against.verdict, row.against.adjusted_p, row.without.interval) == ("one seed", 1.0, None)
 
 
+def test_a_method_without_all_of_the_baselines_seeds_gets_no_verdict():
+    strong, weak, other = random_cells("strong", 0.9), random_cells("weak", 0.3), random_cells("other", 0.9)
+    rows = {row.method: row.against for row in method_rows([*weak, *strong, *other[:-1]], "weak", 1000)}
+    assert rows["strong"] is not None
+    assert rows["other"] is not None
+    assert (rows["strong"].verdict, rows["other"].verdict) == ("better", "fewer seeds")
+    assert rows["other"].adjusted_p == 1.0
+    assert rows["strong"].adjusted_p == rows["strong"].difference.p_value  # of one method
+
+
 def test_seeds_that_agree_by_luck_leave_the_noise_of_episodes():
     halves = [[True] * 20 + [False] * 20, [False] * 20 + [True] * 20, [True, False] * 20]
     level = success([cell("a", seed, won) for seed, won in enumerate(halves)], skill=False)
