@@ -9,7 +9,6 @@ writes the record, a page, and a picture of the run with both evaluations.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -21,7 +20,6 @@ from typing import Any
 from benchmarks.status import exit_status
 from skillc_gym.errors import MissingDataError
 from trainers.evaluation.paired_report import Change, PairedReport, compare_reports
-from trainers.evaluation.stats import Interval
 from trainers.report.figures import save_figures
 from trainers.report.records import RunRecords
 from trainers.tracking.json_files import read_object
@@ -114,7 +112,7 @@ def _page(record: Mapping[str, Any], pictures: Sequence[str]) -> str:
         "|---|---|---|---|",
     ]
     for arm in _ARMS:
-        rates = [f"{_rate(found['overall'], arm)}" for found in (before, after)]
+        rates = [_rate(found["overall"], arm) for found in (before, after)]
         change = record["change"][arm]
         low, high = change["interval"]
         lines.append(f"| {arm} the skill | {' | '.join(rates)} | {change['points']:+.1f} [{low:+.1f}, {high:+.1f}] |")
@@ -123,8 +121,8 @@ def _page(record: Mapping[str, Any], pictures: Sequence[str]) -> str:
 
 
 def _rate(found: Mapping[str, Any], arm: str) -> str:
-    interval = Interval(*found[f"sr_{arm}_interval"])
-    return f"{found[f'sr_{arm}']:.1%} [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+    low, high = found[f"sr_{arm}_interval"]
+    return f"{found[f'sr_{arm}']:.1%} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 def _keep_pictures(folder: Path, out: Path) -> list[str]:
@@ -139,8 +137,7 @@ def _write(options: argparse.Namespace) -> None:
     record = course_record(options.folder, allow_changes=options.allow_changes)
     pictures = _keep_pictures(options.folder, options.out)
     write_json(options.out.with_suffix(".json"), record)
-    page = _page(json.loads(json.dumps(record)), pictures)
-    options.out.with_suffix(".md").write_text(page, encoding="utf-8")
+    options.out.with_suffix(".md").write_text(_page(record, pictures), encoding="utf-8")
 
 
 def main(words: list[str] | None = None) -> int:

@@ -9,13 +9,12 @@ from trainers.memory.asking import AskingWriter, Speak
 from trainers.memory.entries import Draft
 from trainers.memory.replies import read_texts
 
-__all__ = ["SKILL_WRITER", "ModelWriter", "transcript"]
+__all__ = ["ModelWriter", "by_type", "transcript"]
 
-SKILL_WRITER = (
+_ROLE = (
     "You write short skills for an agent that acts in a text environment by commands. A skill says in general words, "
     "without the names and numbers of one task, what to do and in which order."
 )
-"""The system message of questions for skills."""
 _SKILLS = (
     "Below are episodes of tasks of the type {kind}. Compare those that succeeded with those that failed.\n\n"
     "{episodes}\n\nWrite at most {at_most} skills for this type of task, each of at most {longest} characters. "
@@ -50,14 +49,13 @@ class ModelWriter(AskingWriter):
         shown: int = 3,
         last_steps: int = 12,
     ) -> None:
-        super().__init__(speak, SKILL_WRITER)
+        super().__init__(speak, _ROLE)
         self.name = name
         self._at_most, self._longest, self._shown, self._last_steps = at_most, longest, shown, last_steps
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One question per task type, in one batch; won and lost episodes side by side."""
-        groups = [[e for e in episodes if e.task_type == kind] for kind in sorted({e.task_type for e in episodes})]
-        chosen = [self._choice(group) for group in groups]
+        chosen = [self._choice(group) for group in by_type(episodes)]
         return self._drafts(_SKILLS, chosen)
 
     def write_lesson(self, episode: Episode) -> Draft | None:
@@ -98,3 +96,8 @@ def transcript(episode: Episode, last_steps: int) -> str:
     for turn in turns:
         lines += [f"Observation: {turn.observation}", f"Command: {turn.action}"]
     return "\n".join([*lines, f"Observation: {episode.final_observation}"])
+
+
+def by_type(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """Episodes by task type, the types in order."""
+    return [[e for e in episodes if e.task_type == kind] for kind in sorted({e.task_type for e in episodes})]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc_gym.episodes import Episode
-from trainers.memory.asking import AskingWriter, Speak
+from trainers.memory.asking import Speak
 from trainers.memory.entries import Draft
-from trainers.memory.model_writer import SKILL_WRITER, transcript
+from trainers.memory.model_writer import ModelWriter, by_type, transcript
 from trainers.memory.replies import read_lists, read_text, read_texts
 
 __all__ = ["Note", "NotedWriter"]
@@ -50,15 +50,15 @@ class Note:
     text: str
 
 
-class NotedWriter(AskingWriter):
-    """Asks for notes, then for skills by type, then for general ones.
+class NotedWriter(ModelWriter):
+    """Asks for notes, then for skills and mistakes by type from the notes, then for what is general.
 
     Args:
         speak: The language model.
         name: Recorded with every text.
         at_most: Most skills, and most mistakes, per task type; most general skills.
         longest: Most characters of each text.
-        noted: Most won and most lost episodes of a type that a note is asked on, each.
+        shown: Most won and most lost episodes of a type that a note is asked on, each.
         last_steps: Steps of each episode that a question shows, from its end.
 
     Attributes:
@@ -72,13 +72,11 @@ class NotedWriter(AskingWriter):
         name: str = "language model",
         at_most: int = 3,
         longest: int = 600,
-        noted: int = 8,
+        shown: int = 8,
         last_steps: int = 12,
     ) -> None:
-        super().__init__(speak, SKILL_WRITER)
-        self.name = name
+        super().__init__(speak, name=name, at_most=at_most, longest=longest, shown=shown, last_steps=last_steps)
         self.notes: list[Note] = []
-        self._at_most, self._longest, self._noted, self._last_steps = at_most, longest, noted, last_steps
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """Skills and mistakes of every type with a note that could be read, then general ones with the type ""."""
@@ -91,18 +89,18 @@ class NotedWriter(AskingWriter):
         lists = ("skills", "mistakes")
         found = self._ask(questions, lambda reply: read_lists(reply, lists, at_most=most, longest=longest))
         drafts = [
-            self._draft(text, notes) for notes, read in zip(groups, found, strict=True) for text in _texts(read or {})
+            self._noted(text, notes) for notes, read in zip(groups, found, strict=True) for text in _texts(read or {})
         ]
         return drafts + self._general(drafts)
 
     def write_lesson(self, episode: Episode) -> Draft | None:
         """The note on one episode."""
         groups = self._take_notes([episode])
-        return self._draft(groups[0][0].text, groups[0]) if groups else None
+        return self._noted(groups[0][0].text, groups[0]) if groups else None
 
     def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
         """The notes that could be read, by task type."""
-        chosen, longest = self._chosen(episodes), self._longest
+        chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self._longest
         questions = [
             _NOTE.format(kind=e.task_type, episode=transcript(e, self._last_steps), longest=longest) for e in chosen
         ]
@@ -111,14 +109,6 @@ class NotedWriter(AskingWriter):
         self.notes += notes
         return [
             [note for note in notes if note.task_type == kind] for kind in dict.fromkeys(n.task_type for n in notes)
-        ]
-
-    def _chosen(self, episodes: Sequence[Episode]) -> list[Episode]:
-        return [
-            episode
-            for kind in sorted({episode.task_type for episode in episodes})
-            for won in (True, False)
-            for episode in [e for e in episodes if e.task_type == kind and bool(e.won) is won][: self._noted]
         ]
 
     def _general(self, drafts: Sequence[Draft]) -> list[Draft]:
@@ -132,7 +122,7 @@ class NotedWriter(AskingWriter):
         sources = tuple(sorted({task for draft in drafts for task in draft.sources}))
         return [Draft(text, kind="general", writer=self.name, sources=sources) for text in texts or ()]
 
-    def _draft(self, text: str, notes: Sequence[Note]) -> Draft:
+    def _noted(self, text: str, notes: Sequence[Note]) -> Draft:
         sources = tuple(sorted({note.task_id for note in notes}))
         return Draft(text, task_type=notes[0].task_type, writer=self.name, sources=sources)
 

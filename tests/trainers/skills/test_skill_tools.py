@@ -71,7 +71,7 @@ def test_a_model_takes_notes_then_writes_skills_mistakes_and_what_is_general(tmp
             ]
         return ['{"skills": ["Look around."]}']
 
-    writer = NotedWriter(speak, name="tiny", noted=2)
+    writer = NotedWriter(speak, name="tiny", shown=2)
     drafts = writer.write(PLAYED)
     assert [len(questions) for questions in rounds] == [6, 2]
     assert (len(writer.notes), writer.bad_replies) == (5, 2)
