@@ -100,7 +100,7 @@ class RolloutSettings:
     steps: Count = 180
     """Updates in all; the curriculum's K(t) is laid over them."""
     budget_tokens: Count | None = None
-    """Generated tokens after which training ends, even if updates are left; no limit if None."""
+    """Generated tokens, those of skills it writes included, after which training ends; no limit if None."""
     seed: Natural = 0
     """Seed of tasks and of sampling; with the step's number it decides every draw."""
     tasks_per_step: Count = 8

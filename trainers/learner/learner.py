@@ -113,6 +113,7 @@ class Learner:
             self._pending["stream_grad_norm"] = self._part_norms(part, advantages)
         for count in self.counters:
             self.counters[count] += self._pending[count]
+        self.counters["tokens_generated"] += self._pending.get("tokens_written", 0)
         self._pending["seconds_generate"] = played - began
         self._pending["seconds_prepare"] = time.perf_counter() - played
         self._update_began = time.perf_counter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from skill_library import SkillText
@@ -34,8 +33,8 @@ class SharedMemory:
     """
 
     def __init__(self, options: Memory, setup: Setup) -> None:
-        write = partial(_write, setup.rollouts, setup.config.seed)
-        self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, write))
+        self._policy = _AskedPolicy(setup.rollouts, setup.config.seed)
+        self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, self._policy))
 
     @property
     def chooses(self) -> bool:
@@ -60,11 +59,18 @@ class SharedMemory:
         return self.memory.returns(batch)
 
     def observe(self, backend: Backend, batch: RolloutBatch) -> dict[str, Any]:
-        """Takes in an update; the first process's state becomes everybody's."""
+        """Takes in an update; the first process's state becomes everybody's.
+
+        Returns:
+            Figures for the log; ``tokens_written`` if the policy was asked to write.
+        """
+        before = self._policy.tokens_generated
         log = self.memory.observe(batch)
+        written = self._policy.tokens_generated - before
         if backend.num_processes > 1:
-            self.memory.load_state_dict(backend.gather([self.memory.state_dict()])[0])
-        return log
+            state, written = backend.gather([(self.memory.state_dict(), written)])[0]
+            self.memory.load_state_dict(state)
+        return {**log, "tokens_written": written} if written else log
 
     def state_dict(self) -> dict[str, Any]:
         """What it knows, as JSON-able values."""
@@ -97,16 +103,28 @@ class _Remembering:
         return self.shared.collect(task_ids, n_plus, group_size, seed=seed, sampling=sampling, skills=skills)
 
 
-def _write(rollouts: GroupRollouts, seed: int, prompts: Sequence[Sequence[Message]]) -> list[str]:
-    """Lets the engine answer prompts greedily, each on its own; one that leaves no room has the reply ""."""
-    speak = EngineSpeaker(
-        rollouts.engine,
-        rollouts.chat,
-        seed=derive_seed(seed, _WRITE),
-        max_tokens=rollouts.max_reply_tokens,
-        max_context=rollouts.max_context,
-    )
-    rollouts.engine.reset()
-    replies = speak(prompts)
-    rollouts.engine.reset()
-    return replies
+class _AskedPolicy:
+    """Answers prompts greedily, each on its own; one that leaves no room has the reply "".
+
+    Attributes:
+        tokens_generated: Tokens of all replies so far.
+    """
+
+    def __init__(self, rollouts: GroupRollouts, seed: int) -> None:
+        self._rollouts, self._seed = rollouts, seed
+        self.tokens_generated = 0
+
+    def __call__(self, prompts: Sequence[Sequence[Message]]) -> list[str]:
+        rollouts = self._rollouts
+        speak = EngineSpeaker(
+            rollouts.engine,
+            rollouts.chat,
+            seed=derive_seed(self._seed, _WRITE),
+            max_tokens=rollouts.max_reply_tokens,
+            max_context=rollouts.max_context,
+        )
+        rollouts.engine.reset()
+        replies = speak(prompts)
+        rollouts.engine.reset()
+        self.tokens_generated += speak.tokens_generated
+        return replies

@@ -46,6 +46,8 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
     )
     memory = SharedMemory(D2SkillMemory(writer="policy"), setup)
     poor = batch_of([episode(won=False, condition=1), episode(won=True)])
-    log = memory.observe(SimpleNamespace(num_processes=1), poor)["memory"]
+    record = memory.observe(SimpleNamespace(num_processes=1), poor)
+    log = record["memory"]
     assert (len(engine.requests), log["size"], log["bad_replies"]) == (asked, asked, 1 - asked)
+    assert record.get("tokens_written", 0) == asked
     assert engine.resets == 2

@@ -121,3 +121,11 @@ def test_another_backend_trains_the_same_method(config: TrainConfig) -> None:
         assert [record[name] for record in plain] == pytest.approx(
             [record[name] for record in by_trl], rel=1e-3, abs=1e-5
         )
+
+
+def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) -> None:
+
+    config = config.with_(preset="retroagent", preset_options={"writer": "policy"}, max_context=1024, budget_tokens=1)
+    (record,) = updates(config)
+    assert record["tokens_written"] > 0
+    assert record["tokens_total"] == record["tokens_generated"] + record["tokens_written"]
