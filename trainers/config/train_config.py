@@ -80,6 +80,8 @@ class TrainConfig(
             )
         if self.lora_rank and not self.lora_targets:
             raise ConfigError("lora_targets names no layer for the adapters; give all-linear, or module names.")
+        if self.share_prefixes and (self.attention != "sdpa" or self.lora_dropout):
+            raise ConfigError("share_prefixes needs attention=sdpa and lora_dropout=0; change them, or leave it out.")
         if self.minibatches > self.tasks_per_step * self.group_size:
             raise ConfigError("There are fewer rollouts than minibatches; lower minibatches.")
 

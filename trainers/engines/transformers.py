@@ -18,7 +18,7 @@ from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.types import Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
-__all__ = ["ENGINE", "TransformersEngine", "checkpoint_model"]
+__all__ = ["ENGINE", "TransformersEngine", "checkpoint_model", "sliding_window"]
 
 _Ints = npt.NDArray[np.int64]
 
@@ -68,7 +68,7 @@ class TransformersEngine:
         self.autocast = autocast
         self.tokens_generated = 0
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
-        self._window = _sliding_window(model)
+        self._window = sliding_window(model)
         self._float_mask = _implementation(model) == "eager"
         self._refresh = refresh or _nothing
         self._forget()
@@ -292,7 +292,7 @@ def _implementation(model: torch.nn.Module) -> str:
     return str(name)
 
 
-def _sliding_window(model: torch.nn.Module) -> int | None:
+def sliding_window(model: torch.nn.Module) -> int | None:
     """Width of the model's sliding attention layers, None without any.
 
     Raises:

@@ -14,6 +14,7 @@ from trainers.learner.backend import Backend, Weights
 from trainers.learner.objective import Objective
 from trainers.rollout.collate import MicroBatch, collate
 from trainers.rollout.collect import derive_seed
+from trainers.rollout.shared_passes import shared_passes
 from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, masked, weigh
 from trainers.trajectory import Trajectory
 
@@ -105,7 +106,7 @@ class RowAssembler:
         """One optimiser step's rows as micro-batches; rows without any gradient are left out."""
         acting = [row for row in rows if not self.objective.idle(row)]
         names = [loss.name for loss in self.objective.losses]
-        passes = forward_passes(acting, self.config.micro_batches)
+        passes = self._passes(acting)
         return [collate(rows, self.pad_id, backend.device, names) for rows in passes]
 
     def scores(
@@ -120,7 +121,7 @@ class RowAssembler:
         """
         rows = weigh(trajectories, [0.0] * len(trajectories), range(len(trajectories)), "token", total=1, tokens=1)
         found: dict[tuple[int, str], FloatArray] = {}
-        for part in forward_passes(rows, self.config.micro_batches):
+        for part in self._passes(rows):
             batch = collate(part, self.pad_id, backend.device)
             for name in sorted(wants):
                 scored = zip(part, _scored(backend, batch, name), batch.tokens.mask > 0, strict=True)
@@ -129,6 +130,10 @@ class RowAssembler:
             {name: np.concatenate([np.zeros(0), *(found[id(row), name] for row in each.rows)]) for name in wants}
             for each in trajectories
         ]
+
+    def _passes(self, rows: Sequence[TrainingRow]) -> list[list[TrainingRow]]:
+        deal_rows = shared_passes if self.config.share_prefixes else forward_passes
+        return deal_rows(rows, self.config.micro_batches)
 
     def _factors(self, own: OwnPart) -> list[dict[str, float]]:
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}

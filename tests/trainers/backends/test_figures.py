@@ -73,7 +73,7 @@ def test_the_fused_layer_of_accelerators_says_the_same(model, rows):
     ids, mask = rows
     own = torch.nn.functional.pad(mask, (ids.shape[1] - mask.shape[1], 0)) > 0
     output_layer = model.get_output_embeddings()
-    picked = figures._picked(model, output_layer, ids, own, temperature=TEMPERATURE, wants=WANTS, heads=None)
+    picked = own_figures(model, output_layer, Tokens(ids, own.float()), WANTS, temperature=TEMPERATURE)
     fused = figures._fused(model, ids, own)
     assert torch.allclose(picked["logprobs"][:, 1:], fused["logprobs"], atol=1e-5)
     assert torch.allclose(picked["entropies"][:, 1:], fused["entropies"], atol=1e-5)
@@ -107,3 +107,58 @@ def test_the_model_forgets_the_hook(model, rows):
     before = model(input_ids=ids).logits
     own_logprobs(model, ids, mask)
     assert torch.equal(model(input_ids=ids).logits, before)
+
+
+@pytest.fixture
+def alike() -> Tokens:
+    """Rows that share beginnings of several lengths, one twice, one of no own token, one that begins apart."""
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(6, 20, (7, 30), generator=generator)
+    mask = (torch.rand(7, 22, generator=generator) < 0.4).float()
+    for row, source, length in ((1, 0, 12), (2, 1, 20), (3, 2, 30), (4, 0, 9)):
+        ids[row, :length] = ids[source, :length]
+    mask[3] = mask[2]
+    mask[4], mask[5, 10:] = 0.0, 0.0
+    return Tokens(ids, mask)
+
+
+def with_gradient(model, tokens, share):
+    head = torch.nn.Linear(16, 1)
+    torch.nn.init.constant_(head.weight, 0.1)
+    torch.nn.init.zeros_(head.bias)
+    found = own_figures(
+        model,
+        model.get_output_embeddings(),
+        tokens,
+        {"logprobs", "entropies", "logits", "value"},
+        temperature=TEMPERATURE,
+        heads={"value": head},
+        share=share,
+    )
+    model.zero_grad()
+    weights = torch.arange(1.0, 1 + found["logprobs"].numel()).reshape(found["logprobs"].shape)
+    loss = (weights * (found["logprobs"] + found["value"])).sum() + found["logits"].pow(2).sum()
+    loss.backward()
+    return {name: value.detach() for name, value in found.items()}, [p.grad.clone() for p in model.parameters()]
+
+
+def test_what_rows_begin_alike_with_is_computed_once_to_the_same_figures_and_gradients(model, alike):
+    seen = []
+    handle = model.get_input_embeddings().register_forward_hook(lambda _, args, __: seen.append(args[0].numel()))
+    figures_apart, gradients_apart = with_gradient(model, alike, share=False)
+    figures_shared, gradients_shared = with_gradient(model, alike, share=True)
+    handle.remove()
+    assert seen[1] < 0.6 * seen[0]
+    for name, value in figures_apart.items():
+        assert torch.allclose(figures_shared[name], value, atol=1e-5), name
+    for shared, apart in zip(gradients_shared, gradients_apart, strict=True):
+        assert torch.allclose(shared, apart, rtol=1e-4, atol=1e-4 * float(apart.abs().max()))
+    assert any(float(gradient.abs().max()) > 1.0 for gradient in gradients_apart)
+
+
+def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
+    tokens = Tokens(torch.tensor([[7, 8]]), torch.tensor([[1.0]]))
+    alone = with_gradient(model, tokens, share=True)[0]
+    assert torch.allclose(alone["logprobs"], with_gradient(model, tokens, share=False)[0]["logprobs"], atol=1e-6)
+    nothing = Tokens(torch.tensor([[7, 8]]), torch.tensor([[0.0]]))
+    assert with_gradient(model, nothing, share=True)[0]["logprobs"].tolist() == [[0.0]]

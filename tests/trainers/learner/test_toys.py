@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.episodes import read_jsonl
+from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
 from tests.trainers.toys import GRADED, toy_config
 from trainers import TrainConfig, get_recipe, train
@@ -129,3 +130,22 @@ def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) ->
     (record,) = updates(config)
     assert record["tokens_written"] > 0
     assert record["tokens_total"] == record["tokens_generated"] + record["tokens_written"]
+
+
+@pytest.mark.parametrize("preset", ["half_skill_grpo", "opsd_jsd", "ppo"])
+def test_shared_prefixes_train_alike_up_to_rounding(config: TrainConfig, preset: str) -> None:
+    config = config.with_(preset=preset, learning_rate=1e-3, group_size=4, beta=0.0, **GRADED)
+    apart = updates(config)
+    shared = updates(config, share_prefixes=True, run=f"{config.run}-shared")
+    assert apart[0]["grad_norm"] > 0
+    for one, other in zip(apart, shared, strict=True):
+        assert other["tokens_generated"] == one["tokens_generated"]
+        assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
+
+
+def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:
+    with pytest.raises(ConfigError, match="lora_dropout=0"):
+        config.with_(share_prefixes=True, lora_rank=2, lora_dropout=0.1)
+    with pytest.raises(ConfigError, match="attention=sdpa"):
+        config.with_(share_prefixes=True, attention="flash_attention_2")

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from trainers.backends.trl.predictions import Predictions, as_tree, own_tokens, row_by_row
 from trainers.rollout.collate import Tokens
 
 __all__ = ["own_figures"]
@@ -33,6 +34,7 @@ def own_figures(
     *,
     temperature: float,
     heads: Heads | None = None,
+    share: bool = False,
 ) -> Figures:
     """One forward pass over rows of tokens.
 
@@ -43,19 +45,18 @@ def own_figures(
         wants: ``logprobs`` (nats), ``entropies`` (without gradient), ``logits``, or heads by name.
         temperature: Divides the logits; the fused layer was made with the same.
         heads: Modules over the last hidden states, one number each.
+        share: Compute what rows begin alike with once; the model must take any mask.
 
     Returns:
         Shape (rows, tokens) each, 0 outside the mask; the logits (own tokens row by row, vocabulary).
     """
-    own = torch.zeros_like(tokens.input_ids, dtype=torch.bool)
-    own[:, -tokens.mask.shape[1] :] = tokens.mask > 0
-    picks = tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED
-    if picks:
-        found = _picked(model, output_layer, tokens.input_ids, own, temperature=temperature, wants=wants, heads=heads)
+    columns = tokens.mask.shape[1]
+    if share or tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED:
+        predictions = as_tree(tokens) if share else row_by_row(tokens)
+        found = _picked(model, output_layer, predictions, temperature=temperature, wants=wants, heads=heads)
     else:
-        found = _fused(model, tokens.input_ids, own)
-    keep = tokens.mask.shape[1]
-    return {name: value if name == "logits" else value[:, -keep:] for name, value in found.items()}
+        found = _fused(model, tokens.input_ids, own_tokens(tokens))
+    return {name: value if name == "logits" else value[:, -columns:] for name, value in found.items()}
 
 
 def _fused(model: Any, input_ids: torch.Tensor, own: torch.Tensor) -> Figures:
@@ -69,28 +70,27 @@ def _fused(model: Any, input_ids: torch.Tensor, own: torch.Tensor) -> Figures:
 def _picked(
     model: Any,
     output_layer: torch.nn.Module,
-    input_ids: torch.Tensor,
-    own: torch.Tensor,
+    predictions: Predictions,
     *,
     temperature: float,
     wants: Collection[str],
     heads: Heads | None,
 ) -> Figures:
-    # The token in column t is predicted from the hidden state in column t - 1.
-    with _only_at(output_layer, own.roll(-1, dims=1)) as hidden:
-        logits = model(input_ids=input_ids, use_cache=False).logits.float() / temperature
+    own, which, targets = predictions.own, predictions.which, predictions.targets
+    with _only_at(output_layer, predictions.places) as hidden:
+        logits = model(**predictions.inputs, use_cache=False).logits.float() / temperature
     every = torch.log_softmax(logits, dim=-1)
-    chosen = every.gather(-1, input_ids[own].unsqueeze(-1)).squeeze(-1)
+    chosen = every[which, targets] if predictions.shared else every.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     blank = torch.zeros(own.shape, dtype=chosen.dtype, device=chosen.device)
     figures = {"logprobs": blank.masked_scatter(own, chosen)}
     if "entropies" in wants:
         with torch.no_grad():
-            figures["entropies"] = blank.masked_scatter(own, -(every.exp() * every).sum(-1))
+            figures["entropies"] = blank.masked_scatter(own, -(every.exp() * every).sum(-1)[which])
     if "logits" in wants:
-        figures["logits"] = logits
+        figures["logits"] = logits[which]
     for name, head in (heads or {}).items():
         if name in wants:
-            figures[name] = blank.masked_scatter(own, head(hidden[0].float()).squeeze(-1))
+            figures[name] = blank.masked_scatter(own, head(hidden[0].float()).squeeze(-1)[which])
     return figures
 
 

@@ -24,6 +24,7 @@ from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.figures import own_figures
 from trainers.backends.trl.sharding import check_sharding
 from trainers.engines.registry import engine_spec
+from trainers.engines.transformers import sliding_window
 from trainers.learner import Learner
 from trainers.rollout.collate import MicroBatch, Tokens
 from trainers.rollout.collect import derive_seed
@@ -72,6 +73,8 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         config = learner.config
         check_sharding(self.accelerator, learner.objective, moving_reference=config.reference_sync_every > 0)
         policy = self.accelerator.unwrap_model(self.model)
+        if config.share_prefixes and sliding_window(policy) is not None:
+            raise ConfigError("share_prefixes needs a model whose layers all attend to everything; leave it out.")
         self.extras = Extras(
             learner.objective,
             policy,
@@ -130,6 +133,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 wants,
                 temperature=self.learner.config.temperature,
                 heads=self.extras.heads,
+                share=self.learner.config.share_prefixes,
             )
 
     def reference_figures(self, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
