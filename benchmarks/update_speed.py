@@ -122,9 +122,9 @@ def page(record: dict[str, Any]) -> str:
     table = "\n".join(lines)
     return (
         "# An update beside an earlier revision's\n\n"
-        f"`python -m benchmarks.update_speed`, preset `{record['preset']}`: seconds per thousand generated tokens, medians "
-        f"of {record['updates']} updates of {record['own']['tokens']:,.0f} tokens, in turns, one process and one thread "
-        f"each. In {record['same_tokens']} updates both sides generated equally many tokens.\n\n{table}\n"
+        f"`python -m benchmarks.update_speed`, preset `{record['preset']}`: seconds per thousand generated tokens, "
+        f"medians of {record['updates']} updates of {record['own']['tokens']:,.0f} tokens, in turns, one process and "
+        f"one thread each. In {record['same_tokens']} updates both sides generated equally many tokens.\n\n{table}\n"
     )
 
 
