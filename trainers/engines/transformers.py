@@ -14,17 +14,17 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.engines.batching import Batch, chunks_by_length, common_prefix, draw
 from trainers.engines.kv_cache import ConversationCache
-from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
 from trainers.engines.types import Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
-__all__ = ["ENGINE", "TransformersEngine", "checkpoint_model", "sliding_window"]
+__all__ = ["ENGINE", "Conversation", "TransformersEngine", "checkpoint_model", "sliding_window"]
 
 _Ints = npt.NDArray[np.int64]
 
 
 @dataclass
-class _Conversation:
+class Conversation:
     """A row of the cache: which tokens' keys and values it holds."""
 
     slot: int
@@ -85,7 +85,7 @@ class TransformersEngine:
 
     def _forget(self) -> None:
         self._cache = ConversationCache()
-        self._known: dict[Hashable, _Conversation] = {}
+        self._known: dict[Hashable, Conversation] = {}
         self._slots: list[Hashable | None] = []
         self._calls = 0
         self._columns = 0
@@ -150,7 +150,7 @@ class TransformersEngine:
         free += range(len(self._slots) - (len(fresh) - len(free)), len(self._slots))
         for key, slot in zip(fresh, free, strict=False):
             self._slots[slot] = key
-            self._known[key] = _Conversation(slot, np.zeros(0, dtype=np.int64))
+            self._known[key] = Conversation(slot, np.zeros(0, dtype=np.int64))
         for key in wanted:
             self._known[key].last_call = self._calls
         self._to_front(list(wanted))
@@ -319,13 +319,22 @@ def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
                 "shard with FSDP2."
             )
         model, refresh = trainer.whole()
-    return TransformersEngine(
+    return _engine_class(trainer.settings)(
         model,
         trainer.eos_ids,
         max_rows=trainer.settings.max_parallel,
         autocast=trainer.autocast,
         refresh=refresh,
     )
+
+
+def _engine_class(settings: EngineSettings) -> type[TransformersEngine]:
+    if not getattr(settings, "share_prefixes", False):
+        return TransformersEngine
+    # It builds on this module.
+    from trainers.engines.sharing import SharingEngine
+
+    return SharingEngine
 
 
 def _nothing() -> None:

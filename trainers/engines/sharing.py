@@ -1,0 +1,188 @@
+"""Generates like :mod:`trainers.engines.transformers`, and computes conversations that have gone alike so far once.
+
+Rollouts of one task begin with one prompt and see the same as long as they do the same. Here such conversations lie in
+one row of the cache, their line, and part when they draw different tokens. Each still draws with random numbers of its
+own, so replies are those of the engine without sharing, up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from trainers.engines.batching import Batch, common_prefix, draw
+from trainers.engines.transformers import Conversation, TransformersEngine
+from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.uniform import uniforms
+
+__all__ = ["SharingEngine"]
+
+_Ints = npt.NDArray[np.int64]
+_NOTHING: _Ints = np.zeros(0, dtype=np.int64)
+
+
+class SharingEngine(TransformersEngine):
+    """Keeps one row of the cache per line of conversations that have gone alike; see the module."""
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._numbers = count()
+        self._line_of: dict[Hashable, int] = {}
+        self._said: dict[Hashable, _Ints] = {}
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Forgets single conversations; a line that was the last one's is used again."""
+        left = {self._line_of.pop(key) for key in keys if self._said.pop(key, None) is not None}
+        super().release(left - set(self._line_of.values()))
+
+    def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        batch = Batch.of(requests)
+        members = self._line_up(requests, batch)
+        self._cache.reserve(len(self._slots), int((batch.lengths + batch.budgets).max()) + 1)
+        logits = self._prefill([batch.prompts[each[0]] for each in members])
+        self._decode_lines(batch, members, logits, sampling)
+        for i, request in enumerate(requests):
+            self._said[request.key] = batch.computed(i)
+        return [batch.reply(i) for i in range(len(requests))]
+
+    # Lines -------------------------------------------------------------------------------------------------------
+
+    def _line_up(self, requests: Sequence[Request], batch: Batch) -> list[_Ints]:
+        """Gives requests with equal prompts one of the first rows; returns the numbers of the requests in each row."""
+        together: dict[bytes, list[int]] = {}
+        for i, prompt in enumerate(batch.prompts):
+            together.setdefault(prompt.tobytes(), []).append(i)
+        taken: dict[int, list[int]] = {}
+        sources: dict[int, tuple[int, _Ints]] = {}
+        for numbers in together.values():
+            line, source, begun = self._beginning([batch.keys[i] for i in numbers], batch.prompts[numbers[0]], taken)
+            taken[line], sources[line] = numbers, (source, begun)
+        self._make_room(taken, len(requests))
+        order = [list(taken)[i] for i in self._place([replace(requests[taken[n][0]], key=n) for n in taken])]
+        self._begin(sources)
+        for line, numbers in taken.items():
+            self._line_of.update((batch.keys[i], line) for i in numbers)
+            self._said.update((batch.keys[i], _NOTHING) for i in numbers)
+        super().release(set(self._known) - set(self._line_of.values()))
+        return [np.array(taken[line]) for line in order]
+
+    def _beginning(self, keys: Sequence[Hashable], prompt: _Ints, taken: Iterable[int]) -> tuple[int, int, _Ints]:
+        """Where a prompt's conversations go on: the line, the line that holds its beginning, and that beginning."""
+        begun = {key: common_prefix(self._said[key], prompt) for key in keys if self._line_of.get(key) in self._known}
+        best = max(begun, key=begun.__getitem__, default=None)
+        if best is None or not begun[best]:
+            line = next(self._numbers)
+            return line, line, _NOTHING
+        source = self._line_of[best]
+        others = (key for key, line in self._line_of.items() if line == source and key not in begun)
+        free = source not in taken and all(len(self._said[key]) <= begun[best] for key in others)
+        return source if free else next(self._numbers), source, prompt[: begun[best]]
+
+    def _make_room(self, taken: Iterable[int], wanted: int) -> None:
+        """Forgets the lines used least recently, so that every conversation may come to have a row of its own."""
+        idle = sorted((each.last_call, line) for line, each in self._known.items() if line not in set(taken))
+        surplus = max(0, len(idle) + wanted - self.max_rows)
+        super().release([line for _, line in idle[:surplus]])
+
+    def _begin(self, sources: dict[int, tuple[int, _Ints]]) -> None:
+        """Copies the beginnings that lie in other lines, and notes what each line holds."""
+        copies = []
+        for line, (source, begun) in sources.items():
+            known = source in self._known
+            self._known[line].tokens = begun if known else _NOTHING
+            if known and source != line:
+                copies.append((self._known[source].slot, self._known[line].slot))
+        self._copy(copies, max(len(begun) for _, begun in sources.values()))
+
+    def _copy(self, pairs: Sequence[tuple[int, int]], columns: int) -> None:
+        """Copies the first columns of rows of the cache, first over second of each pair, all at once."""
+        if pairs:
+            self._cache.reserve(len(self._slots), columns)
+            source, target = np.array(pairs).T
+            self._cache.copy_rows(self._tensor(source), self._tensor(target), columns)
+
+    # Tokens ------------------------------------------------------------------------------------------------------
+
+    def _decode_lines(self, batch: Batch, members: Sequence[_Ints], logits: torch.Tensor, sampling: Sampling) -> None:
+        """Draws tokens until every reply has ended.
+
+        Args:
+            batch: Receives the tokens.
+            members: Numbers of the requests in each row.
+            logits: After the last token of each row's prompt, shape (rows, vocabulary).
+            sampling: How to draw.
+        """
+        order = np.concatenate(list(members))
+        row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
+        index = torch.arange(len(order), device=self.device)
+        while True:
+            draws = uniforms(batch.seeds[order], batch.counters[order])
+            tokens, logprobs = draw(logits[self._tensor(row_of)], draws, sampling)
+            batch.add(order, tokens, logprobs, self._eos)
+            if not batch.alive[order].any():
+                return
+            order, row_of = self._compact(batch, order, row_of)
+            row_of = self._part(batch, order, row_of)
+            spoken = _speakers(batch, order, row_of)
+            last, positions = batch.last[spoken][:, None], batch.positions[spoken][:, None]
+            rows = slice(0, len(spoken))
+            # Rows that have ended but are still carried along write behind their last token.
+            logits = self._forward(rows, index[rows], last, positions - batch.alive[spoken][:, None])
+
+    def _compact(self, batch: Batch, order: _Ints, row_of: _Ints) -> tuple[_Ints, _Ints]:
+        """Leaves out the requests that have ended, once a quarter of the rows has."""
+        alive = batch.alive[order]
+        living = np.unique(row_of[alive])
+        if len(living) > 0.75 * (row_of.max() + 1):
+            return order, row_of
+        self._to_front([self._slots[row] for row in living])
+        order = order[alive]
+        return order, np.array([self._known[self._line_of[batch.keys[i]]].slot for i in order])
+
+    def _part(self, batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
+        """Gives requests that drew another token than the first of their row's rows of their own; returns all rows."""
+        newest, moved, rows = batch.last[order], row_of.copy(), int(row_of.max()) + 1
+        rows_of: dict[tuple[int, int], int] = {}
+        kept: set[int] = set()
+        sources: list[int] = []
+        for place in np.flatnonzero(batch.alive[order]):
+            row, token = int(row_of[place]), int(newest[place])
+            if (row, token) not in rows_of:
+                rows_of[row, token] = rows + len(sources) if row in kept else row
+                sources += [row] if row in kept else []
+                kept.add(row)
+            moved[place] = rows_of[row, token]
+        lines = self._new_rows(rows, sources, int(batch.positions[order].max()))
+        for place in np.flatnonzero(moved >= rows):
+            self._line_of[batch.keys[order[place]]] = lines[moved[place] - rows]
+        return moved
+
+    def _new_rows(self, first: int, sources: Sequence[int], columns: int) -> list[int]:
+        """Copies rows' first columns behind the first rows, moving whatever lies there; returns the new lines."""
+        targets = range(first, first + len(sources))
+        self._slots += [None] * (targets.stop - len(self._slots))
+        displaced = [slot for slot in targets if self._slots[slot] is not None]
+        moves = list(zip(displaced, count(len(self._slots)), strict=False))
+        for slot, place in moves:
+            self._slots.append(self._slots[slot])
+            self._known[self._slots[place]].slot = place
+        self._copy(moves, self._columns)
+        self._copy(list(zip(sources, targets, strict=True)), columns)
+        lines = [next(self._numbers) for _ in targets]
+        for slot, line in zip(targets, lines, strict=True):
+            self._slots[slot] = line
+            self._known[line] = Conversation(slot, _NOTHING, self._calls)
+        return lines
+
+
+def _speakers(batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
+    """One request of each row: one that goes on, or of those that have ended the longest."""
+    ranked = np.lexsort((batch.positions[order], batch.alive[order], row_of))
+    last = np.flatnonzero(np.diff(row_of[ranked], append=-1))
+    speakers: _Ints = order[ranked[last]]
+    return speakers
