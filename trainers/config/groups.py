@@ -209,8 +209,8 @@ class MemorySettings:
     attention: Literal["sdpa", "flash_attention_2", "flash_attention_3"] = "sdpa"
     """How attention is computed; flash attention needs its package, a GPU, and vLLM to generate."""
     share_prefixes: bool = False
-    """Compute what rollouts begin alike with once per update: the same figures up to rounding, faster where rollouts of
-    a task do much the same; needs attention=sdpa."""
+    """Compute what an update's rollouts begin alike with once, in generating (engine=transformers) and in learning: the
+    same figures up to rounding; needs attention=sdpa."""
     liger: bool = False
     """Compute norms, rotary positions and feed-forward parts with Liger's kernels; needs liger-kernel and a GPU."""
     ddp_timeout: Count = 1800
