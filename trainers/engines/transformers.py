@@ -14,7 +14,7 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.engines.batching import Batch, chunks_by_length, common_prefix, draw
 from trainers.engines.kv_cache import ConversationCache
-from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.types import Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
@@ -319,7 +319,7 @@ def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
                 "shard with FSDP2."
             )
         model, refresh = trainer.whole()
-    return _engine_class(trainer.settings)(
+    return _engine_class(trainer)(
         model,
         trainer.eos_ids,
         max_rows=trainer.settings.max_parallel,
@@ -328,8 +328,8 @@ def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
     )
 
 
-def _engine_class(settings: EngineSettings) -> type[TransformersEngine]:
-    if not getattr(settings, "share_prefixes", False):
+def _engine_class(trainer: TrainerModel) -> type[TransformersEngine]:
+    if not trainer.share_prefixes:
         return TransformersEngine
     # It builds on this module.
     from trainers.engines.sharing import SharingEngine

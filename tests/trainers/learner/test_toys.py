@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
 from tests.trainers.toys import GRADED, toy_config
 from trainers import TrainConfig, get_recipe, train
+from trainers.engines.sharing import SharingEngine
 from trainers.tracking.progress import SilentProgress
+from trainers.training import prepare
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
@@ -142,6 +145,12 @@ def test_shared_prefixes_train_alike_up_to_rounding(config: TrainConfig, preset:
         assert other["tokens_generated"] == one["tokens_generated"]
         assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)
         assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
+
+
+def test_shared_prefixes_are_generated_by_the_engine_that_shares(config: TrainConfig) -> None:
+    with ExitStack() as stack:
+        learner, _, _ = prepare(config.with_(share_prefixes=True), SilentProgress(), stack)
+        assert isinstance(learner.setup.rollouts.engine, SharingEngine)
 
 
 def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:
