@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 ENGINES: Mapping[str, str] = {
-    "transformers": "trainers.engines.transformers:ENGINE",
+    "transformers": "trainers.engines.in_process:ENGINE",
     "vllm": "trainers.engines.vllm:ENGINE",
     "openai": "trainers.engines.openai:ENGINE",
     "scoring": "trainers.engines.scoring:ENGINE",

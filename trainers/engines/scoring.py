@@ -11,9 +11,10 @@ import torch
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.engines.batching import Batch, chunks_by_length, draw
+from trainers.engines.in_process import checkpoint_model
 from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.token_tree import TokenTree
-from trainers.engines.transformers import TransformersEngine, checkpoint_model
+from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Engine, Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 

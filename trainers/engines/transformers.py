@@ -14,11 +14,10 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.engines.batching import Batch, chunks_by_length, common_prefix, draw
 from trainers.engines.kv_cache import ConversationCache
-from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.types import Generation, Request, Sampling
 from trainers.engines.uniform import uniforms
 
-__all__ = ["ENGINE", "Conversation", "TransformersEngine", "checkpoint_model", "sliding_window"]
+__all__ = ["Conversation", "TransformersEngine", "sliding_window"]
 
 _Ints = npt.NDArray[np.int64]
 
@@ -309,56 +308,5 @@ def sliding_window(model: torch.nn.Module) -> int | None:
     return int(config.sliding_window) if "sliding_attention" in kinds else None
 
 
-def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
-    model: Any = trainer.model
-    refresh: Callable[[], object] = _nothing
-    if trainer.sharded:
-        if trainer.whole is None:
-            raise ConfigError(
-                "The transformers engine cannot generate with weights that DeepSpeed has sharded; use engine=vllm, or "
-                "shard with FSDP2."
-            )
-        model, refresh = trainer.whole()
-    return _engine_class(trainer)(
-        model,
-        trainer.eos_ids,
-        max_rows=trainer.settings.max_parallel,
-        autocast=trainer.autocast,
-        refresh=refresh,
-    )
-
-
-def _engine_class(trainer: TrainerModel) -> type[TransformersEngine]:
-    if not trainer.share_prefixes:
-        return TransformersEngine
-    # It builds on this module.
-    from trainers.engines.sharing import SharingEngine
-
-    return SharingEngine
-
-
 def _nothing() -> None:
     """The weights are in place."""
-
-
-def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
-    model, autocast = checkpoint_model(checkpoint)
-    return TransformersEngine(model, checkpoint.eos_ids, max_rows=checkpoint.settings.max_parallel, autocast=autocast)
-
-
-def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:
-    """The checkpoint's model where it computes, and the type of its autocast.
-
-    On a GPU, if there is one, it is in bfloat16 unless float32 is asked for; on a processor, as in training,
-    bfloat16 is autocast over float32 weights, and only where it is asked for.
-    """
-    cuda, precision = torch.cuda.is_available(), checkpoint.settings.precision
-    model: Any = checkpoint.load()
-    if cuda and precision != "float32":
-        model = model.to(torch.bfloat16)
-    moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
-    return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
-
-
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint)
-"""Generates in this process, with the trained weights in place."""
