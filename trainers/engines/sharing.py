@@ -7,7 +7,7 @@ own, so replies are those of the engine without sharing, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -63,15 +63,16 @@ class SharingEngine(TransformersEngine):
             line, source, begun = self._beginning([batch.keys[i] for i in numbers], batch.prompts[numbers[0]], taken)
             taken[line], sources[line] = numbers, (source, begun)
         self._make_room(taken, len(requests))
-        order = [list(taken)[i] for i in self._place([replace(requests[taken[n][0]], key=n) for n in taken])]
+        lines = list(taken)
+        order = self._place([replace(requests[taken[line][0]], key=line) for line in lines])
         self._begin(sources)
         for line, numbers in taken.items():
             self._line_of.update((batch.keys[i], line) for i in numbers)
             self._said.update((batch.keys[i], _NOTHING) for i in numbers)
         super().release(set(self._known) - set(self._line_of.values()))
-        return [np.array(taken[line]) for line in order]
+        return [np.array(taken[lines[i]]) for i in order]
 
-    def _beginning(self, keys: Sequence[Hashable], prompt: _Ints, taken: Iterable[int]) -> tuple[int, int, _Ints]:
+    def _beginning(self, keys: Sequence[Hashable], prompt: _Ints, taken: Collection[int]) -> tuple[int, int, _Ints]:
         """Where a prompt's conversations go on: the line, the line that holds its beginning, and that beginning."""
         begun = {key: common_prefix(self._said[key], prompt) for key in keys if self._line_of.get(key) in self._known}
         best = max(begun, key=begun.__getitem__, default=None)
@@ -83,9 +84,9 @@ class SharingEngine(TransformersEngine):
         free = source not in taken and all(len(self._said[key]) <= begun[best] for key in others)
         return source if free else next(self._numbers), source, prompt[: begun[best]]
 
-    def _make_room(self, taken: Iterable[int], wanted: int) -> None:
+    def _make_room(self, taken: Collection[int], wanted: int) -> None:
         """Forgets the lines used least recently, so that every conversation may come to have a row of its own."""
-        idle = sorted((each.last_call, line) for line, each in self._known.items() if line not in set(taken))
+        idle = sorted((each.last_call, line) for line, each in self._known.items() if line not in taken)
         surplus = max(0, len(idle) + wanted - self.max_rows)
         super().release([line for _, line in idle[:surplus]])
 

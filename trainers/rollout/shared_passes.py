@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from trainers.engines.batching import common_prefix
 from trainers.rollout.training_rows import TrainingRow, padding_row
 
 __all__ = ["shared_passes"]
@@ -22,9 +23,9 @@ def shared_passes(rows: Sequence[TrainingRow], count: int) -> list[list[Training
     each ends at most half a pass from there, where neighbours share least. One without rows gets one of padding.
     """
     ordered = sorted(rows, key=lambda weighted: (_tokens(weighted), weighted.trajectory))
-    tokens = [_tokens(weighted) for weighted in ordered]
-    alike = np.array([_alike(a, b) for a, b in zip([[], *tokens], tokens, strict=False)], dtype=np.int64)
-    ends = np.cumsum(np.array([len(ids) for ids in tokens], dtype=np.int64) - alike)
+    tokens = [np.array(_tokens(weighted), dtype=np.int64) for weighted in ordered]
+    alike = np.array([0, *(common_prefix(a, b) for a, b in pairwise(tokens))])
+    ends = np.cumsum([len(ids) - same for ids, same in zip(tokens, alike, strict=False)])
     cuts = np.maximum.accumulate([0, *(_cut(ends, alike, k, count) for k in range(1, count)), len(ordered)])
     return [ordered[a:b] or [padding_row()] for a, b in pairwise(cuts)]
 
@@ -43,8 +44,3 @@ def _cut(ends: _Ints, alike: _Ints, number: int, count: int) -> int:
 
 def _tokens(weighted: TrainingRow) -> list[int]:
     return weighted.row.prompt_ids + weighted.row.completion_ids
-
-
-def _alike(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many tokens two sequences begin alike with."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

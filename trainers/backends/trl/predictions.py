@@ -16,7 +16,7 @@ import torch
 from trainers.engines.token_tree import TokenTree
 from trainers.rollout.collate import Tokens
 
-__all__ = ["Predictions", "as_tree", "row_by_row"]
+__all__ = ["Predictions", "as_tree", "own_tokens", "row_by_row"]
 
 
 @dataclass(frozen=True)
