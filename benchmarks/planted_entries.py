@@ -1,11 +1,13 @@
 """Whether memories prefer a useful skill to useless ones: planted entries, their utilities and uses over time.
 
     python -m benchmarks.planted_entries --out docs/results/planted_entries
+    python -m benchmarks.planted_entries --only-planted --out docs/results/planted_entries_only
 
 Every method starts from a bank that holds, for one task type, the library's own skill and texts that do not help:
 skills of other types, and advice without content. All have one retrieval key, so likeness cannot tell them apart, and
 the useful one stands last, where ties do not favour it. The learning rate is 0: what changes is the memory alone.
-Methods may write entries of their own meanwhile, as they do in training.
+Methods may write entries of their own meanwhile, as they do in training; with ``--only-planted`` they write none, and
+what would keep planted entries out because they are equally alike is switched off, so that credit alone decides.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from trainers.warmstart.settings import small_policy_settings
 __all__ = ["main", "measure_planted", "page", "planted_bank", "save_picture"]
 
 METHODS = ("d2skill", "retroagent", "skill1", "evolver", "skillrl")
+ONLY_PLANTED: Mapping[str, Mapping[str, Any]] = {"retroagent": {"least_likeness": 0.0}, "skill1": {"candidates": None}}
+"""Per method, what lets every planted entry come into question: no least likeness, no short list by likeness."""
 EMPTY = "work carefully and do what the task says"
 """Advice without content."""
 
@@ -57,7 +61,9 @@ def planted_bank(env: str, task_type: str, useless: int) -> tuple[SkillBank, str
     return bank, bank.add(Draft(texts[task_type], key, task_type, writer="planted"), 0).name
 
 
-def measure_planted(config: TrainConfig, methods: Sequence[str], seeds: Sequence[int], useless: int) -> dict[str, Any]:
+def measure_planted(
+    config: TrainConfig, methods: Sequence[str], seeds: Sequence[int], useless: int, *, only_planted: bool = False
+) -> dict[str, Any]:
     """Trains every method over every seed from the planted bank.
 
     Args:
@@ -65,6 +71,7 @@ def measure_planted(config: TrainConfig, methods: Sequence[str], seeds: Sequence
         methods: Presets with a bank.
         seeds: Training seeds.
         useless: Entries that do not help.
+        only_planted: Whether nothing is written and likeness keeps no entry out.
 
     Returns:
         Per run and update the utility and the uses so far of every planted entry that the method logs.
@@ -77,11 +84,13 @@ def measure_planted(config: TrainConfig, methods: Sequence[str], seeds: Sequence
         bank.save(Path(folder) / "planted.jsonl")
         for seed in seeds:
             for method in methods:
-                options = {**config.preset_options, "bank": str(Path(folder) / "planted.jsonl")}
+                own = {"writer": "none", **ONLY_PLANTED.get(method, {})} if only_planted else {}
+                options = {**config.preset_options, "bank": str(Path(folder) / "planted.jsonl"), **own}
                 place = str(Path(folder) / f"{method}-{seed}")
                 metrics = run(config.with_(preset=method, preset_options=options, seed=seed, run=place)).metrics
                 runs.append({"method": method, "seed": seed, "updates": _logged(metrics, names)})
-    return {"env": config.env, "task_type": task_type, "planted": names, "useful": useful, "runs": runs}
+    about = {"env": config.env, "task_type": task_type, "only_planted": only_planted}
+    return {**about, "planted": names, "useful": useful, "runs": runs}
 
 
 def _logged(metrics: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -115,12 +124,15 @@ def _final(run_: Mapping[str, Any], useful: str) -> dict[str, float]:
 
 def page(record: Mapping[str, Any]) -> str:
     """The record as a page."""
-    useful, count = record["useful"], len(record["planted"])
+    useful, count, alone = record["useful"], len(record["planted"]), record.get("only_planted", False)
+    how = (
+        "Nothing is written, and likeness keeps no entry out." if alone else "Methods write entries of their own, too."
+    )
     lines = [
-        "# Planted entries",
+        "# Planted entries" + (" alone" if alone else ""),
         "",
-        f"`python -m benchmarks.planted_entries`. One useful entry among {count} for `{record['task_type']}`, at a "
-        "learning rate of 0. Utility at the end (of the useless ones the highest), and the useful entry's share of the "
+        f"`python -m benchmarks.planted_entries{' --only-planted' if alone else ''}`. One useful entry among {count} for "
+        f"`{record['task_type']}`, at a learning rate of 0. {how} Utility at the end (of the useless ones the highest), and the useful entry's share of the "
         f"uses of planted entries in the second half (chance: {1 / count:.2f}); means over seeds with 95 % intervals.",
         "",
         "| method | seeds | utility, useful | utility, best useless | share of uses |",
@@ -177,7 +189,8 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {**small_policy_settings(options.env), "learning_rate": 0.0, "panel_per_type": 2, "tasks_per_step": 4}
     own = {"task_types": (options.task_type,), "steps": options.updates, "validate_every": 10**6, "save_every": 10**6}
     config = TrainConfig(model=options.model, **{**settings, **own, "transcripts_every": 0, "preset_options": {}})
-    record = measure_planted(config, options.methods, options.seeds, options.useless)
+    only = options.only_planted
+    record = measure_planted(config, options.methods, options.seeds, options.useless, only_planted=only)
     if options.out:
         save_picture(record, options.out / "uses.png")
     return record
@@ -190,6 +203,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--updates", type=int, default=12)
     parser.add_argument("--useless", type=int, default=3, help="entries that do not help")
+    parser.add_argument("--only-planted", action="store_true", help="methods write nothing; credit alone decides")
     parser.add_argument("--env", default="alfworld", help="the environment")
     parser.add_argument("--task-type", default="pick_heat_then_place_in_recep")
     parser.add_argument("--model", default="shipped", help="the policy")

@@ -8,7 +8,9 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the train extra")
 
-from benchmarks.planted_entries import EMPTY, page, planted_bank, save_picture, use_share
+from benchmarks.planted_entries import EMPTY, measure_planted, page, planted_bank, save_picture, use_share
+from trainers.config import TrainConfig
+from trainers.warmstart.settings import small_policy_settings
 
 HEAT = "pick_heat_then_place_in_recep"
 
@@ -42,5 +44,19 @@ def test_uses_are_counted_per_update():
 
 def test_the_page_and_the_picture_are_made_from_the_record(tmp_path):
     assert "| `d2skill` | 2 | 0.50 [0.50, 0.50] | 0.50 [0.50, 0.50] | 0.94 [0.94, 0.94] |" in page(RECORD)
+    assert "Methods write entries of their own, too." in page(RECORD)
+    assert "`python -m benchmarks.planted_entries --only-planted`" in page({**RECORD, "only_planted": True})
     save_picture(RECORD, tmp_path / "uses.png")
     assert (tmp_path / "uses.png").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_credit_alone_moves_the_planted_entries_and_nothing_is_written():
+    settings = {**small_policy_settings("alfworld"), "learning_rate": 0.0, "panel_per_type": 1, "tasks_per_step": 1}
+    own = {"task_types": (HEAT,), "steps": 2, "validate_every": 10**6, "save_every": 10**6, "preset_options": {}}
+    config = TrainConfig(model="shipped", **{**settings, **own})
+    record = measure_planted(config, ["skill1", "retroagent"], [0], 3, only_planted=True)
+    for run in record["runs"]:
+        last = run["updates"][-1]
+        assert set(last) == set(record["planted"])
+        assert sum(entry["uses"] for entry in last.values()) > 0

@@ -16,6 +16,7 @@ from trainers.memory.base import Memory, MemoryTools, SkillMemory
 from trainers.memory.entries import Draft, Entry
 from trainers.memory.model_writer import ModelWriter
 from trainers.memory.retrieval import Similarity, similarity
+from trainers.memory.silent_writer import SilentWriter
 from trainers.memory.step_writer import StepWriter
 from trainers.memory.writer import Writer
 
@@ -29,7 +30,8 @@ class BankOptions(Memory):
     """Options of every memory with a bank.
 
     Attributes:
-        writer: Who writes: "steps" abstracts commands by rule, "policy" asks the policy itself.
+        writer: Who writes: "steps" abstracts commands by rule, "policy" asks the policy itself, "none" leaves the bank
+            as it is.
         start_with: What the bank holds at first: nothing, or the skills of the environment's library.
         bank: A bank's JSONL file to start from instead.
         embeddings: A sentence encoder, by folder or name; BM25 if None.
@@ -38,7 +40,7 @@ class BankOptions(Memory):
         candidates: Entries most like the task among which the score decides; all if None.
     """
 
-    writer: Literal["steps", "policy"] = "steps"
+    writer: Literal["steps", "policy", "none"] = "steps"
     start_with: Literal["nothing", "library"] = "nothing"
     bank: str | None = None
     embeddings: str | None = None
@@ -48,7 +50,9 @@ class BankOptions(Memory):
 
     def new_writer(self, tools: MemoryTools) -> Writer:
         """The writer that the options ask for."""
-        return StepWriter() if self.writer == "steps" else ModelWriter(tools.write, name="policy")
+        if self.writer == "policy":
+            return ModelWriter(tools.write, name="policy")
+        return StepWriter() if self.writer == "steps" else SilentWriter()
 
     def new_bank(self, tools: MemoryTools) -> SkillBank:
         """The bank that a run starts with."""
