@@ -125,15 +125,14 @@ def _final(run_: Mapping[str, Any], useful: str) -> dict[str, float]:
 def page(record: Mapping[str, Any]) -> str:
     """The record as a page."""
     useful, count, alone = record["useful"], len(record["planted"]), record.get("only_planted", False)
-    how = (
-        "Nothing is written, and likeness keeps no entry out." if alone else "Methods write entries of their own, too."
-    )
+    how = "nothing is written, and likeness keeps no entry out" if alone else "methods write entries of their own, too"
     lines = [
         "# Planted entries" + (" alone" if alone else ""),
         "",
-        f"`python -m benchmarks.planted_entries{' --only-planted' if alone else ''}`. One useful entry among {count} for "
-        f"`{record['task_type']}`, at a learning rate of 0. {how} Utility at the end (of the useless ones the highest), and the useful entry's share of the "
-        f"uses of planted entries in the second half (chance: {1 / count:.2f}); means over seeds with 95 % intervals.",
+        f"`python -m benchmarks.planted_entries{' --only-planted' if alone else ''}`. One useful entry among {count} "
+        f"for `{record['task_type']}`, at a learning rate of 0; {how}. Utility at the end (of the useless ones the "
+        "highest), and the useful entry's share of the uses of planted entries in the second half (chance: "
+        f"{1 / count:.2f}); means over seeds with 95 % intervals.",
         "",
         "| method | seeds | utility, useful | utility, best useless | share of uses |",
         "|---" * 5 + "|",

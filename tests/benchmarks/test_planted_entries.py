@@ -44,7 +44,7 @@ def test_uses_are_counted_per_update():
 
 def test_the_page_and_the_picture_are_made_from_the_record(tmp_path):
     assert "| `d2skill` | 2 | 0.50 [0.50, 0.50] | 0.50 [0.50, 0.50] | 0.94 [0.94, 0.94] |" in page(RECORD)
-    assert "Methods write entries of their own, too." in page(RECORD)
+    assert "methods write entries of their own, too." in page(RECORD)
     assert "`python -m benchmarks.planted_entries --only-planted`" in page({**RECORD, "only_planted": True})
     save_picture(RECORD, tmp_path / "uses.png")
     assert (tmp_path / "uses.png").stat().st_size > 1000
