@@ -4,7 +4,8 @@
 
 Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain
 GRPO stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss):
-the same tokens are played, so the ratio is what the method adds. Validations and the first update of every turn are
+the same tokens are played, so the ratio is what the method adds. Methods that play alike follow each other and share
+it. Validations and the first update of every turn are
 left out. ``--draw RECORD --page docs/methods.md`` writes the table of a record again.
 """
 
@@ -34,6 +35,8 @@ __all__ = ["cost_table", "main", "measure_costs", "same_rollouts"]
 BASELINE = "grpo"
 _SAME = "grpo_on_"
 _PARTS = ("generate", "prepare", "update")
+_PLAYING = ("allocation", "curriculum", "contrast", "memory")
+"""The parts of a recipe that decide which rollouts are played."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def __getattr__(name: str) -> Recipe:
     if not name.startswith(_SAME):
         raise AttributeError(name)
     own = get_recipe(name.removeprefix(_SAME).replace("__", "+"))
-    shared = {part: getattr(own, part) for part in ("allocation", "curriculum", "contrast", "memory")}
+    shared = {part: getattr(own, part) for part in _PLAYING}
     return replace(get_recipe(BASELINE), name=name, **shared)
 
 
@@ -77,19 +80,37 @@ def measure_costs(config: TrainConfig, methods: Sequence[str], *, rounds: int, u
         The record: per method the medians over its updates, and how they compare with GRPO's.
     """
     presets = list(dict.fromkeys([BASELINE, *methods]))
+    beside = _references(presets)
+    turns = list(dict.fromkeys(preset for pair in zip(beside.values(), beside, strict=True) for preset in pair))
     found: dict[str, list[Update]] = {}
     for seed in range(rounds):
-        for method in presets:
-            for preset in (method,) if method == BASELINE else (method, same_rollouts(method)):
-                turn = config.with_(preset=preset, seed=seed, steps=updates + 1)
-                found.setdefault(preset, []).extend(_turn(turn))
+        for preset in turns:
+            found.setdefault(preset, []).extend(_turn(config.with_(preset=preset, seed=seed, steps=updates + 1)))
     return {
         "env": config.env,
         "rollouts": config.tasks_per_step * config.group_size,
         "rounds": rounds,
         "updates": updates,
-        "methods": [_row(method, found) for method in presets],
+        "methods": [_row(method, found, beside[method]) for method in presets],
     }
+
+
+def _references(presets: Sequence[str]) -> dict[str, str]:
+    """Beside what every preset stands, GRPO on its rollouts; presets that play alike stand together."""
+    alike: list[tuple[Recipe, list[str]]] = []
+    for preset in presets:
+        own = get_recipe(preset)
+        names = next((names for other, names in alike if _play_alike(own, other)), None)
+        if names is None:
+            alike.append((own, [preset]))
+        else:
+            names.append(preset)
+    groups = [names for _, names in alike]
+    return {preset: BASELINE if BASELINE in names else same_rollouts(names[0]) for names in groups for preset in names}
+
+
+def _play_alike(one: Recipe, other: Recipe) -> bool:
+    return all(getattr(one, part) == getattr(other, part) for part in _PLAYING)
 
 
 def _turn(config: TrainConfig) -> list[Update]:
@@ -98,9 +119,8 @@ def _turn(config: TrainConfig) -> list[Update]:
     return [Update.of(record) for record in metrics if record["event"] == "train"][1:]
 
 
-def _row(method: str, found: Mapping[str, Sequence[Update]]) -> dict[str, Any]:
-    own, plain = found[method], found[BASELINE]
-    same = found.get(same_rollouts(method), own)
+def _row(method: str, found: Mapping[str, Sequence[Update]], beside: str) -> dict[str, Any]:
+    own, plain, same = found[method], found[BASELINE], found[beside]
     return {
         "method": method,
         "seconds": median(each.seconds for each in own),

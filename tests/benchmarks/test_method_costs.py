@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from benchmarks.method_costs import cost_table, main, measure_costs, same_rollouts
+from benchmarks.method_costs import _references, cost_table, main, measure_costs, same_rollouts
 from tests.trainers import conftest
 from tests.trainers.toys import toy_config
 from trainers.recipes import get_recipe
@@ -33,6 +33,14 @@ def test_grpo_on_a_methods_rollouts_differs_in_credit_and_loss_alone():
     plain = get_recipe("grpo")
     assert (beside.allocation, beside.curriculum, beside.memory) == (own.allocation, own.curriculum, own.memory)
     assert (beside.advantage, beside.losses, beside.rows) == (plain.advantage, plain.losses, plain.rows)
+
+
+def test_methods_that_play_alike_share_what_they_stand_beside():
+    beside = _references(["grpo", "skillc", "ppo", "mixed_norm", "no_pairing"])
+    assert beside["grpo"] == beside["ppo"] == "grpo"
+    assert beside["skillc"] == beside["mixed_norm"] == same_rollouts("skillc")
+    assert beside["no_pairing"] == same_rollouts("no_pairing")
+    assert list(beside) == ["grpo", "ppo", "skillc", "mixed_norm", "no_pairing"]
 
 
 def test_a_record_is_drawn_again_without_measuring(tmp_path):
