@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.engines.in_process_options import InProcessOptions
 from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
@@ -31,12 +32,19 @@ def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
         max_rows=trainer.settings.max_parallel,
         autocast=trainer.autocast,
         refresh=refresh,
+        draft_tokens=InProcessOptions.of(trainer.settings.engine_options).draft_tokens,
     )
 
 
 def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
     model, autocast = checkpoint_model(checkpoint)
-    return TransformersEngine(model, checkpoint.eos_ids, max_rows=checkpoint.settings.max_parallel, autocast=autocast)
+    return TransformersEngine(
+        model,
+        checkpoint.eos_ids,
+        max_rows=checkpoint.settings.max_parallel,
+        autocast=autocast,
+        draft_tokens=InProcessOptions.of(checkpoint.settings.engine_options).draft_tokens,
+    )
 
 
 def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.engines.in_process_options import InProcessOptions
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 
@@ -32,9 +33,6 @@ ENGINES: Mapping[str, str] = {
     "scoring": "trainers.engines.scoring:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
-
-_WITHOUT_OPTIONS = ("transformers",)
-"""Engines that have no options of their own."""
 
 
 class EngineSettings(Protocol):
@@ -180,14 +178,13 @@ def check_engine_name(name: str) -> None:
 
 
 def check_engine_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuses options that nobody would read.
+    """Refuses options that nobody would read, as far as that can be told without importing the engine.
 
     Raises:
-        ConfigError: The engine has none; the message names those that have.
+        ConfigError: The engine has no such option, or the value lies outside its range.
     """
-    if options and name in _WITHOUT_OPTIONS:
-        others = " or ".join(f"engine={other}" for other in ENGINES if other not in _WITHOUT_OPTIONS)
-        raise ConfigError(f"engine={name} has no options, got engine.{next(iter(options))}; they are for {others}")
+    if name == "transformers":
+        InProcessOptions.of(options)
 
 
 def engine_spec(name: str) -> EngineSpec:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from trainers.engines.batching import Batch, common_prefix, draw
+from trainers.engines.batching import Batch, common_prefix
+from trainers.engines.drafts import Pass, speak
 from trainers.engines.transformers import Conversation, TransformersEngine
 from trainers.engines.types import Generation, Request, Sampling
-from trainers.engines.uniform import uniforms
 
 __all__ = ["SharingEngine"]
 
@@ -48,7 +48,7 @@ class SharingEngine(TransformersEngine):
         self._decode_lines(batch, members, logits, sampling)
         for i, request in enumerate(requests):
             self._said[request.key] = batch.computed(i)
-        return [batch.reply(i) for i in range(len(requests))]
+        return self._replies(batch)
 
     # Lines -------------------------------------------------------------------------------------------------------
 
@@ -120,20 +120,14 @@ class SharingEngine(TransformersEngine):
         """
         order = np.concatenate(list(members))
         row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
-        index = torch.arange(len(order), device=self.device)
+        heard = Pass.undrafted(logits)
         while True:
-            draws = uniforms(batch.seeds[order], batch.counters[order])
-            tokens, logprobs = draw(logits[self._tensor(row_of)], draws, sampling)
-            batch.add(order, tokens, logprobs, self._eos)
+            speak(batch, order, row_of, heard, sampling, eos=self._eos)
             if not batch.alive[order].any():
                 return
             order, row_of = self._compact(batch, order, row_of)
             row_of = self._part(batch, order, row_of)
-            spoken = _speakers(batch, order, row_of)
-            last, positions = batch.last[spoken][:, None], batch.positions[spoken][:, None]
-            rows = slice(0, len(spoken))
-            # Rows that have ended but are still carried along write behind their last token.
-            logits = self._forward(rows, index[rows], last, positions - batch.alive[spoken][:, None])
+            heard = self._pass(batch, _speakers(batch, order, row_of))
 
     def _compact(self, batch: Batch, order: _Ints, row_of: _Ints) -> tuple[_Ints, _Ints]:
         """Leaves out the requests that have ended, once a quarter of the rows has."""
@@ -146,18 +140,23 @@ class SharingEngine(TransformersEngine):
         return order, np.array([self._known[self._line_of[batch.keys[i]]].slot for i in order])
 
     def _part(self, batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
-        """Gives requests that drew another token than the first of their row's rows of their own; returns all rows."""
-        newest, moved, rows = batch.last[order], row_of.copy(), int(row_of.max()) + 1
-        rows_of: dict[tuple[int, int], int] = {}
+        """Gives requests that drew other tokens than the first of their row's rows of their own; returns all rows.
+
+        All but the newest token of a request are those that were drafted for its row, so requests of one row have gone
+        alike if their number of tokens and the newest one are alike.
+        """
+        moved, rows = row_of.copy(), int(row_of.max()) + 1
+        rows_of: dict[tuple[int, int, int], int] = {}
         kept: set[int] = set()
         sources: list[int] = []
         for place in np.flatnonzero(batch.alive[order]):
-            row, token = int(row_of[place]), int(newest[place])
-            if (row, token) not in rows_of:
-                rows_of[row, token] = rows + len(sources) if row in kept else row
+            row, i = int(row_of[place]), order[place]
+            said = (row, int(batch.positions[i]), int(batch.last[i]))
+            if said not in rows_of:
+                rows_of[said] = rows + len(sources) if row in kept else row
                 sources += [row] if row in kept else []
                 kept.add(row)
-            moved[place] = rows_of[row, token]
+            moved[place] = rows_of[said]
         lines = self._new_rows(rows, sources, int(batch.positions[order].max()))
         for place in np.flatnonzero(moved >= rows):
             self._line_of[batch.keys[order[place]]] = lines[moved[place] - rows]

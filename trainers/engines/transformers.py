@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 
 from skillc_gym.errors import ConfigError
-from trainers.engines.batching import Batch, chunks_by_length, common_prefix, draw
+from trainers.engines.batching import Batch, chunks_by_length, common_prefix
+from trainers.engines.drafts import Drafts, Pass, speak
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request, Sampling
-from trainers.engines.uniform import uniforms
 
 __all__ = ["Conversation", "TransformersEngine", "sliding_window"]
 
@@ -46,6 +46,8 @@ class TransformersEngine:
         prefill_tokens: Most tokens, padding included, of one forward pass over prompts.
         autocast: Runs the forward passes under autocast with this type (for weights held in float32 on a GPU).
         refresh: Called by every reset: brings weights that are trained elsewhere into the model.
+        draft_tokens: Tokens drafted for each row from what was said since the last reset, which one pass confirms or
+            refuses; see :mod:`trainers.engines.drafts`.
 
     Raises:
         ConfigError: If the model has layers whose state is not keys and values.
@@ -60,11 +62,13 @@ class TransformersEngine:
         prefill_tokens: int = 8192,
         autocast: torch.dtype | None = None,
         refresh: Callable[[], object] | None = None,
+        draft_tokens: int = 0,
     ) -> None:
         self.model = model
         self.max_rows = max_rows
         self.prefill_tokens = prefill_tokens
         self.autocast = autocast
+        self.draft_tokens = draft_tokens
         self.tokens_generated = 0
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
         self._window = sliding_window(model)
@@ -84,6 +88,7 @@ class TransformersEngine:
 
     def _forget(self) -> None:
         self._cache = ConversationCache()
+        self._drafts = Drafts(self.draft_tokens)
         self._known: dict[Hashable, Conversation] = {}
         self._slots: list[Hashable | None] = []
         self._calls = 0
@@ -132,7 +137,14 @@ class TransformersEngine:
         self._decode(batch, order, logits, sampling)
         for i, request in enumerate(requests):
             self._known[request.key].tokens = batch.computed(i)
-        return [batch.reply(i) for i in range(len(requests))]
+        return self._replies(batch)
+
+    def _replies(self, batch: Batch) -> list[Generation]:
+        """The finished replies; drafts are made from them from now on."""
+        replies = [batch.reply(i) for i in range(len(batch.keys))]
+        for prompt, reply in zip(batch.prompts, replies, strict=True):
+            self._drafts.learn(prompt, reply.token_ids)
+        return replies
 
     # Rows --------------------------------------------------------------------------------------------------------
 
@@ -167,6 +179,7 @@ class TransformersEngine:
                 if key is not None:
                     self._known[key].slot = moved
         if holes:
+            self._cache.reserve(len(self._slots), self._columns)
             source, target = self._tensor(np.array(behind + holes)), self._tensor(np.array(holes + behind))
             self._cache.copy_rows(source, target, self._columns)
 
@@ -206,7 +219,7 @@ class TransformersEngine:
         self._cache.reserve(len(self._slots), int(positions.max()) + 1)
         whole = len(chunk) == chunk[-1] - chunk[0] + 1
         rows = slice(int(chunk[0]), int(chunk[-1]) + 1) if whole else self._tensor(chunk)
-        return self._forward(rows, self._tensor(chunk), ids, positions)
+        return self._forward(rows, self._tensor(chunk), ids, positions)[:, -1]
 
     # Tokens ------------------------------------------------------------------------------------------------------
 
@@ -219,11 +232,9 @@ class TransformersEngine:
             logits: After the last token of each row's prompt, shape (n, vocabulary).
             sampling: How to draw.
         """
-        index = torch.arange(len(order), device=self.device)
+        heard = Pass.undrafted(logits)
         while True:
-            draws = uniforms(batch.seeds[order], batch.counters[order])
-            tokens, logprobs = draw(logits, draws, sampling)
-            batch.add(order, tokens, logprobs, self._eos)
+            speak(batch, order, np.arange(len(order)), heard, sampling, eos=self._eos)
             alive = batch.alive[order]
             if not alive.any():
                 return
@@ -231,13 +242,26 @@ class TransformersEngine:
                 self._to_front([batch.keys[i] for i in order[alive]])
                 numbers = {batch.keys[i]: i for i in order[alive]}
                 order = np.array([numbers[key] for key in self._slots[: len(numbers)]])
-            # Rows that have ended but are still carried along write behind their last token.
-            rows = slice(0, len(order))
-            last, positions = batch.last[order][:, None], batch.positions[order][:, None] - batch.alive[order][:, None]
-            logits = self._forward(rows, index[rows], last, positions)
+            heard = self._pass(batch, order)
 
-    def _forward(self, rows: slice | torch.Tensor, index: torch.Tensor, ids: _Ints, positions: _Ints) -> torch.Tensor:
-        """One pass over ids and positions of shape (n, q); returns the last logits, shape (n, vocabulary)."""
+    def _pass(self, batch: Batch, which: _Ints) -> Pass:
+        """Runs the newest token of replies and a draft of what follows.
+
+        Args:
+            batch: The replies.
+            which: The number of the reply in each of the first rows.
+        """
+        # Rows that have ended but are still carried along write behind their last token.
+        first = batch.positions[which] - batch.alive[which]
+        drafts = self._drafts.propose(batch, which, int((batch.lengths + batch.budgets).max() - first.max()))
+        ids = np.concatenate([batch.last[which][:, None], np.maximum(drafts, 0)], axis=1)
+        index, positions = torch.arange(len(which), device=self.device), first[:, None] + np.arange(ids.shape[1])
+        return Pass(self._forward(slice(0, len(which)), index, ids, positions, keep=ids.shape[1]), drafts)
+
+    def _forward(
+        self, rows: slice | torch.Tensor, index: torch.Tensor, ids: _Ints, positions: _Ints, keep: int = 1
+    ) -> torch.Tensor:
+        """One pass over ids and positions of shape (n, q); returns the last logits, shape (n, keep, vocabulary)."""
         columns = int(positions.max()) + 1
         self._columns = max(self._columns, columns)
         where = self._tensor(positions)
@@ -248,9 +272,9 @@ class TransformersEngine:
             attention_mask=self._mask(where, columns),
             past_key_values=self._cache,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=keep,
         )
-        logits: torch.Tensor = output.logits[:, -1]
+        logits: torch.Tensor = output.logits[:, -keep:]
         return logits.float()
 
     def _mask(self, positions: torch.Tensor, columns: int) -> torch.Tensor | dict[str, torch.Tensor]:

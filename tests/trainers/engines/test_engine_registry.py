@@ -86,5 +86,12 @@ def test_what_is_no_engines_name_is_refused(name: str) -> None:
 
 
 def test_options_that_nobody_would_read_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"no options, got engine\.base_url.*engine=openai"):
+    with pytest.raises(UnknownNameError, match=r"option of the engine transformers.*base_url.*draft_tokens"):
         TrainConfig(model="m", engine_options={"base_url": "http://127.0.0.1:9/v1"})
+    assert TrainConfig(model="m", engine_options={"draft_tokens": 3}).engine_options == {"draft_tokens": 3}
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, "3"])
+def test_a_draft_has_a_whole_number_of_tokens(value: object) -> None:
+    with pytest.raises(ConfigError, match=r"draft_tokens must be a whole number from 0 up"):
+        TrainConfig(model="m", engine_options={"draft_tokens": value})

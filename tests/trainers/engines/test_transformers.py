@@ -156,7 +156,9 @@ def test_growing_conversations_cost_only_their_new_tokens(tiny_model: Any, monke
     engine = TransformersEngine(tiny_model, [])
     widths = []
     forward = engine._forward
-    monkeypatch.setattr(engine, "_forward", lambda r, i, ids, p: (widths.append(ids.shape), forward(r, i, ids, p))[1])
+    monkeypatch.setattr(
+        engine, "_forward", lambda r, i, ids, p, **k: (widths.append(ids.shape), forward(r, i, ids, p, **k))[1]
+    )
     talk = list(range(2, 30))
     talk += [*engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids, 4, 5]
     engine.generate([Request(0, talk, 0, 3)], Sampling())
@@ -168,7 +170,9 @@ def test_equal_fresh_prompts_are_computed_once(tiny_model: Any, monkeypatch: pyt
     engine = TransformersEngine(tiny_model, [EOS])
     rows = []
     forward = engine._forward
-    monkeypatch.setattr(engine, "_forward", lambda r, i, ids, p: (rows.append(len(ids)), forward(r, i, ids, p))[1])
+    monkeypatch.setattr(
+        engine, "_forward", lambda r, i, ids, p, **k: (rows.append(len(ids)), forward(r, i, ids, p, **k))[1]
+    )
     requests = [Request(i, [5, 6, 7 + i // 4], i, 5) for i in range(8)]
     replies = engine.generate(requests, Sampling())
     assert rows[0] == 2

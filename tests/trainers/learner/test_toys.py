@@ -147,6 +147,16 @@ def test_shared_prefixes_train_alike_up_to_rounding(config: TrainConfig, preset:
         assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.parametrize("share", [False, True])
+def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
+    config = config.with_(preset="half_skill_grpo", group_size=4, temperature=0.3, share_prefixes=share, **GRADED)
+    plain = updates(config)
+    drafted = updates(config, engine_options={"draft_tokens": 3}, run=f"{config.run}-drafted")
+    for one, other in zip(plain, drafted, strict=True):
+        assert other["tokens_generated"] == one["tokens_generated"]
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
+
+
 def test_shared_prefixes_are_generated_by_the_engine_that_shares(config: TrainConfig) -> None:
     with ExitStack() as stack:
         learner, _, _ = prepare(config.with_(share_prefixes=True), SilentProgress(), stack)

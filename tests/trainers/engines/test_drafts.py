@@ -1,0 +1,119 @@
+"""Drafts: what is remembered and proposed, and that replies are those without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch", reason="needs the train extra")
+
+from tests.trainers.engines.test_sharing import play
+from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse
+from trainers.engines import Request, Sampling
+from trainers.engines.batching import Batch
+from trainers.engines.drafts import Drafts
+from trainers.engines.sharing import SharingEngine
+from trainers.engines.transformers import TransformersEngine
+
+
+def at(prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> Batch:
+    batch = Batch.of([Request("a", list(prompt), 0, budget)])
+    for token in said:
+        batch.add(np.array([0]), np.array([token]), np.zeros(1), np.array([EOS]))
+    return batch
+
+
+def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], room: int = 99) -> list[int]:
+    return drafts.propose(at(prompt, said), np.array([0]), room)[0].tolist()
+
+
+def test_a_reply_is_proposed_again() -> None:
+    drafts = Drafts(4)
+    drafts.learn(np.array([7, 8]), [10, 11, 12, 13, 14])
+    assert proposed(drafts, [7, 8], [10]) == [11, 12, 13, 14]
+    assert proposed(drafts, [7, 8], [10], room=2) == [11, 12]
+    assert proposed(drafts, [9], [13]) == [14]
+    assert proposed(drafts, [9], [20]) == []
+    assert Drafts(0).propose(at([7], [8]), np.array([0]), 9).shape == (1, 0)
+
+
+def test_the_longest_context_that_is_known_decides() -> None:
+    drafts = Drafts(1)
+    for _ in range(3):
+        drafts.learn(np.array([5]), [2, 3])
+    drafts.learn(np.array([6]), [2, 4])
+    assert proposed(drafts, [6], [2]) == [4]
+    assert proposed(drafts, [9], [2]) == [3]
+
+
+def test_nothing_is_proposed_where_votes_are_tied() -> None:
+    drafts = Drafts(1)
+    drafts.learn(np.array([5]), [2, 3])
+    drafts.learn(np.array([5]), [2, 4])
+    assert proposed(drafts, [5], [2]) == []
+    drafts.learn(np.array([5]), [2, 4])
+    assert proposed(drafts, [5], [2]) == [4]
+
+
+@given(st.lists(st.lists(st.integers(2, 6), min_size=1, max_size=12), max_size=8), st.integers(1, 5))
+def test_a_majority_is_always_found(replies: list[list[int]], most: int) -> None:
+    drafts = Drafts(most)
+    followers: dict[int, list[int]] = {}
+    for reply in replies:
+        drafts.learn(np.array([0]), reply)
+        for a, b in zip([0, *reply], reply, strict=False):
+            followers.setdefault(a, []).append(b)
+    for token, found in followers.items():
+        if found.count(max(found, key=found.count)) * 2 > len(found):
+            assert drafts._followed[(token,)][0] == max(found, key=found.count)
+
+
+@pytest.mark.parametrize("draft_tokens", [1, 3, 9])
+@pytest.mark.parametrize("temperature", [1.0, 0.2])
+def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, draft_tokens: int) -> None:
+    options = {"rows": 9, "turns": 6, "sampling": Sampling(temperature), "eos_bias": 12}
+    plain = converse(TransformersEngine(tiny_model, [EOS]), **options)
+    drafted = converse(TransformersEngine(tiny_model, [EOS], draft_tokens=draft_tokens), **options)
+    assert [reply.token_ids for _, reply in drafted] == [reply.token_ids for _, reply in plain]
+    assert_uncached(tiny_model, drafted, temperature)
+
+
+@pytest.mark.parametrize("draft_tokens", [1, 3])
+@pytest.mark.parametrize("temperature", [0.1, 0.2, 1.0])
+@pytest.mark.parametrize("options", [{}, {"max_rows": 15}, {"max_rows": 4}])
+def test_conversations_that_share_a_row_may_be_drafted_for(
+    tiny_model: Any, options: dict[str, int], temperature: float, draft_tokens: int
+) -> None:
+    apart = play(TransformersEngine(tiny_model, [EOS]), temperature=temperature)
+    engine = SharingEngine(tiny_model, [EOS], draft_tokens=draft_tokens, **options)
+    shared = play(engine, temperature=temperature, release=True)
+    assert [reply.token_ids for _, reply in shared] == [reply.token_ids for _, reply in apart]
+    assert_uncached(tiny_model, shared, temperature)
+
+
+@pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
+def test_what_is_said_again_takes_few_passes(engine: type, tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    forward = tiny_model.forward
+    monkeypatch.setattr(tiny_model, "forward", lambda **k: (passes.append(k["input_ids"].shape[1]), forward(**k))[1])
+    generates = engine(tiny_model, [], draft_tokens=3)
+    first, again = (generates.generate([Request(n, [5, 6, 7], n, 13)], Sampling(greedy=True))[0] for n in range(2))
+    assert first.token_ids == again.token_ids
+    assert passes[-4:] == [3, 4, 4, 4]
+    generates.reset()
+    passes.clear()
+    generates.generate([Request(2, [5, 6, 7], 2, 13)], Sampling(greedy=True))
+    assert passes == [3, *[1] * 12]
+
+
+def test_drafts_end_where_the_longest_reply_would(tiny_model: Any) -> None:
+    """No pass reaches beyond what the prompts and their limits take together."""
+    generates = TransformersEngine(tiny_model, [], draft_tokens=9)
+    for n in range(3):
+        generates.generate([Request(n, [5, 6, 7], n, 6), Request(-n - 1, [5, 6], 0, 4)], Sampling(greedy=True))
+        assert generates._columns <= 9

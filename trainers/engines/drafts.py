@@ -1,0 +1,132 @@
+"""Drafts of what is said next, taken from what was said before, which one pass of the model confirms or refuses.
+
+This is speculative decoding (Leviathan, Kalman and Matias, arXiv 2211.17192) with n-grams in place of a draft model.
+Every token is drawn by the random number of its place in the reply, so a drafted token stands where the draw gives
+that very token: replies are those without drafts, up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from trainers.engines.batching import Batch, draw
+from trainers.engines.types import Sampling
+from trainers.engines.uniform import uniforms
+
+__all__ = ["Drafts", "Pass", "speak"]
+
+_Ints = npt.NDArray[np.int64]
+_CONTEXTS = (8, 5, 3, 2, 1)
+"""Lengths of the contexts that are looked up, the longest that is known first."""
+
+
+class Drafts:
+    """Which token mostly followed which others, and what is therefore likely to be said next.
+
+    Args:
+        most: Tokens of a draft; 0 for none.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._followed: dict[tuple[int, ...], tuple[int, int]] = {}
+
+    def learn(self, prompt: _Ints, reply: Sequence[int]) -> None:
+        """Remembers a reply, and how it follows its prompt."""
+        if not self.most:
+            return
+        said = [*prompt[-_CONTEXTS[0] :].tolist(), *reply]
+        for end in range(len(said) - len(reply), len(said)):
+            for length in _CONTEXTS:
+                if length <= end:
+                    self._vote(tuple(said[end - length : end]), said[end])
+
+    def _vote(self, context: tuple[int, ...], token: int) -> None:
+        """Counts by the majority vote of Boyer and Moore: whoever has more than half of the votes stands there."""
+        leader, votes = self._followed.get(context, (token, 0))
+        leader = leader if votes else token
+        self._followed[context] = (leader, votes + (1 if token == leader else -1))
+
+    def propose(self, batch: Batch, which: _Ints, room: int) -> _Ints:
+        """Drafts for some of the replies that a batch is at.
+
+        Args:
+            batch: The replies so far.
+            which: Their numbers, n of them.
+            room: Tokens that there is room for in every row.
+
+        Returns:
+            Token ids of shape (n, w), w at most ``most`` and ``room``; -1 from where a draft ends.
+        """
+        most = min(self.most, room)
+        if most <= 0:
+            return np.zeros((len(which), 0), dtype=np.int64)
+        drafts = [self._draft(_tail(batch, i), most) if batch.alive[i] else [] for i in which]
+        found = np.full((len(drafts), max(map(len, drafts))), -1, dtype=np.int64)
+        for row, draft in zip(found, drafts, strict=True):
+            row[: len(draft)] = draft
+        return found
+
+    def _draft(self, said: list[int], most: int) -> list[int]:
+        start = len(said)
+        while len(said) < start + most:
+            known = (self._followed.get(tuple(said[-length:])) for length in _CONTEXTS if length <= len(said))
+            token, votes = next(filter(None, known), (0, 0))
+            if not votes:
+                break
+            said.append(token)
+        return said[start:]
+
+
+def _tail(batch: Batch, i: int) -> list[int]:
+    """The last tokens of a reply so far, and of the prompt before it."""
+    said = batch.tokens[i, : batch.counts[i]].tolist()
+    missing = _CONTEXTS[0] - len(said)
+    return [*batch.prompts[i][-missing:].tolist(), *said] if missing > 0 else said[-_CONTEXTS[0] :]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass of the model gave for some rows.
+
+    Attributes:
+        logits: Behind the last token and behind every drafted one, shape (rows, 1 + w, vocabulary).
+        drafts: The tokens that were drafted, shape (rows, w); -1 for none.
+    """
+
+    logits: torch.Tensor
+    drafts: _Ints
+
+    @classmethod
+    def undrafted(cls, logits: torch.Tensor) -> Pass:
+        """Without drafts, from logits of shape (rows, vocabulary)."""
+        return cls(logits[:, None], np.zeros((len(logits), 0), dtype=np.int64))
+
+
+def speak(batch: Batch, which: _Ints, rows: _Ints, heard: Pass, sampling: Sampling, *, eos: _Ints) -> None:
+    """Draws the next token of replies, and further ones for as long as they are those that were drafted.
+
+    Args:
+        batch: Receives the tokens.
+        which: Numbers of the replies, shape (n,).
+        rows: The row of the pass that belongs to each, shape (n,).
+        heard: The pass.
+        sampling: How to draw.
+        eos: Tokens that end a reply.
+    """
+    for place in range(heard.logits.shape[1]):
+        draws = uniforms(batch.seeds[which], batch.counters[which])
+        index = torch.from_numpy(rows).to(heard.logits.device)
+        tokens, logprobs = draw(heard.logits[index, place], draws, sampling)
+        batch.add(which, tokens, logprobs, eos)
+        if place == heard.drafts.shape[1]:
+            return
+        confirmed = batch.alive[which] & (tokens == heard.drafts[rows, place])
+        which, rows = which[confirmed], rows[confirmed]
+        if not len(which):
+            return
