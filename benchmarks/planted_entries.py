@@ -166,6 +166,7 @@ def save_picture(record: Mapping[str, Any], path: Path) -> None:
             title(panels[0][column], method)
             panels[0][column].axhline(1 / len(record["planted"]), color=WITH["color"], linewidth=0.8, linestyle=":")
             panels[1][column].set_xlabel("update")
+            panels[1][column].xaxis.get_major_locator().set_params(integer=True)
         rate_axis(panels[0][0], "share of uses")
         panels[1][0].set_ylabel("utility")
         figure.suptitle("Blue: the useful entry; grey: the useless ones; a line per seed", x=0.01, ha="left")
