@@ -45,10 +45,18 @@ class SharingEngine(TransformersEngine):
         members = self._line_up(requests, batch)
         self._cache.reserve(len(self._slots), int((batch.lengths + batch.budgets).max()) + 1)
         logits = self._prefill([batch.prompts[each[0]] for each in members])
-        self._decode_lines(batch, members, logits, sampling)
+        speakers = self._decode_lines(batch, members, logits, sampling)
         for i, request in enumerate(requests):
-            self._said[request.key] = batch.computed(i)
+            self._said[request.key] = self._kept(batch, i, speakers.get(self._line_of[request.key], i))
         return self._replies(batch)
+
+    @staticmethod
+    def _kept(batch: Batch, i: int, speaker: int) -> _Ints:
+        """What a line still holds of what a request said: a draft that it ended in may be overwritten by another."""
+        own, other = batch.computed(i), batch.computed(speaker)
+        length = min(len(own), len(other))
+        differing = np.flatnonzero(own[:length] != other[:length])
+        return own[: differing[0] if len(differing) else length]
 
     # Lines -------------------------------------------------------------------------------------------------------
 
@@ -109,7 +117,9 @@ class SharingEngine(TransformersEngine):
 
     # Tokens ------------------------------------------------------------------------------------------------------
 
-    def _decode_lines(self, batch: Batch, members: Sequence[_Ints], logits: torch.Tensor, sampling: Sampling) -> None:
+    def _decode_lines(
+        self, batch: Batch, members: Sequence[_Ints], logits: torch.Tensor, sampling: Sampling
+    ) -> dict[int, int]:
         """Draws tokens until every reply has ended.
 
         Args:
@@ -117,17 +127,23 @@ class SharingEngine(TransformersEngine):
             members: Numbers of the requests in each row.
             logits: After the last token of each row's prompt, shape (rows, vocabulary).
             sampling: How to draw.
+
+        Returns:
+            Of each line the number of the request that it went on with last.
         """
+        speakers: dict[int, int] = {}
         order = np.concatenate(list(members))
         row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
         heard = Pass.undrafted(logits)
         while True:
             speak(batch, order, row_of, heard, sampling, eos=self._eos)
             if not batch.alive[order].any():
-                return
+                return speakers
             order, row_of = self._compact(batch, order, row_of)
             row_of = self._part(batch, order, row_of)
-            heard = self._pass(batch, _speakers(batch, order, row_of))
+            spoken = _speakers(batch, order, row_of)
+            speakers.update((self._line_of[batch.keys[i]], int(i)) for i in spoken[batch.alive[spoken]])
+            heard = self._pass(batch, spoken)
 
     def _compact(self, batch: Batch, order: _Ints, row_of: _Ints) -> tuple[_Ints, _Ints]:
         """Leaves out the requests that have ended, once a quarter of the rows has."""

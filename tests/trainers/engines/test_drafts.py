@@ -117,3 +117,18 @@ def test_drafts_end_where_the_longest_reply_would(tiny_model: Any) -> None:
     for n in range(3):
         generates.generate([Request(n, [5, 6, 7], n, 6), Request(-n - 1, [5, 6], 0, 4)], Sampling(greedy=True))
         assert generates._columns <= 9
+
+
+def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model: Any) -> None:
+    """One ends inside a draft that the other refuses: their row then holds the other's tokens, not its own."""
+    prompt = [5, 6, 7]
+    requests = [Request("ends", prompt, 1, 4), Request("goes on", prompt, 4, 9)]
+    ends, goes_on = TransformersEngine(tiny_model, []).generate(requests, Sampling(0.5))
+    assert ends.token_ids[:2] == goes_on.token_ids[:2]
+    assert ends.token_ids[2] != goes_on.token_ids[2]
+    engine = SharingEngine(tiny_model, [], draft_tokens=4)
+    engine._drafts.learn(np.array(prompt), ends.token_ids)
+    assert [said.token_ids for said in engine.generate(requests, Sampling(0.5))] == [ends.token_ids, goes_on.token_ids]
+    prompts = {"ends": [*prompt, *ends.token_ids, 9], "goes on": [*prompt, *goes_on.token_ids, 9]}
+    again = engine.generate([Request(key, own, 0, 4) for key, own in prompts.items()], Sampling())
+    assert_uncached(tiny_model, list(zip(prompts.values(), again, strict=True)))
