@@ -74,7 +74,7 @@ def draw_comparison(
 
 def _styles(rows: Sequence[MethodRow]) -> Mapping[str, TypeStyle]:
     """Styles of the methods that are told apart: the baseline and those of the largest areas."""
-    ranked = sorted(rows[1:], key=lambda row: -row.course.area.mean)
+    ranked = sorted(rows[1:], key=lambda row: -row.curve.area.mean)
     named = [rows[0].method, *(row.method for row in ranked[:_NAMED])]
     found = type_styles(named)
     return {row.method: found[row.method] for row in rows if row.method in found}

@@ -22,13 +22,13 @@ from trainers.comparison.significance import (
 )
 from trainers.evaluation.stats import Interval, MeanEstimate
 
-__all__ = ["Against", "Cost", "Course", "MethodRow", "method_rows", "table_text"]
+__all__ = ["Versus", "Cost", "CurveSummary", "MethodRow", "method_rows", "table_text"]
 
 _TARGET = 0.6
 
 
 @dataclass(frozen=True)
-class Course:
+class CurveSummary:
     """Skill-free success on the way.
 
     Attributes:
@@ -64,7 +64,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Against:
+class Versus:
     """One measure of a method beside the baseline's, and what may be said after Holm's step over the methods."""
 
     difference: Difference
@@ -85,7 +85,7 @@ class MethodRow:
         seeds: Its seeds.
         without: Skill-free success after training, over seeds and tasks.
         with_skill: Success with the skill after training, over seeds and tasks.
-        course: Success on the way.
+        curve: Success on the way.
         cost: What it took.
         changes: Success after training minus that of the starting point, by condition ("without", "with"); empty where
             the starting point was not played.
@@ -97,11 +97,11 @@ class MethodRow:
     seeds: tuple[int, ...]
     without: MeanEstimate
     with_skill: MeanEstimate
-    course: Course
+    curve: CurveSummary
     cost: Cost
     changes: Mapping[str, Difference]
-    against: Against | None
-    area_against: Against | None = None
+    against: Versus | None
+    area_against: Versus | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able values."""
@@ -111,9 +111,9 @@ class MethodRow:
             "seeds": list(self.seeds),
             "without": _estimate(self.without),
             "with_skill": _estimate(self.with_skill),
-            "area": _estimate(self.course.area),
-            "area_by_env_steps": _estimate(self.course.area_by_steps),
-            "tokens_to_60": self.course.tokens_to_target,
+            "area": _estimate(self.curve.area),
+            "area_by_env_steps": _estimate(self.curve.area_by_steps),
+            "tokens_to_60": self.curve.tokens_to_target,
             "tokens": self.cost.tokens,
             "prompt_tokens_per_update": self.cost.prompt_tokens,
             "env_steps": self.cost.env_steps,
@@ -156,7 +156,7 @@ def method_rows(
             seeds=tuple(cell.seed for cell in own),
             without=success(own, skill=False),
             with_skill=success(own, skill=True),
-            course=_course(own, budget, steps),
+            curve=_curve(own, budget, steps),
             cost=Cost.of(own),
             changes={arm: change(own, before, skill=arm == "with") for arm in ("without", "with")} if before else {},
             against=against.get(name),
@@ -181,7 +181,7 @@ def table_text(rows: Sequence[MethodRow], before: CellResult | None = None) -> s
     return "\n".join([*lines, *(_line(row) for row in rows)])
 
 
-def _beside(differences: Mapping[str, Difference], seeds: int) -> dict[str, Against]:
+def _beside(differences: Mapping[str, Difference], seeds: int) -> dict[str, Versus]:
     """Holm's step over the methods, for differences and for equivalences.
 
     One seed stands for no method, and a method that lacks some of the baseline's seeds would be compared with another
@@ -191,7 +191,7 @@ def _beside(differences: Mapping[str, Difference], seeds: int) -> dict[str, Agai
     differ = holm({name: found.p_value for name, found in whole.items()})
     equal = holm({name: found.equivalence_p() for name, found in whole.items()})
     return {
-        name: Against(found, differ.get(name, 1.0), _verdict(found, differ.get(name, 1.0), equal.get(name, 1.0), seeds))
+        name: Versus(found, differ.get(name, 1.0), _verdict(found, differ.get(name, 1.0), equal.get(name, 1.0), seeds))
         for name, found in differences.items()
     }
 
@@ -200,11 +200,11 @@ def _verdict(found: Difference, adjusted_p: float, equivalence_p: float, seeds: 
     return "fewer seeds" if 1 < found.seeds < seeds else found.verdict(adjusted_p, equivalence_p)
 
 
-def _course(cells: Sequence[CellResult], budget: int, steps: int) -> Course:
+def _curve(cells: Sequence[CellResult], budget: int, steps: int) -> CurveSummary:
     reached = [tokens_to_reach(cell.curve, _TARGET) for cell in cells]
     middle = median(math.inf if tokens is None else tokens for tokens in reached)
     over_steps = [replace(cell, curve=tuple(by_env_steps(cell.curve))) for cell in cells]
-    return Course(
+    return CurveSummary(
         area=area(cells, budget),
         area_by_steps=area(over_steps, steps),
         tokens_to_target=int(middle) if math.isfinite(middle) else None,
@@ -212,17 +212,17 @@ def _course(cells: Sequence[CellResult], budget: int, steps: int) -> Course:
 
 
 def _line(row: MethodRow) -> str:
-    reached = row.course.tokens_to_target
+    reached = row.curve.tokens_to_target
     cells = (
         row.method,
         str(len(row.seeds)),
-        _rate(row.course.area),
+        _rate(row.curve.area),
         _said(row.area_against),
         _rate(row.without),
         _said(row.against),
         _rate(row.with_skill),
         _difference(row.changes["with"]) if row.changes else "",
-        _rate(row.course.area_by_steps),
+        _rate(row.curve.area_by_steps),
         "never" if reached is None else f"{reached:,}",
         f"{row.cost.tokens:,.0f}",
         f"{row.cost.env_steps:,.0f}",
@@ -232,7 +232,7 @@ def _line(row: MethodRow) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _said(beside: Against | None) -> str:
+def _said(beside: Versus | None) -> str:
     return f"{_difference(beside.difference)}: {beside.verdict}" if beside else "(baseline)"
 
 

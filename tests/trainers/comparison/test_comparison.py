@@ -160,9 +160,9 @@ def test_a_seed_that_never_reaches_the_target_counts_in_the_median():
         for each, at in zip(slow, (100, 300, 1), strict=True)
     ]
     (row,) = method_rows([*curves[:2], replace(never[2], method="slow")], "slow", 1000)
-    assert row.course.tokens_to_target == 300
+    assert row.curve.tokens_to_target == 300
     (row,) = method_rows(never, "never", 1000)
-    assert row.course.tokens_to_target is None
+    assert row.curve.tokens_to_target is None
 
 
 def test_training_is_compared_with_its_start_in_both_conditions():

@@ -64,7 +64,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 args=args,
                 reward_funcs=_no_reward,
                 train_dataset=Dataset.from_dict({"prompt": [""] * rows}),
-                callbacks=[_Flow(self)],
+                callbacks=[_UpdateCallback(self)],
                 **options,
             )
         if effective:
@@ -203,7 +203,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.accelerator.wait_for_everyone()
 
 
-class _Flow(TrainerCallback):  # type: ignore[misc]
+class _UpdateCallback(TrainerCallback):  # type: ignore[misc]
     """Tends to what is trained beside the model; decides after each update whether to save and whether to stop."""
 
     def __init__(self, trainer: SkillTrainer) -> None:
