@@ -22,7 +22,7 @@ from trainers.comparison.significance import (
 )
 from trainers.evaluation.stats import Interval, MeanEstimate
 
-__all__ = ["Versus", "Cost", "CurveSummary", "MethodRow", "method_rows", "table_text"]
+__all__ = ["Cost", "CurveSummary", "MethodRow", "Versus", "method_rows", "table_text"]
 
 _TARGET = 0.6
 
