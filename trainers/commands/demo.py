@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["DemoConfig", "check_demo", "check_same", "run_demo", "stop_watch", "warm_start"]
 
 
+_QUICK: Mapping[str, Any] = {"share_prefixes": True, "engine_options": {"draft_tokens": 3}}
+"""What the engine in this process does to take half the time, at the same figures up to rounding."""
+
+
 @dataclass(frozen=True)
 class DemoConfig:
     """Settings of the demonstration."""
@@ -104,6 +108,7 @@ class DemoConfig:
             "seed": self.seed,
             "run": str(self.out),
             **small_policy_settings(self.env, self.data),
+            **({} if "engine" in self.options else _QUICK),
         }
         return TrainConfig(**{**settings, **self.options})
 
