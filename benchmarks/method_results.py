@@ -1,6 +1,7 @@
-"""What every method came to, from the record of a study, as a table of the page of methods.
+"""What every method came to, from the records of studies, as a table of the page of methods.
 
-python -m benchmarks.method_results docs/results/first_table.json --page docs/methods.md
+python -m benchmarks.method_results docs/results/first_table.json docs/results/first_table_easy.json \
+    --page docs/methods.md
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from trainers.evaluation.stats import Interval
 __all__ = ["main", "results_table"]
 
 
-def results_table(record: ComparisonRecord) -> str:
+def results_table(records: Sequence[ComparisonRecord]) -> str:
     """Success without the skill after training and what may be said of it beside the baseline's, by starting point.
 
     Args:
-        record: A study's record.
+        records: Of studies of one world, budget and baseline, the starting points all different.
 
     Returns:
-        A sentence on the runs and a table in Markdown, a row per method in the record's order.
+        A sentence on the runs and a table in Markdown, a row per method in the records' order.
     """
-    regimes = regimes_of([record])
+    regimes = regimes_of(records)
     methods = list(dict.fromkeys(row.method for regime in regimes for row in regime.rows))
     heads = [head for regime in regimes for head in (_head(regime), "beside the baseline")]
     lines = [f"| method | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
     for method in methods:
         cells = [cell for regime in regimes for cell in _cells(regime.row(method))]
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
-    return "\n".join([_sentence(record, regimes), "", *lines])
+    return "\n".join([_sentence(records[0], regimes), "", *lines])
 
 
 def _sentence(record: ComparisonRecord, regimes: Sequence[Regime]) -> str:
@@ -77,13 +78,13 @@ def _within(interval: Interval | None) -> str:
 
 
 def _draw(options: argparse.Namespace) -> None:
-    write_block(options.page, "results", results_table(read_record(options.record)))
+    write_block(options.page, "results", results_table([read_record(path) for path in options.records]))
 
 
 def main(words: list[str] | None = None) -> int:
     """Writes the table into the page; returns 2 where that was refused."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("record", type=Path, help="record of a study")
+    parser.add_argument("records", type=Path, nargs="+", help="records of studies")
     parser.add_argument("--page", type=Path, required=True, help="a page with the marks of the table, to be renewed")
     return exit_status(partial(_draw, parser.parse_args(words)))
 
