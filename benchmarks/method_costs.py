@@ -121,13 +121,15 @@ def _turn(config: TrainConfig) -> list[Update]:
 
 def _row(method: str, found: Mapping[str, Sequence[Update]], beside: str) -> dict[str, Any]:
     own, plain, same = found[method], found[BASELINE], found[beside]
+    ratios = [a.seconds / b.seconds for a, b in zip(own, same, strict=True)]
     return {
         "method": method,
         "seconds": median(each.seconds for each in own),
         "prompt_tokens": median(each.prompt_tokens for each in own),
         "generated_tokens": median(each.generated for each in own),
         "to_grpo": median(each.seconds for each in own) / median(each.seconds for each in plain),
-        "to_grpo_on_its_rollouts": median(a.seconds / b.seconds for a, b in zip(own, same, strict=True)),
+        "to_grpo_on_its_rollouts": median(ratios),
+        "ratios": [round(ratio, 3) for ratio in ratios],
         "same_rollouts": [each.generated for each in own] == [each.generated for each in same],
         "every_second": [round(each.seconds, 3) for each in own],
     }
@@ -140,11 +142,17 @@ def cost_table(record: Mapping[str, Any]) -> str:
         "|---" * 6 + "|",
     ]
     for row in record["methods"]:
-        beside = f"{row['to_grpo_on_its_rollouts']:.2f}" if row["same_rollouts"] else "(rollouts differ)"
+        beside = f"{row['to_grpo_on_its_rollouts']:.2f}{_range(row)}" if row["same_rollouts"] else "(rollouts differ)"
         figures = (row["prompt_tokens"], row["generated_tokens"])
         counted = " | ".join(f"{figure:,.0f}" for figure in figures)
         lines.append(f"| `{row['method']}` | {counted} | {row['seconds']:.2f} | {row['to_grpo']:.2f} | {beside} |")
     return "\n".join(lines)
+
+
+def _range(row: Mapping[str, Any]) -> str:
+    """Least and most of the updates' ratios, where the record has them."""
+    ratios = row.get("ratios")
+    return f" [{min(ratios):.2f}, {max(ratios):.2f}]" if ratios else ""
 
 
 def _head(record: Mapping[str, Any]) -> str:

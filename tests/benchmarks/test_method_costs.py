@@ -62,4 +62,5 @@ def test_the_table_says_where_rollouts_differ():
         "same_rollouts": True,
     }
     assert "| `skillc` | 1,234 | 567 | 2.00 | 1.10 | 1.02 |" in cost_table({"methods": [row]})
+    assert "| 1.02 [0.90, 1.10] |" in cost_table({"methods": [{**row, "ratios": [1.02, 0.9, 1.1]}]})
     assert "(rollouts differ)" in cost_table({"methods": [{**row, "same_rollouts": False}]})
