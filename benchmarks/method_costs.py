@@ -97,20 +97,12 @@ def measure_costs(config: TrainConfig, methods: Sequence[str], *, rounds: int, u
 
 def _references(presets: Sequence[str]) -> dict[str, str]:
     """Beside what every preset stands, GRPO on its rollouts; presets that play alike stand together."""
-    alike: list[tuple[Recipe, list[str]]] = []
+    alike: dict[tuple[str, ...], list[str]] = {}
     for preset in presets:
-        own = get_recipe(preset)
-        names = next((names for other, names in alike if _play_alike(own, other)), None)
-        if names is None:
-            alike.append((own, [preset]))
-        else:
-            names.append(preset)
-    groups = [names for _, names in alike]
+        recipe = get_recipe(preset)
+        alike.setdefault(tuple(repr(getattr(recipe, part)) for part in _PLAYING), []).append(preset)
+    groups = alike.values()
     return {preset: BASELINE if BASELINE in names else same_rollouts(names[0]) for names in groups for preset in names}
-
-
-def _play_alike(one: Recipe, other: Recipe) -> bool:
-    return all(getattr(one, part) == getattr(other, part) for part in _PLAYING)
 
 
 def _turn(config: TrainConfig) -> list[Update]:

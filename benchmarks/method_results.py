@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
+from skillc_gym.errors import ConfigError
 from trainers.comparison.record import ComparisonRecord, read_record
 from trainers.comparison.regimes import Regime, regimes_of
 from trainers.comparison.table import MethodRow
@@ -30,8 +31,14 @@ def results_table(records: Sequence[ComparisonRecord]) -> str:
 
     Returns:
         A sentence on the runs and a table in Markdown, a row per method in the records' order.
+
+    Raises:
+        ConfigError: They differ in it.
     """
     regimes = regimes_of(records)
+    runs = {(regime.env, regime.budget, len(regime.cells[0].outcomes)) for regime in regimes}
+    if len(runs) > 1:
+        raise ConfigError(f"One table is of one world, budget and number of tasks; these records have {sorted(runs)}")
     methods = list(dict.fromkeys(row.method for regime in regimes for row in regime.rows))
     heads = [head for regime in regimes for head in (_head(regime), "beside the baseline")]
     lines = [f"| method | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]

@@ -2,7 +2,7 @@ r"""Seconds of an update beside those of an earlier revision, whose tree is give
 
     git worktree add --detach ../earlier 50047bb
     python -m benchmarks.update_speed --peer ../earlier --peer-command scripts/train.py --own micro_batches=16 \
-        share_prefixes=true --out docs/results/update_speed
+        share_prefixes=true engine.draft_tokens=3 --out docs/results/update_speed
 
 Both sides run the training command of the README from the same policy, one process and one thread each, and play the
 same episodes as long as their weights agree. Validations and the first update of every turn are left out.

@@ -34,6 +34,11 @@ def test_the_page_of_methods_shows_what_the_record_says() -> None:
     assert results_table([read_record(path) for path in RECORDS]) in Path("docs/methods.md").read_text()
 
 
+def test_records_of_different_runs_are_refused(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(RECORD), "docs/results/shop_hard.json", "--page", str(page)]) == 2
+    assert "one world, budget and number of tasks" in capsys.readouterr().err
+
+
 def test_a_missing_record_is_said(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nowhere.json", "--page", str(page)]) == 2
     assert "nowhere.json" in capsys.readouterr().err

@@ -108,9 +108,14 @@ class DemoConfig:
             "seed": self.seed,
             "run": str(self.out),
             **small_policy_settings(self.env, self.data),
-            **({} if "engine" in self.options else _QUICK),
+            **self._quick(),
         }
         return TrainConfig(**{**settings, **self.options})
+
+    def _quick(self) -> Mapping[str, Any]:
+        """What halves the time, unless a policy or an option of the user's own might not go with it."""
+        theirs = self.policy is not None or self.options.keys() & {"engine", "attention", "lora_dropout"}
+        return {} if theirs else _QUICK
 
 
 def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[str, Any]:

@@ -49,24 +49,24 @@ class Drafts:
     def _vote(self, context: tuple[int, ...], token: int) -> None:
         """Counts by the majority vote of Boyer and Moore: whoever has more than half of the votes stands there."""
         leader, votes = self._followed.get(context, (token, 0))
-        leader = leader if votes else token
-        self._followed[context] = (leader, votes + (1 if token == leader else -1))
+        if not votes:
+            self._followed[context] = (token, 1)
+        else:
+            self._followed[context] = (leader, votes + (1 if token == leader else -1))
 
-    def propose(self, batch: Batch, which: _Ints, room: int) -> _Ints:
-        """Drafts for some of the replies that a batch is at.
+    def propose(self, batch: Batch, which: _Ints) -> _Ints:
+        """Drafts for some of the replies that a batch is at, none longer than what its reply may still become.
 
         Args:
             batch: The replies so far.
             which: Their numbers, n of them.
-            room: Tokens that there is room for in every row.
 
         Returns:
-            Token ids of shape (n, w), w at most ``most`` and ``room``; -1 from where a draft ends.
+            Token ids of shape (n, w), w at most ``most``; -1 from where a draft ends.
         """
-        most = min(self.most, room)
-        if most <= 0:
-            return np.zeros((len(which), 0), dtype=np.int64)
-        drafts = [self._draft(_tail(batch, i), most) if batch.alive[i] else [] for i in which]
+        # The token that is drawn behind a draft counts, too.
+        room = np.where(batch.alive, np.minimum(batch.budgets - batch.counts - 1, self.most), 0)
+        drafts = [self._draft(_tail(batch, i), room[i]) if room[i] > 0 else [] for i in which]
         found = np.full((len(drafts), max(map(len, drafts))), -1, dtype=np.int64)
         for row, draft in zip(found, drafts, strict=True):
             row[: len(draft)] = draft

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.engines.batching import Batch, chunks_by_length, draw
+from trainers.engines.batching import chunks_by_length, draw
 from trainers.engines.in_process import checkpoint_model
 from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.token_tree import TokenTree
@@ -69,7 +69,7 @@ class ScoringEngine(TransformersEngine):
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         choices = [_allowed(request) for request in requests]
         trees = [TokenTree.of(replies) for replies in choices]
-        batch, order = Batch.of(requests), self._place(requests)
+        batch, order = self._begun(requests), self._place(requests)
         self._cache.reserve(len(self._slots), int(batch.lengths.max()) + max(tree.inner for tree in trees) + 1)
         first = self._prefill([batch.prompts[i] for i in order])
         logprobs = self._nodes([trees[i] for i in order], batch.lengths[order], first)

@@ -41,19 +41,23 @@ class SharingEngine(TransformersEngine):
         super().release(left - set(self._line_of.values()))
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        batch = Batch.of(requests)
+        batch = self._begun(requests)
         members = self._line_up(requests, batch)
-        self._cache.reserve(len(self._slots), int((batch.lengths + batch.budgets).max()) + 1)
+        self._cache.reserve(len(self._slots), self._end + 2)
         logits = self._prefill([batch.prompts[each[0]] for each in members])
-        speakers = self._decode_lines(batch, members, logits, sampling)
+        last_of = self._decode_lines(batch, members, logits, sampling)
         for i, request in enumerate(requests):
-            self._said[request.key] = self._kept(batch, i, speakers.get(self._line_of[request.key], i))
+            self._said[request.key] = self._kept(batch, i, last_of.get(self._line_of[request.key], i))
         return self._replies(batch)
 
     @staticmethod
-    def _kept(batch: Batch, i: int, speaker: int) -> _Ints:
-        """What a line still holds of what a request said: a draft that it ended in may be overwritten by another."""
-        own, other = batch.computed(i), batch.computed(speaker)
+    def _kept(batch: Batch, i: int, last: int) -> _Ints:
+        """What a line still holds of what a request said.
+
+        A line's row holds what the last request that went on in it has computed, and nothing else for sure: another one
+        that ended inside a draft which that one refused has been overwritten from there.
+        """
+        own, other = batch.computed(i), batch.computed(last)
         length = min(len(own), len(other))
         differing = np.flatnonzero(own[:length] != other[:length])
         return own[: differing[0] if len(differing) else length]
@@ -129,20 +133,20 @@ class SharingEngine(TransformersEngine):
             sampling: How to draw.
 
         Returns:
-            Of each line the number of the request that it went on with last.
+            The number of the last request that went on in each line.
         """
-        speakers: dict[int, int] = {}
+        last_of: dict[int, int] = {}
         order = np.concatenate(list(members))
         row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
         heard = Pass.undrafted(logits)
         while True:
             speak(batch, order, row_of, heard, sampling, eos=self._eos)
             if not batch.alive[order].any():
-                return speakers
+                return last_of
             order, row_of = self._compact(batch, order, row_of)
             row_of = self._part(batch, order, row_of)
             spoken = _speakers(batch, order, row_of)
-            speakers.update((self._line_of[batch.keys[i]], int(i)) for i in spoken[batch.alive[spoken]])
+            last_of.update((self._line_of[batch.keys[i]], int(i)) for i in spoken[batch.alive[spoken]])
             heard = self._pass(batch, spoken)
 
     def _compact(self, batch: Batch, order: _Ints, row_of: _Ints) -> tuple[_Ints, _Ints]:
@@ -183,9 +187,12 @@ class SharingEngine(TransformersEngine):
         targets = range(first, first + len(sources))
         self._slots += [None] * (targets.stop - len(self._slots))
         displaced = [slot for slot in targets if self._slots[slot] is not None]
-        moves = list(zip(displaced, count(len(self._slots)), strict=False))
+        free = [slot for slot in range(targets.stop, len(self._slots)) if self._slots[slot] is None]
+        self._slots += [None] * (len(displaced) - len(free))
+        free += range(len(self._slots) - (len(displaced) - len(free)), len(self._slots))
+        moves = list(zip(displaced, free, strict=False))
         for slot, place in moves:
-            self._slots.append(self._slots[slot])
+            self._slots[place] = self._slots[slot]
             self._known[self._slots[place]].slot = place
         self._copy(moves, self._columns)
         self._copy(list(zip(sources, targets, strict=True)), columns)

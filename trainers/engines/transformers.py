@@ -93,6 +93,7 @@ class TransformersEngine:
         self._slots: list[Hashable | None] = []
         self._calls = 0
         self._columns = 0
+        self._end = 0
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets single conversations; their rows are used again."""
@@ -130,14 +131,23 @@ class TransformersEngine:
             self.model.train(training)
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        batch = Batch.of(requests)
+        batch = self._begun(requests)
         order = self._place(requests)
-        self._cache.reserve(len(self._slots), int((batch.lengths + batch.budgets).max()) + 1)
+        self._cache.reserve(len(self._slots), self._end + 2)
         logits = self._prefill([batch.prompts[i] for i in order])
+        for request in requests:
+            # What a call leaves behind that is cut short is not known.
+            self._known[request.key].tokens = np.zeros(0, dtype=np.int64)
         self._decode(batch, order, logits, sampling)
         for i, request in enumerate(requests):
             self._known[request.key].tokens = batch.computed(i)
         return self._replies(batch)
+
+    def _begun(self, requests: Sequence[Request]) -> Batch:
+        """Starts a batch. Padding and drafts may stand behind its last position, at which models may end."""
+        batch = Batch.of(requests)
+        self._end = int((batch.lengths + batch.budgets).max()) - 1
+        return batch
 
     def _replies(self, batch: Batch) -> list[Generation]:
         """The finished replies; drafts are made from them from now on."""
@@ -251,11 +261,12 @@ class TransformersEngine:
             batch: The replies.
             which: The number of the reply in each of the first rows.
         """
+        drafts = self._drafts.propose(batch, which)
+        ids = np.concatenate([batch.last[which][:, None], np.maximum(drafts, 0)], axis=1)
         # Rows that have ended but are still carried along write behind their last token.
         first = batch.positions[which] - batch.alive[which]
-        drafts = self._drafts.propose(batch, which, int((batch.lengths + batch.budgets).max() - first.max()))
-        ids = np.concatenate([batch.last[which][:, None], np.maximum(drafts, 0)], axis=1)
-        index, positions = torch.arange(len(which), device=self.device), first[:, None] + np.arange(ids.shape[1])
+        positions = np.minimum(first[:, None] + np.arange(ids.shape[1]), self._end + 1)
+        index = torch.arange(len(which), device=self.device)
         return Pass(self._forward(slice(0, len(which)), index, ids, positions, keep=ids.shape[1]), drafts)
 
     def _forward(
@@ -268,7 +279,7 @@ class TransformersEngine:
         self._cache.aim(rows, index[:, None], where, columns)
         output: Any = self.model(
             input_ids=self._tensor(ids),
-            position_ids=where,
+            position_ids=where.clamp(max=self._end),
             attention_mask=self._mask(where, columns),
             past_key_values=self._cache,
             use_cache=True,

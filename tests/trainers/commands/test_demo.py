@@ -128,8 +128,9 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path):
     assert Path(training.model).name == "checkpoint"
     assert replace(config, options={"draw": "uniform"}).training().draw == "uniform"
     assert (training.share_prefixes, training.engine_options) == (True, {"draft_tokens": 3})
-    other = replace(config, options={"engine": "vllm"}).training()
-    assert (other.share_prefixes, other.engine_options) == (False, {})
+    for theirs in ({"engine": "vllm"}, {"lora_rank": 2, "lora_dropout": 0.1}):
+        other = replace(config, options=theirs).training()
+        assert (other.share_prefixes, other.engine_options) == (False, {})
 
 
 def test_two_methods_part_from_the_hard_start_and_one_alone_has_the_easy_one(monkeypatch):

@@ -28,18 +28,18 @@ def at(prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> Batch:
     return batch
 
 
-def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], room: int = 99) -> list[int]:
-    return drafts.propose(at(prompt, said), np.array([0]), room)[0].tolist()
+def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> list[int]:
+    return drafts.propose(at(prompt, said, budget), np.array([0]))[0].tolist()
 
 
 def test_a_reply_is_proposed_again() -> None:
     drafts = Drafts(4)
     drafts.learn(np.array([7, 8]), [10, 11, 12, 13, 14])
     assert proposed(drafts, [7, 8], [10]) == [11, 12, 13, 14]
-    assert proposed(drafts, [7, 8], [10], room=2) == [11, 12]
+    assert proposed(drafts, [7, 8], [10], budget=4) == [11, 12]
     assert proposed(drafts, [9], [13]) == [14]
     assert proposed(drafts, [9], [20]) == []
-    assert Drafts(0).propose(at([7], [8]), np.array([0]), 9).shape == (1, 0)
+    assert proposed(Drafts(0), [7], [8]) == []
 
 
 def test_the_longest_context_that_is_known_decides() -> None:
@@ -111,12 +111,30 @@ def test_what_is_said_again_takes_few_passes(engine: type, tiny_model: Any, monk
     assert passes == [3, *[1] * 12]
 
 
-def test_drafts_end_where_the_longest_reply_would(tiny_model: Any) -> None:
-    """No pass reaches beyond what the prompts and their limits take together."""
-    generates = TransformersEngine(tiny_model, [], draft_tokens=9)
-    for n in range(3):
-        generates.generate([Request(n, [5, 6, 7], n, 6), Request(-n - 1, [5, 6], 0, 4)], Sampling(greedy=True))
-        assert generates._columns <= 9
+@pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
+@pytest.mark.parametrize("draft_tokens", [0, 4])
+def test_no_pass_reaches_beyond_the_models_limit(engine: type, draft_tokens: int) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2, "initializer_range": 0.5}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=6, eos_token_id=1, bos_token_id=None, **sizes)).eval()
+    generates, plain = engine(model, [EOS], draft_tokens=draft_tokens), TransformersEngine(model, [EOS])
+    for n in range(4):
+        requests = [Request((n, i), [2, 3, 4][: 1 + i % 3], i, 13) for i in range(9)]
+        replies = generates.generate(requests, Sampling(0.2))
+        assert [r.token_ids for r in replies] == [r.token_ids for r in plain.generate(requests, Sampling(0.2))]
+        generates.release([request.key for request in requests])
+        plain.reset()
+
+
+def test_one_at_its_limit_does_not_keep_others_from_drafts(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    generates = TransformersEngine(tiny_model, [], draft_tokens=3)
+    generates.generate([Request("first", [5, 6, 7], 0, 13)], Sampling(greedy=True))
+    passes: list[int] = []
+    forward = tiny_model.forward
+    monkeypatch.setattr(tiny_model, "forward", lambda **k: (passes.append(k["input_ids"].shape[1]), forward(**k))[1])
+    generates.generate([Request("long", [8] * 30, 0, 1), Request("again", [5, 6, 7], 0, 13)], Sampling(greedy=True))
+    assert passes[-3:] == [4, 4, 4]
 
 
 def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model: Any) -> None:

@@ -99,3 +99,14 @@ def test_lines_without_conversations_are_forgotten(tiny_model: Any) -> None:
     engine.reset()
     with torch.no_grad():
         play(engine)
+
+
+def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:
+    """Two sets of conversations speak in turn: the cache stays as large as both need."""
+    engine = SharingEngine(tiny_model, [], max_rows=8)
+    talks = {(s, m): [5 + s, 6, 7] for s in range(2) for m in range(4)}
+    for turn in range(30):
+        requests = [Request(key, talks[key], key[1], 2, turn=turn) for key in talks if key[0] == turn % 2]
+        for request, reply in zip(requests, engine.generate(requests, Sampling()), strict=True):
+            talks[request.key] = [*talks[request.key], *reply.token_ids, 9][:40]
+    assert len(engine._slots) <= 24

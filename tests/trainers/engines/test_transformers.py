@@ -232,3 +232,25 @@ def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_
     with_, without, later, other = TransformersEngine(model, []).generate(requests, Sampling())
     assert with_.token_ids == without.token_ids
     assert len({tuple(reply.token_ids) for reply in (without, later, other)}) == 3
+
+
+def test_conversations_may_come_after_others_that_stay(tiny_model: Any) -> None:
+    engine = TransformersEngine(tiny_model, [EOS])
+    said = []
+    for turn in range(4):
+        requests = [Request((turn, i), [5 + i, 6, 7], i, 4) for i in range(2)]
+        said += [
+            (list(r.prompt_ids), reply)
+            for r, reply in zip(requests, engine.generate(requests, Sampling()), strict=True)
+        ]
+    assert_uncached(tiny_model, said)
+
+
+def test_what_a_call_that_was_cut_short_left_behind_is_computed_again(tiny_model: Any, monkeypatch: Any) -> None:
+    engine, prompt = TransformersEngine(tiny_model, []), [5, 6, 7, 8, 9]
+    engine.generate([Request(0, prompt, 0, 2)], Sampling())
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_decode", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.generate([Request(0, [5, 20, 21, 22, 23], 0, 2)], Sampling())
+    assert_uncached(tiny_model, [(prompt, engine.generate([Request(0, prompt, 0, 6)], Sampling())[0])])
