@@ -81,7 +81,7 @@ class RowAssembler:
             part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
             rows += [_scaled(row, steps) for row in extra if _belongs(row, set(part), step)]
-            batches += self.stack(backend, rows)
+            batches += self.stack(backend, rows, advantages.targets)
         return [self._with_figures(backend, batch) for batch in batches]
 
     def rows(self, backend: Backend, own: OwnPart, advantages: Advantages, part: Sequence[int]) -> list[TrainingRow]:
@@ -102,12 +102,18 @@ class RowAssembler:
             targets={name: own.of(values) for name, values in advantages.targets.items()},
         )
 
-    def stack(self, backend: Backend, rows: Sequence[TrainingRow]) -> list[MicroBatch]:
-        """One optimiser step's rows as micro-batches; rows without any gradient are left out."""
+    def stack(self, backend: Backend, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
+        """One optimiser step's rows as micro-batches; rows without any gradient are left out.
+
+        Args:
+            backend: Says where they go.
+            rows: The rows.
+            targets: Names of targets that losses ask for, also where a micro-batch has no rows.
+        """
         acting = [row for row in rows if not self.objective.idle(row)]
         names = [loss.name for loss in self.objective.losses]
         passes = self._passes(acting)
-        return [collate(rows, self.pad_id, backend.device, names) for rows in passes]
+        return [collate(rows, self.pad_id, backend.device, names, targets) for rows in passes]
 
     def scores(
         self, backend: Backend, trajectories: Sequence[Trajectory], wants: Collection[str]

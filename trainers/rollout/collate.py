@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,13 @@ def collate_tokens(rows: Sequence[TokenRow], pad_id: int, device: torch.device) 
     return Tokens(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
 
 
-def collate(rows: Sequence[TrainingRow], pad_id: int, device: torch.device, losses: Sequence[str] = ()) -> MicroBatch:
+def collate(
+    rows: Sequence[TrainingRow],
+    pad_id: int,
+    device: torch.device,
+    losses: Sequence[str] = (),
+    targets: Collection[str] = (),
+) -> MicroBatch:
     """Stacks training rows.
 
     Args:
@@ -76,6 +82,7 @@ def collate(rows: Sequence[TrainingRow], pad_id: int, device: torch.device, loss
         pad_id: Token that fills up.
         device: Where the tensors go.
         losses: Names of the recipe's losses.
+        targets: Names of targets that are there whether the rows have them or not, 0 where they do not.
     """
     import torch
 
@@ -84,7 +91,7 @@ def collate(rows: Sequence[TrainingRow], pad_id: int, device: torch.device, loss
 
     own = [training.row for training in rows]
     _, keep = _shape(own)
-    names = sorted({name for training in rows for name in training.targets})
+    names = sorted({*targets, *(name for training in rows for name in training.targets)})
     figures = {"sampling_logprobs": [_sampling_logprobs(row) for row in own]}
     for name in names:
         figures[name] = [training.targets.get(name, np.zeros(training.row.model_tokens)) for training in rows]

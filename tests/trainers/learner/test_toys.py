@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,13 @@ def test_shared_prefixes_train_alike_up_to_rounding(config: TrainConfig, preset:
         assert other["tokens_generated"] == one["tokens_generated"]
         assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-3)
         assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize("preset", ["ppo", "opsd_jsd", "skillc+forward_distillation"])
+def test_passes_may_have_no_rows(config: TrainConfig, preset: str, share: bool) -> None:
+    config = config.with_(preset=preset, micro_batches=64, share_prefixes=share, learning_rate=1e-3, **GRADED)
+    assert all(math.isfinite(record["loss"]) for record in updates(config))
 
 
 @pytest.mark.parametrize("share", [False, True])
