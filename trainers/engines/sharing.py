@@ -165,21 +165,21 @@ class SharingEngine(TransformersEngine):
         All but the newest token of a request are those that were drafted for its row, so requests of one row have gone
         alike if their number of tokens and the newest one are alike.
         """
-        moved, rows = row_of.copy(), int(row_of.max()) + 1
-        rows_of: dict[tuple[int, int, int], int] = {}
-        kept: set[int] = set()
-        sources: list[int] = []
-        for place in np.flatnonzero(batch.alive[order]):
-            row, i = int(row_of[place]), order[place]
-            said = (row, int(batch.positions[i]), int(batch.last[i]))
-            if said not in rows_of:
-                rows_of[said] = rows + len(sources) if row in kept else row
-                sources += [row] if row in kept else []
-                kept.add(row)
-            moved[place] = rows_of[said]
-        lines = self._new_rows(rows, sources, int(batch.positions[order].max()))
-        for place in np.flatnonzero(moved >= rows):
-            self._line_of[batch.keys[order[place]]] = lines[moved[place] - rows]
+        together: dict[tuple[int, int, int], list[int]] = {}
+        newest, counts = batch.last[order], batch.counts[order]
+        for place in np.flatnonzero(batch.alive[order]).tolist():
+            together.setdefault((int(row_of[place]), int(counts[place]), int(newest[place])), []).append(place)
+        staying: set[int] = set()
+        leaving: list[tuple[int, list[int]]] = []
+        for (row, *_), places in together.items():
+            if row in staying:
+                leaving.append((row, places))
+            staying.add(row)
+        moved, first = row_of.copy(), int(row_of.max()) + 1
+        lines = self._new_rows(first, [row for row, _ in leaving], int(batch.positions[order].max()))
+        for number, (_, places) in enumerate(leaving):
+            moved[places] = first + number
+            self._line_of.update((batch.keys[order[place]], lines[number]) for place in places)
         return moved
 
     def _new_rows(self, first: int, sources: Sequence[int], columns: int) -> list[int]:

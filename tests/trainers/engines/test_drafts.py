@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="needs the train extra")
 
+from tests.trainers.conftest import make_model
 from tests.trainers.engines.test_sharing import play
 from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse
 from trainers.engines import Request, Sampling
@@ -150,3 +151,20 @@ def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model
     prompts = {"ends": [*prompt, *ends.token_ids, 9], "goes on": [*prompt, *goes_on.token_ids, 9]}
     again = engine.generate([Request(key, own, 0, 4) for key, own in prompts.items()], Sampling())
     assert_uncached(tiny_model, list(zip(prompts.values(), again, strict=True)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_that_say_much_alike_part_and_stay_as_they_should(seed: int) -> None:
+    """Five words and twelve members: drafts are confirmed, refused and ended in all at once."""
+    model, rng = make_model(5), np.random.default_rng(seed)
+    talks = {member: rng.integers(0, 5, 4).tolist() if not member else [] for member in range(12)}
+    talks = {member: list(talks[0]) for member in talks}
+    shared, plain = SharingEngine(model, [EOS], draft_tokens=1 + 2 * (seed % 3)), TransformersEngine(model, [EOS])
+    for turn in range(3):
+        going = [member for member in talks if rng.random() < 0.8] or [0]
+        requests = [Request(m, list(talks[m]), 100 * seed + m, int(rng.integers(1, 9)), turn=turn) for m in going]
+        replies = shared.generate(requests, Sampling(0.5))
+        assert [r.token_ids for r in replies] == [r.token_ids for r in plain.generate(requests, Sampling(0.5))]
+        assert_uncached(model, list(zip([talks[m] for m in going], replies, strict=True)), 0.5)
+        for member, reply in zip(going, replies, strict=True):
+            talks[member] = [*talks[member], *reply.token_ids, *([2, 3] if rng.random() < 0.7 else [4])]
