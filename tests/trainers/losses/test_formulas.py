@@ -100,7 +100,7 @@ def test_skill_sd_weighs_k3_by_the_ratio(rows):
         value.append(rho * k3)
         gradient.append(rho * k3 + rho * (1 - math.exp(b - a)))
     check(skill_sd(s, t, o), [s, t, o], value, gradient)
-    assert (skill_sd(s, t, o) >= 0).all()
+    assert (skill_sd(s, t, o) >= -1e-11).all()  # k3 is not negative; rho of its rounding may be
 
 
 def test_skill_sd_is_cut_at_both_ends():
