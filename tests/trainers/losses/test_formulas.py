@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
@@ -92,6 +92,7 @@ def test_sdar_without_sharpness_is_grpo_opsd(rows):
 
 
 @given(st.lists(st.tuples(st.floats(-8, -0.1), st.floats(-8, -0.1), st.floats(-8, -0.1)), min_size=1, max_size=6))
+@example([(-0.10000000000000002, -0.1, -1.0)])
 def test_skill_sd_weighs_k3_by_the_ratio(rows):
     s, t, o = columns(rows)
     value, gradient = [], []
