@@ -5,8 +5,8 @@
 Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain
 GRPO stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss):
 the same tokens are played, so the ratio is what the method adds. Methods that play alike follow each other and share
-it. Validations and the first update of every turn are
-left out. ``--draw RECORD --page docs/methods.md`` writes the table of a record again.
+it. Validations and the first update of every turn are left out. ``--draw RECORD --page docs/methods.md`` writes the
+table of a record again.
 """
 
 from __future__ import annotations

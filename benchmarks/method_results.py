@@ -1,7 +1,6 @@
 """What every method came to, from the records of studies, as a table of the page of methods.
 
-python -m benchmarks.method_results docs/results/first_table.json docs/results/first_table_easy.json \
-    --page docs/methods.md
+python -m benchmarks.method_results docs/results/first_table.json --page docs/methods.md
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def results_table(records: Sequence[ComparisonRecord]) -> str:
         A sentence on the runs and a table in Markdown, a row per method in the records' order.
 
     Raises:
-        ConfigError: They differ in it.
+        ConfigError: They are of different worlds, budgets, numbers of tasks or baselines.
     """
     regimes = regimes_of(records)
     runs = {(regime.env, regime.budget, len(regime.cells[0].outcomes)) for regime in regimes}

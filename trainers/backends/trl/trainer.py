@@ -203,6 +203,8 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.accelerator.wait_for_everyone()
 
 
+# transformers is taken as untyped (pyproject.toml), so its base class is Any to mypy; it has to be the base, for the
+# trainer calls every event on every callback.
 class _UpdateCallback(TrainerCallback):  # type: ignore[misc]
     """Tends to what is trained beside the model; decides after each update whether to save and whether to stop."""
 
