@@ -5,11 +5,21 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["PLAIN_WORDS", "DemoTasks", "Demonstrator", "Spelling", "WarmStart", "load_reference"]
+__all__ = [
+    "PLAIN_WORDS",
+    "DemoTasks",
+    "Demonstrator",
+    "MistakenDemonstrator",
+    "Spelling",
+    "WarmStart",
+    "load_reference",
+]
 
 
 class Demonstrator(Protocol):
@@ -19,6 +29,14 @@ class Demonstrator(Protocol):
 
     def act(self, observation: str, commands: Sequence[str], /) -> str:
         """Returns the next command."""
+
+
+@runtime_checkable
+class MistakenDemonstrator(Demonstrator, Protocol):
+    """An expert that knows a mistake which its imitators make, so that demonstrations can show how to recover."""
+
+    def mistake(self, commands: Sequence[str], rng: np.random.Generator, /) -> tuple[str, str] | None:
+        """A mistaken thought and an impossible command, or None where the mistake would not be one; moves nothing."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,8 @@ class WarmStart:
     essential: Mapping[str, str] = field(default_factory=dict)
     """Per task type, a regular expression that is found in an episode's possible commands, one a line, if the essential
     step was taken; types that are left out have none that could be told."""
+    mixture: Mapping[str, Any] = field(default_factory=dict)
+    """The family of generated tasks, as large as a data set's, that may be mixed into demonstrations of its tasks."""
     slips: bool = False
     """Whether the environment lists its ``commands``, so that demonstrations can show recovery from impossible ones."""
 

@@ -19,7 +19,7 @@ from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
 from trainers.warmstart.recipes import data_recipe
 from trainers.warmstart.settings import small_policy_settings
-from trainers.warmstart.shipped import SHIPPED, shipped_policy
+from trainers.warmstart.shipped import REAL, SHIPPED, shipped_names, shipped_policy
 
 if TYPE_CHECKING:
     from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
@@ -42,7 +42,7 @@ class DemoConfig:
     data: str = "generated"
     """The environment's tasks: "generated", or a folder or archive of real ones."""
     policy: Path | None = None
-    """Warm-started policy; None takes a shipped one for generated tasks and warm-starts one for others."""
+    """Warm-started policy; None takes a shipped one, and warm-starts one where none knows the tasks."""
     shipped: str = SHIPPED
     """Which of the environment's shipped policies that is."""
     preset: str = "skillc"
@@ -77,7 +77,15 @@ class DemoConfig:
     @property
     def start(self) -> Path:
         """The folder of the warm-started policy."""
-        return self.policy or (shipped_policy(self.env, self.shipped) if self.generated else self.out / "warm_start")
+        return self.policy or self.shipped_start or self.out / "warm_start"
+
+    @property
+    def shipped_start(self) -> Path | None:
+        """The shipped policy that knows the tasks; None where none does."""
+        if self.generated:
+            return shipped_policy(self.env, self.shipped)
+        of_data = self.shipped.replace(SHIPPED, REAL, 1)
+        return shipped_policy(self.env, of_data) if of_data in shipped_names(self.env) else None
 
     @property
     def splits(self) -> tuple[str, ...]:

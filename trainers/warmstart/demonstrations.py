@@ -17,7 +17,7 @@ import numpy as np
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.envs.warm_start import Demonstrator
+from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
@@ -39,8 +39,9 @@ class DemonstrationConfig:
     error_rate_with_skill: float = 0.03
     """The same with the skill in the prompt, for every type."""
     slips: float = 0.0
-    """Probability per step of a slip: an impossible command, at times after a wrong thought. It is in the context, and
-    is not imitated; what comes after it teaches to recover. Only where the environment lists its commands."""
+    """Probability per step of a slip: an impossible command, at times after a wrong thought, half of them the mistake
+    that the expert knows of. It is in the context, and is not imitated; what comes after it teaches to recover. Only
+    where the environment lists its commands."""
     max_steps: int = 30
     """Demonstrations stop after this many commands, whatever they reached."""
 
@@ -104,7 +105,11 @@ def _reply(expert: Demonstrator, info: Mapping[str, Any]) -> str:
 
 
 def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str, Any], rng: np.random.Generator) -> str:
-    """A command that is impossible now, after the right thought or one that ends in a wrong word."""
+    """A command that is impossible now: the expert's typical mistake, or any, after a thought that is right or not."""
+    if isinstance(expert, MistakenDemonstrator) and rng.random() < 0.5:
+        mistaken = expert.mistake(info["admissible_commands"], rng)
+        if mistaken is not None:
+            return f"<think> {mistaken[0]} </think> <action> {mistaken[1]} </action>"
     core: Any = env.unwrapped
     possible = frozenset(info["admissible_commands"])
     others = [command for command in core.commands if command not in possible]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,10 @@ class PolicyRecipe:
     """What is demonstrated, and how often the essential step is left out."""
     episodes: int = 9600
     """Number of demonstrations."""
+    mixture: DemonstrationConfig | None = None
+    """Further tasks to demonstrate: generated rooms beside a data set's few, which a small model learns by heart."""
+    mixture_share: float = 0.0
+    """Share of the demonstrations that are of the further tasks."""
     cloning: CloningConfig = field(default_factory=CloningConfig)
     """Optimisation."""
     size: PolicySize = TINY
@@ -93,15 +97,28 @@ def _check(recipe: PolicyRecipe) -> None:
     for name, number in {"lora_rank": recipe.lora_rank, "held_out": recipe.held_out}.items():
         if number < 0:
             raise ConfigError(f"{name} must be at least 0, got {number}.")
+    if not 0 <= recipe.mixture_share <= 1:
+        raise ConfigError(f"mixture_share is a share between 0 and 1, got {recipe.mixture_share}.")
+    if recipe.mixture_share and recipe.mixture is None:
+        raise ConfigError(
+            f"mixture_share={recipe.mixture_share} needs further tasks to show, and the recipe has no mixture."
+        )
     if recipe.lora_rank and recipe.start is None:
         raise ConfigError("lora_rank adapts a model that there is; name one as start, or train all weights.")
     if recipe.seed < 0 or recipe.cloning.seed < 0:
         raise ConfigError(f"Seeds must be at least 0, got {min(recipe.seed, recipe.cloning.seed)}.")
 
 
+def _demonstrated(recipe: PolicyRecipe, chat_format: ChatFormat) -> Iterator[Demonstration]:
+    mixed = round(recipe.episodes * recipe.mixture_share)
+    yield from demonstrations(recipe.demonstrations, chat_format, count=recipe.episodes - mixed, seed=recipe.seed)
+    if recipe.mixture is not None and mixed:
+        yield from demonstrations(recipe.mixture, chat_format, count=mixed, seed=recipe.seed)
+
+
 def _play_all(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> list[Demonstration]:
     played = []
-    for demo in demonstrations(recipe.demonstrations, chat_format, count=recipe.episodes, seed=recipe.seed):
+    for demo in _demonstrated(recipe, chat_format):
         played.append(demo)
         if progress is not None and len(played) % 50 == 0:
             progress("demonstrations", len(played), recipe.episodes, float("nan"))

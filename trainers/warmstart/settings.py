@@ -9,12 +9,12 @@ from skillc_gym.envs.registry import warm_started
 __all__ = ["small_policy_settings"]
 
 
-def small_policy_settings(env: str, data: str = "generated") -> dict[str, Any]:
+def small_policy_settings(env: str, data: str | None = "generated") -> dict[str, Any]:
     """Fields of :class:`trainers.config.TrainConfig` for a small policy; the policy, the method and the seed are left.
 
     Args:
         env: The environment.
-        data: "generated", or its folder or archive.
+        data: "generated", or its folder or archive; None leaves it to the environment.
 
     Raises:
         UnknownNameError: Nobody demonstrates in the environment.
@@ -41,7 +41,7 @@ def small_policy_settings(env: str, data: str = "generated") -> dict[str, Any]:
     }
 
 
-def _tasks(env: str, data: str) -> dict[str, Any]:
+def _tasks(env: str, data: str | None) -> dict[str, Any]:
     """What depends on whether the tasks are generated."""
     start = warm_started(env)[1]
     if data != "generated":

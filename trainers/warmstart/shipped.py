@@ -9,6 +9,7 @@ from skillc_gym.errors import MissingDataError, unknown_name
 
 __all__ = [
     "HARD",
+    "REAL",
     "SHIPPED",
     "hardest_start",
     "is_shipped",
@@ -22,6 +23,9 @@ SHIPPED = "shipped"
 
 HARD = f"{SHIPPED}-hard"
 """The name of an environment's policy that hardly ever succeeds without its skills."""
+
+REAL = f"{SHIPPED}-real"
+"""The name of a policy that was cloned on a data set's tasks; "shipped-real-hard" is one that needs its skills."""
 
 
 def is_shipped(name: str) -> bool:

@@ -30,8 +30,9 @@ _WARM_START = WarmStart(
         "pick_two_obj_and_place": 0.80,
     },
     generator={"seed": 0, "games_per_type": 400, "size": "small"},  # 2,400 games to train on
+    mixture={"seed": 0, "games_per_type": 1000, "size": "real", "scenes": 5000},  # rooms hardly ever come twice
     policy="checkpoint",
-    policies={"hard": "checkpoint_hard"},
+    policies={"hard": "checkpoint_hard", "real": "checkpoint_real", "real-hard": "checkpoint_real_hard"},
     essential={
         "look_at_obj_in_light": r"^use desklamp|^use floorlamp",
         "pick_clean_then_place_in_recep": r"^clean ",

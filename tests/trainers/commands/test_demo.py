@@ -145,7 +145,9 @@ def test_two_methods_part_from_the_hard_start_and_one_alone_has_the_easy_one(mon
 
 def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):
     config = DemoConfig(out=tmp_path, data="games.tar.xz")
-    assert config.start == tmp_path / "warm_start"
+    assert config.start == shipped_policy("alfworld", "shipped-real")
+    assert DemoOptions(data="games.tar.xz").config().start == shipped_policy("alfworld", "shipped-real-hard")
+    assert replace(config, env="webshop").start == tmp_path / "warm_start"
     assert replace(config, policy=tmp_path / "mine").start == tmp_path / "mine"
     assert config.training().env_options == {}
 

@@ -12,7 +12,7 @@ import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.warmstart.demonstrations import DemonstrationConfig, demonstrations
+from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 
 CARELESS = warm_started("alfworld")[1].error_rates
 GAMES = {
@@ -25,6 +25,10 @@ GAMES = {
 def play(count: int, **options: object) -> list:
     config = DemonstrationConfig(env_kwargs=GAMES, **options)
     return list(demonstrations(config, ChatFormat.compact(), count=count, seed=0))
+
+
+def said(demo: Demonstration) -> list[str]:
+    return [message["content"] for message in demo.messages if message["role"] == "assistant"]
 
 
 def test_types_and_conditions_come_in_turn():
@@ -46,11 +50,13 @@ def test_slips_are_impossible_commands_and_the_right_one_follows():
     for demo in played:
         env = gymnasium.make("skillc/ALFWorld-v0", **GAMES)
         env.reset(options={"task_id": demo.task_id})
-        replies = [message["content"] for message in demo.messages if message["role"] == "assistant"]
-        for turn, reply in enumerate(replies):
+        for turn, reply in enumerate(said(demo)):
             command = re.search(r"<action> (.*) </action>", reply)[1]
             *_, info = env.step(command)
             assert info["action_valid"] is (turn not in demo.slips)
+    slips = [said(demo)[turn] for demo in played for turn in demo.slips]
+    wanted = [slip for slip in slips if re.match(r"<think> take (\w+) for \w+ </think> <action> take \1 \d", slip)]
+    assert 0.1 < len(wanted) / len(slips) < 0.6
 
 
 def test_equal_seeds_give_equal_demonstrations():

@@ -11,7 +11,7 @@ from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import UnknownNameError
 from trainers.config import TrainConfig
 from trainers.warmstart.make import CARD, sha256_of_file
-from trainers.warmstart.shipped import HARD, is_shipped, shipped_names, shipped_policy, shipped_trained_policy
+from trainers.warmstart.shipped import HARD, REAL, is_shipped, shipped_names, shipped_policy, shipped_trained_policy
 
 NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
 
@@ -25,13 +25,23 @@ def test_a_shipped_policy_is_whole_and_its_card_is_of_it(env, name):
     assert card["recipe"]["demonstrations"]["env"] == env
 
 
-@pytest.mark.parametrize(("env", "name"), [pair for pair in NAMES if pair[1] == "shipped-hard"])
+@pytest.mark.parametrize(("env", "name"), [pair for pair in NAMES if pair[1].endswith("-hard")])
 def test_success_without_the_skill_is_rare_from_a_hard_start(env, name):
     card = json.loads((shipped_policy(env, name) / CARD).read_text(encoding="utf-8"))
     found = card["measured"]["temperatures"]
     assert set(found) == {"1.0", "0.4"}
     assert all(rates["sr_with"] > 0.6 > 0.3 > rates["sr_without"] for rates in found.values())
     assert card["versions"]["git"]["changed"] is False
+
+
+def test_a_policy_of_a_data_set_says_where_it_began_and_names_no_place_on_a_disk():
+    real, hard = (shipped_policy("alfworld", name) for name in (REAL, f"{REAL}-hard"))
+    card, of_hard = (json.loads((folder / CARD).read_text(encoding="utf-8")) for folder in (real, hard))
+    assert card["start_sha256"] == card["start_card"]["weights_sha256"]
+    assert of_hard["start_sha256"] == sha256_of_file(real / "model.safetensors")
+    for text in (json.dumps(card), json.dumps(of_hard)):
+        assert "alfworld_games_json_2.1.1.tar.xz" in text
+        assert '": "/' not in text
 
 
 def test_a_trained_policy_is_whole_and_learned_to_do_without():

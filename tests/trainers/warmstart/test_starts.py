@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError
+from trainers.commands.cli.main import main as skillc
 from trainers.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
+from trainers.warmstart import make
 from trainers.warmstart.make import make_policy
+from trainers.warmstart.recipes import shipped_recipe
 from trainers.warmstart.shipped import shipped_policy
 
 pytest.importorskip("torch", reason="needs the train extra")
@@ -48,3 +53,33 @@ def test_a_start_that_is_no_policy_is_refused_in_words(tmp_path):
         make_policy(options(tmp_path, start=str(tmp_path)).recipe(), tmp_path / "policy")
     with pytest.raises(ConfigError, match=r"between 0 and 1, got 1\.5"):
         make_policy(options(tmp_path, error_rate_without_skill=1.5).recipe(), tmp_path / "policy")
+
+
+def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
+    games = tmp_path / "games"
+    assert skillc(["make-games", "--out", str(games), "--games-per-type", "3"]) == 0
+    asked = MakePolicyOptions(
+        Shown(episodes=24, max_steps=12, slips=0.1, generated_share=0.5),
+        Cloning(batches=1, batch_episodes=2),
+        out=tmp_path / "policy",
+        data=str(games),
+    )
+    recipe = asked.recipe()
+    assert recipe.mixture is not None
+    assert (recipe.mixture.max_steps, recipe.mixture.slips) == (12, 0.1)
+    shown = [demo.task_id for demo in make._demonstrated(recipe, env_spec("alfworld").chat_format("compact"))]
+    assert len(shown) == 24
+    assert len(set(shown[12:])) == 12
+    assert not set(shown[:12]) & set(shown[12:])
+    assert make_policy(recipe, asked.out)["recipe"]["mixture_share"] == 0.5
+
+
+def test_a_mixture_of_generated_rooms_with_themselves_is_refused(tmp_path):
+    asked = MakePolicyOptions(Shown(generated_share=0.5), Cloning(), out=tmp_path)
+    with pytest.raises(ConfigError, match=r"Generated tasks are mixed into those of a data set; got data='generated'"):
+        asked.recipe()
+    recipe = shipped_recipe()
+    with pytest.raises(ConfigError, match=r"a share between 0 and 1, got 1\.5"):
+        make_policy(replace(recipe, mixture_share=1.5), tmp_path)
+    with pytest.raises(ConfigError, match="the recipe has no mixture"):
+        make_policy(replace(recipe, mixture_share=0.5), tmp_path)

@@ -49,7 +49,7 @@ class DemoOptions:
     """"generated", or the environment's folder or archive; none takes ALFWORLD_DATA where that is set and the
     environment is alfworld, else generated tasks."""
     policy: Path | None = None
-    """Warm-started policy; none takes a shipped one for generated tasks, and makes one first for others. With
+    """Warm-started policy; none takes a shipped one, and makes one first where none knows the tasks. With
     --quick, a trained policy to show beside the shipped start."""
     preset: str = RECOMMENDED
     """The method."""

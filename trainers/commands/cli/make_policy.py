@@ -16,7 +16,7 @@ from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe, make_policy, write_card
 from trainers.warmstart.model import SMALL, TINY
-from trainers.warmstart.recipes import data_recipe, set_error_rate, shipped_recipe
+from trainers.warmstart.recipes import data_recipe, generated_mixture, set_error_rate, shipped_recipe
 
 __all__ = ["COMMAND", "MakePolicyOptions"]
 
@@ -36,6 +36,9 @@ class Shown:
     error_rate_without_skill: float | None = None
     """How often demonstrations without skill leave out the essential step, for every task type; by default each type
     has its own rate. At 1.0 success without skill becomes rare: a hard start."""
+    generated_share: float = PolicyRecipe.mixture_share
+    """Share of the demonstrations that play generated tasks as large as those of --data, mixed into these, so that a
+    small policy does not learn few rooms by heart."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,19 @@ class MakePolicyOptions:
     def recipe(self) -> PolicyRecipe:
         """The recipe that the options make of the shipped one."""
         recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
-        shown = replace(recipe.demonstrations, env_kwargs={**recipe.demonstrations.env_kwargs, **self.env_options})
+        shown = replace(
+            recipe.demonstrations,
+            env_kwargs={**recipe.demonstrations.env_kwargs, **self.env_options},
+            max_steps=self.shown.max_steps,
+            slips=self.shown.slips,
+        )
         recipe = replace(recipe, demonstrations=shown)
         if self.shown.error_rate_without_skill is not None:
             recipe = set_error_rate(recipe, self.shown.error_rate_without_skill)
         return replace(
             recipe,
-            demonstrations=replace(recipe.demonstrations, max_steps=self.shown.max_steps, slips=self.shown.slips),
+            mixture=generated_mixture(recipe) if self.shown.generated_share else None,
+            mixture_share=self.shown.generated_share,
             episodes=self.shown.episodes,
             cloning=CloningConfig(
                 batches=self.cloning.batches,

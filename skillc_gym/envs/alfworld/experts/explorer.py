@@ -105,6 +105,8 @@ class Explorer:
         self._order: list[str] = []
         self._here: str | None = None
         self._held: str | None = None
+        self._before: tuple[str | None, str | None] = (None, None)
+        """Where it stood and what it held when it was last asked; what it means to do has moved the fields above."""
         self._treated: set[str] = set()
         self._placed: list[str] = []
         self._target: str | None = None
@@ -117,11 +119,29 @@ class Explorer:
             admissible_commands: The commands possible now.
         """
         self._read(observation, admissible_commands)
+        self._before = (self._here, self._held)
         if self._done():
             return self._say("done", "look")
         if self._held is None:
             return self._fetch(admissible_commands)
         return self._bring(self._held, admissible_commands)
+
+    def mistake(self, commands: Sequence[str], rng: np.random.Generator) -> tuple[str, str] | None:
+        """Thinks that the wanted thing lies where it does not: an imitator that fell for it takes it again and again.
+
+        Args:
+            commands: The commands possible now.
+            rng: Draws the thing's number.
+
+        Returns:
+            The thought and the impossible command; None with full hands, before any place was visited, and where the
+            command would be possible.
+        """
+        here, held = self._before
+        command = f"take {self.goal.thing} {int(rng.integers(1, 4))} from {here}"
+        if here is None or held is not None or command in commands:
+            return None
+        return self._aim("take"), command
 
     # What has been seen ------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -149,3 +150,20 @@ def test_odd_input_gets_a_command_not_an_exception(kind, skip, observations, com
     for observation in observations:
         assert isinstance(explorer.act(observation, commands), str)
         assert explorer.thought
+
+
+def test_its_mistake_is_to_take_the_wanted_thing_where_it_stands_without_it():
+    explorer = Explorer("heat", "put a hot mug in cabinet.", seed=None)
+    rng = np.random.default_rng(0)
+    start = "Looking quickly around you, you see a cabinet 1, a countertop 1, and a microwave 1."
+    going = ["go to cabinet 1", "go to countertop 1", "go to microwave 1"]
+    assert explorer.act(start, going) == "go to countertop 1"
+    assert explorer.mistake(going, rng) is None
+    here = ["go to cabinet 1", "go to microwave 1", "take cup 1 from countertop 1"]
+    assert (
+        explorer.act("You arrive at countertop 1. On the countertop 1, you see a cup 1.", here) == "go to microwave 1"
+    )
+    thought, command = explorer.mistake(here, rng)
+    assert thought == "take mug for cabinet"
+    assert re.fullmatch(r"take mug [123] from countertop 1", command)
+    assert explorer.mistake([f"take mug {n} from countertop 1" for n in (1, 2, 3)], rng) is None
