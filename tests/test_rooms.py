@@ -49,7 +49,7 @@ TRAINERS = (
     ("session",),
     (
         *("evaluation.panel", "evaluation.policy", "evaluation.text_player", "evaluation.player", "evaluation.acting"),
-        *("training", "warmstart.measurement"),
+        *("evaluation.policy_memory", "training", "warmstart.measurement"),
     ),
     ("comparison", "planning"),
     ("commands",),

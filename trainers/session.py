@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
-from skill_library import load_library
+from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, unknown_name
@@ -25,7 +25,16 @@ from trainers.rollout.prompts import Prompts
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = ["chat_format", "chat_tokens", "load_tokenizer", "make_prompts", "make_rollouts", "open_env", "tasks_of"]
+__all__ = [
+    "chat_format",
+    "chat_tokens",
+    "graded_library",
+    "load_tokenizer",
+    "make_prompts",
+    "make_rollouts",
+    "open_env",
+    "tasks_of",
+]
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
@@ -127,5 +136,9 @@ def make_rollouts(
 
 def make_prompts(config: TrainConfig, chat: ChatTokens) -> Prompts:
     """Renders training rows behind other prompts, in the configured wording."""
-    library = load_library(config.skill_library).graded(config.skill_grade) if config.skill_library else None
-    return Prompts(chat, chat_format(config), library, config.max_context)
+    return Prompts(chat, chat_format(config), graded_library(config), config.max_context)
+
+
+def graded_library(config: TrainConfig) -> SkillLibrary | None:
+    """The configured skill library, as much of it as is shown; None without one."""
+    return load_library(config.skill_library).graded(config.skill_grade) if config.skill_library else None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
+from trainers.evaluation.policy_memory import save_policy_memory
 from trainers.interruption import stop_requests
 from trainers.launch import launch_warning
 from trainers.model_names import hub_access
@@ -168,6 +169,8 @@ def _finish(learner: Learner, backend: TrainingBackend, finished: bool, progress
     if finished:
         with folder.new_policy(commit=backend.is_main) as path:
             backend.save_policy(path)
+            if backend.is_main and learner.memory.chooses:
+                save_policy_memory(path, learner.config, learner.memory.state_dict())
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:
         saved = folder.checkpoints()

@@ -49,7 +49,7 @@ def run_demo_beside(
     check_demo(config)
     with stop_watch(config.out / "elapsed_beside.json") as elapsed:
         warm_start(config, _Spoken(say))
-        policy = None if config.generated and config.policy is None else config.start
+        policy = None if config.policy is None and config.shipped_start else config.start
         configs[other] = replace(config, preset=other, out=config.out / "beside", policy=policy)
         check_demo(configs[other])
         _run(configs, config.out / "logs", say, workers or _cores())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, engine_spec
 from trainers.engines.text import TextEngine
@@ -14,7 +16,9 @@ from trainers.evaluation.journal import Journal
 from trainers.evaluation.text_player import TextRollouts, decisive_settings, text_rollouts
 from trainers.evaluation.text_speaker import TextSpeaker
 from trainers.evaluation.usage import no_price, usage_report, usage_row
+from trainers.memory import SkillMemory
 from trainers.memory.asking import Speak
+from trainers.memory.choosing import choosers
 from trainers.memory.speaking import EngineSpeaker
 from trainers.models import load_model, within_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
@@ -33,10 +37,11 @@ class TokenPlayer:
     Args:
         config: The settings.
         engine: Plays instead of the configured one.
+        memory: Chooses what skill-injected episodes are shown; None for the environment's library.
     """
 
-    def __init__(self, config: TrainConfig, engine: Engine | None = None) -> None:
-        self._config = within_model(config)
+    def __init__(self, config: TrainConfig, engine: Engine | None = None, memory: SkillMemory | None = None) -> None:
+        self._config, self._memory = within_model(config), memory
         self._chat = chat_tokens(self._config, load_tokenizer(self._config))
         self.max_context: int | None = self._config.max_context
         with without_bars():
@@ -56,7 +61,10 @@ class TokenPlayer:
             preparing: Whether what they use is counted apart.
         """
         within = config.with_(max_context=self._config.max_context)
-        return make_rollouts(within, self._chat, self._engine, wrappers)
+        rollouts = make_rollouts(within, self._chat, self._engine, wrappers)
+        if self._memory is not None:
+            rollouts.choose_skills = partial(choosers, self._memory, training=False)
+        return rollouts
 
     def speaker(self, seed: int) -> Speak:
         """The policy as a writer."""
@@ -119,7 +127,10 @@ PolicyPlayer = TokenPlayer | TextPlayer
 
 
 def policy_player(
-    config: TrainConfig, engine: Engine | TextEngine | None = None, folder: Path | None = None
+    config: TrainConfig,
+    engine: Engine | TextEngine | None = None,
+    folder: Path | None = None,
+    memory: SkillMemory | None = None,
 ) -> PolicyPlayer:
     """The configured policy.
 
@@ -127,16 +138,22 @@ def policy_player(
         config: The settings.
         engine: Plays instead of the configured one.
         folder: Where an engine that answers in words keeps its journal; None for nowhere.
+        memory: Chooses what skill-injected episodes are shown; None for the environment's library.
 
     Raises:
         SkillCError: For missing models, extras and unknown names; or the folder has another evaluation's journal.
+        ConfigError: A policy that answers in words would have to be shown what a memory chooses.
     """
-    if isinstance(engine, TextEngine):
-        return TextPlayer(config, engine, folder)
-    for_text = engine_spec(config.engine).for_text
-    if engine is None and for_text is not None:
-        return TextPlayer(config, for_text(config), folder)
-    return TokenPlayer(config, engine)
+    for_text = engine_spec(config.engine).for_text if engine is None else None
+    speaks = for_text(config) if for_text else engine
+    if not isinstance(speaks, TextEngine):
+        return TokenPlayer(config, speaks, memory)
+    if memory is not None:
+        raise ConfigError(
+            f"{config.model} keeps skills of its own, which engine={config.engine!r} cannot show; name an engine that "
+            "answers in tokens, or --memory library for the environment's skills"
+        )
+    return TextPlayer(config, speaks, folder)
 
 
 def checkpoint_engine(config: TrainConfig, chat: ChatTokens) -> Engine:

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError
@@ -22,6 +22,7 @@ from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel
 from trainers.evaluation.player import Rollouts, policy_player
+from trainers.evaluation.policy_memory import policy_memory
 from trainers.evaluation.table import table
 from trainers.evaluation.trials import TrialReport
 from trainers.rollout.collect import derive_seed
@@ -82,6 +83,7 @@ def evaluate_policy(
     greedy_too: bool = False,
     engine: Engine | TextEngine | None = None,
     agent: Agent | None = None,
+    memory: Literal["own", "library"] = "own",
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> PolicyReport:
@@ -95,6 +97,8 @@ def evaluate_policy(
         engine: Plays instead of the configured one.
         agent: What the policy is shown beside the skill; :func:`trainers.agents.get_agent` gives one by name, None is
             zero-shot.
+        memory: Skill-injected episodes see what the policy's method learned to show, if it lies beside the weights
+            ("own"), or the environment's library.
         progress: Told how many episodes are done.
         folder: Where an engine that answers in words keeps finished episodes (``journal.jsonl``), to go on after an
             interruption; None for nowhere.
@@ -107,9 +111,14 @@ def evaluate_policy(
     if attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     panel = open_panel(config, per_type)
-    player = policy_player(config, engine, folder)
+    kept = policy_memory(config) if memory == "own" else None
+    player = policy_player(config, engine, folder, kept)
     title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({agent.name})"
     progress.start(title, 0, 1)
+    if kept is not None:
+        progress.note(
+            "With the skill means: with what the policy's own memory chooses (--memory library: the library's)"
+        )
     try:
         acted = ActedPolicy(agent, player, config, panel.tasks, lambda name: partial(progress.phase, name))
         with closing(acted.rollouts()) as rollouts:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skill_library import SkillText
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.engines.types import Sampling
 from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
-from trainers.memory import Memory, MemoryTools, SkillMemory
+from trainers.memory import Memory, MemoryTools
+from trainers.memory.choosing import Chooser, choosers, has_own_choice
 from trainers.memory.speaking import EngineSpeaker
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.distributed import SharedRollouts
@@ -39,16 +39,11 @@ class SharedMemory:
     @property
     def chooses(self) -> bool:
         """Whether it ever shows another text than the library's."""
-        return type(self.memory).choose is not SkillMemory.choose
+        return has_own_choice(self.memory)
 
-    def skills(self, n_plus: Sequence[int], group_size: int, *, training: bool) -> list[Any] | None:
+    def skills(self, n_plus: Sequence[int], group_size: int, *, training: bool) -> list[list[Chooser | None]] | None:
         """Per group and member, who chooses the text when the episode begins; None for the library's everywhere."""
-        if not self.chooses:
-            return None
-        return [
-            [self._chooser(member, training) if member < count else None for member in range(group_size)]
-            for count in n_plus
-        ]
+        return choosers(self.memory, n_plus, group_size, training=training)
 
     def remembering(self, shared: SharedRollouts) -> SharedRollouts | _Remembering:
         """Rollouts for a validation, in which nothing is explored."""
@@ -79,14 +74,6 @@ class SharedMemory:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores what it knew."""
         self.memory.load_state_dict(state)
-
-    def _chooser(self, member: int, training: bool) -> Callable[[dict[str, Any]], SkillText | None]:
-        def choose(info: dict[str, Any]) -> SkillText | None:
-            return self.memory.choose(
-                info["task_id"], info["task_type"], info.get("goal", ""), member, training=training
-            )
-
-        return choose
 
 
 @dataclass(frozen=True)

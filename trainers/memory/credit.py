@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trainers.advantages import FloatArray
 from trainers.memory.entries import Entry
 
 __all__ = [
     "d2skill_score",
     "exploration_bonus",
+    "hindsight_bonus",
     "intrinsic_reward",
     "moving_utility",
     "principle_score",
@@ -59,3 +65,23 @@ def principle_score(entry: Entry) -> float:
 def intrinsic_reward(progress: float, best: float) -> float:
     """``max(0, progress - best)`` of RetroAgent: the gain over the running best of its task."""
     return max(0.0, progress - best)
+
+
+def hindsight_bonus(success: ArrayLike, task: Sequence[str], condition: ArrayLike) -> FloatArray:
+    """``success_i - mean success of the task's skill-free rollouts`` of D2Skill (arXiv 2603.28716), for every rollout.
+
+    Args:
+        success: 1 for a won episode, [N].
+        task: Which task each rollout belongs to.
+        condition: True with skills, [N].
+
+    Returns:
+        float64[N]; 0 where a task has no skill-free rollout.
+    """
+    won, tasks, shown = np.asarray(success, dtype=np.float64), np.asarray(task), np.asarray(condition, dtype=bool)
+    bonus = np.zeros(len(tasks))
+    for name in dict.fromkeys(task):
+        own = tasks == name
+        if (own & ~shown).any():
+            bonus[own] = won[own] - won[own & ~shown].mean()
+    return bonus

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+import numpy as np
 
 from skillc_gym.episodes import Episode
-from trainers.advantages import RolloutBatch
+from trainers.advantages import FloatArray, RolloutBatch
 from trainers.memory.banked import BankMemory, BankOptions, shown_entries
 from trainers.memory.base import MemoryTools
-from trainers.memory.credit import d2skill_score, moving_utility, upper_confidence
+from trainers.memory.credit import d2skill_score, hindsight_bonus, moving_utility, upper_confidence
 from trainers.memory.entries import Draft, Entry
 
 __all__ = ["D2SkillMemory"]
@@ -29,6 +31,9 @@ class D2SkillMemory(BankOptions):
         written_below: A group is reflected on if the success of its skill-injected rollouts lies below this.
         most_written: Most groups that are reflected on per update.
         protected_updates: Entries this young are not evicted.
+        hindsight_weight: Weight of the hindsight bonus in the return.
+        hindsight_for: Whose return it is added to: every rollout's, as in the released code, or only the
+            skill-injected ones', as the bonus is also described.
     """
 
     name: ClassVar[str] = "d2skill"
@@ -37,6 +42,8 @@ class D2SkillMemory(BankOptions):
     written_below: float = 0.5
     most_written: int = 10
     protected_updates: int = 10
+    hindsight_weight: float = 1.0
+    hindsight_for: Literal["all", "injected"] = "all"
 
     def start(self, tools: MemoryTools) -> _D2Skill:
         """With a bank that is empty unless the options say otherwise."""
@@ -50,6 +57,12 @@ class _D2Skill(BankMemory):
         if training:
             return d2skill_score(similarity, entry, self.bank.total_uses)
         return 0.1 * similarity + 0.9 * entry.utility
+
+    def returns(self, batch: RolloutBatch) -> FloatArray:
+        """Adds the hindsight bonus."""
+        bonus = hindsight_bonus(batch.success, batch.task, batch.condition)
+        whose = batch.condition if self.options.hindsight_for == "injected" else np.ones(len(bonus), dtype=bool)
+        return batch.returns + self.options.hindsight_weight * bonus * whose
 
     def credit(self, batch: RolloutBatch) -> None:
         """``u <- (1 - rate) u + rate (mean success with - mean success without)``, per task in which it was shown."""

@@ -78,6 +78,8 @@ class GroupRollouts:
         self.require_think = require_think
         self.wrappers = tuple(wrappers)
         self.on_progress = on_progress
+        self.choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
+        """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
         self._envs: dict[tuple[int, int], PairedVectorEnv] = {}
 
     def collect(
@@ -112,6 +114,8 @@ class GroupRollouts:
         """
         if len(n_plus) != len(task_ids):
             raise ConfigError(f"Every group needs its n_plus: {len(task_ids)} tasks, {len(n_plus)} numbers.")
+        if skills is None and self.choose_skills is not None:
+            skills = self.choose_skills(n_plus, group_size)
         numbers = range(len(task_ids)) if numbers is None else numbers
         shown = None if skills is None else tuple(skills)
         plan = Plan(

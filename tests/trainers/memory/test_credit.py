@@ -11,6 +11,7 @@ from trainers.memory.bank import SkillBank
 from trainers.memory.credit import (
     d2skill_score,
     exploration_bonus,
+    hindsight_bonus,
     intrinsic_reward,
     moving_utility,
     principle_score,
@@ -27,6 +28,12 @@ def test_the_scores_follow_their_definitions():
     assert principle_score(entry) == pytest.approx(3 / 5)
     assert moving_utility(0.4, 1.0, 0.5) == pytest.approx(0.7)
     assert (intrinsic_reward(0.7, 0.5), intrinsic_reward(0.5, 0.7)) == (pytest.approx(0.2), 0.0)
+
+
+def test_hindsight_compares_every_rollout_with_the_skill_free_ones_of_its_task():
+    success = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+    bonus = hindsight_bonus(success, ["a", "a", "a", "a", "b"], [True, True, False, False, True])
+    assert bonus.tolist() == [0.5, -0.5, 0.5, -0.5, 0.0]
 
 
 def test_an_unused_entry_has_a_finite_score():

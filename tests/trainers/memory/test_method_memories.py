@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from skill_library import load_library
 from tests.trainers.rollouts_of import batch_of, episode
+from trainers.advantages import grpo
 from trainers.memory.bank import SkillBank
 from trainers.memory.base import MemoryTools
 from trainers.memory.d2skill import D2SkillMemory
@@ -85,6 +87,20 @@ def test_d2skill_credits_an_entry_by_its_skill_free_siblings(tmp_path):
     memory.observe(batch_of([*shown, episode(won=False), episode(won=True)]))
     assert memory.bank[name].utility == pytest.approx(0.5 * (1.0 - 0.5))
     assert (memory.bank[name].uses, memory.bank[name].wins) == (2, 2.0)
+
+
+def test_d2skills_bonus_vanishes_in_grpo_unless_returns_are_graded_or_it_is_for_one_branch(tmp_path):
+    group = batch_of(
+        [episode(won=w, condition=z) for w, z in ((True, 1), (False, 1), (True, 0), (False, 0), (False, 0))]
+    )
+    every = D2SkillMemory().start(tools(tmp_path)).returns(group)
+    assert every == pytest.approx(group.returns + group.success - 1 / 3)
+    assert grpo(every, group.task) == pytest.approx(grpo(group.returns, group.task), abs=1e-5)
+    one = D2SkillMemory(hindsight_for="injected", hindsight_weight=0.5).start(tools(tmp_path)).returns(group)
+    assert one - group.returns == pytest.approx([1 / 3, -1 / 6, 0.0, 0.0, 0.0])
+    graded = replace(group, returns=np.array([0.9, 0.4, 1.0, 0.0, 0.5]))
+    moved = grpo(D2SkillMemory().start(tools(tmp_path)).returns(graded), group.task)
+    assert abs(moved - grpo(graded.returns, group.task)).max() > 0.1
 
 
 def test_d2skill_ranks_the_ten_entries_most_like_the_task(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from trainers.agents import get_agent
 from trainers.commands.cli.command import Command
@@ -43,6 +43,9 @@ class EvaluateOptions:
     expel, mem0, or an agent of your own as module:NAME."""
     agent_options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the agent; on the command line ``agent.trials=5``."""
+    memory: Literal["own", "library"] = "own"
+    """What skill-injected episodes are shown: own (what the policy's method learned to show, where it keeps a memory)
+    or library (the environment's skills)."""
     base_url: str | None = None
     """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
 
@@ -65,6 +68,7 @@ def evaluate(options: EvaluateOptions) -> int:
         attempts=options.attempts,
         greedy_too=options.greedy_too,
         agent=agent,
+        memory=options.memory,
         progress=make_progress(),
         folder=out,
     )
