@@ -37,8 +37,8 @@ class RunFile:
     """Training seeds."""
     env: str = "alfworld"
     """The environment."""
-    data: str = "generated"
-    """The environment's data."""
+    data: str | None = "generated"
+    """The environment's data; None leaves it to the environment (alfworld: what ALFWORLD_DATA names)."""
     panel_per_type: int | None = None
     """Tasks per type of the validation panel; the demonstration's if none."""
     held_out: str | None = None

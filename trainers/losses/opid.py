@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from trainers.losses.base import LossInputs, Teacher, TokenLoss
 from trainers.losses.policy_gradient import ClippedPolicyGradient
@@ -18,9 +19,11 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     Attributes:
         teacher_weight: w, the teacher's share in the advantage.
+        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
     """
 
     teacher_weight: float = 0.001
+    teacher_weights: Literal["policy", "average", "reference"] = "policy"
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -29,8 +32,8 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     @property
     def teacher(self) -> Teacher:
-        """The live policy; each row brings the text."""
-        return Teacher("without_skill")
+        """The policy; each row brings the text."""
+        return Teacher("without_skill", self.teacher_weights)
 
     @property
     def needs_advantages(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from skillc_gym.errors import ConfigError
 from trainers.losses.base import LossInputs, Teacher, TokenLoss
@@ -24,11 +24,13 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
         start: Weight of the teacher in the first update.
         mixing_steps: Updates after which the teacher has no weight.
         width: Half width of the range of the teacher's factor.
+        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
     """
 
     start: float = 0.5
     mixing_steps: int = 100
     width: float = 0.2
+    teacher_weights: Literal["policy", "average", "reference"] = "policy"
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -37,8 +39,8 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
 
     @property
     def teacher(self) -> Teacher:
-        """The live policy with the skill of the task's type in its prompt."""
-        return Teacher("with_skill")
+        """The policy with the skill of the task's type in its prompt."""
+        return Teacher("with_skill", self.teacher_weights)
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_weight`` too."""

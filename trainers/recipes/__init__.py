@@ -30,7 +30,7 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 
     Args:
         name: One of :func:`recipe_names`, or ``module:NAME`` of a :class:`Recipe`; ``+NAME`` behind it adds one of
-            :data:`trainers.recipes.additions.ADDITIONS`, as in ``grpo+relabelling``.
+            :data:`trainers.recipes.additions.ADDITIONS`, as in ``skillc+relabelling``.
         **overrides: Options of the recipe's parts; recorded in its ``overrides``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What can be added to any recipe by name: ``preset=grpo+relabelling``, ``preset=skillc+signal+baseline``.
+"""What can be added to any recipe by name: ``preset=skillc+relabelling``, ``preset=skillc+allocation+baseline``.
 
 These are the study's variants, each with its own formula: relabelling (:mod:`trainers.losses.relabelling`),
 forward_distillation (:mod:`trainers.losses.distribution_distillation`), baseline
@@ -53,6 +53,8 @@ ADDITIONS: Mapping[str, Addition] = {
 }
 """By the names that follow a plus sign."""
 
+_ALLOCATIONS = ("allocation", "gate")
+
 
 def add(recipe: Recipe, names: list[str]) -> Recipe:
     """Adds to a recipe, in order.
@@ -71,6 +73,8 @@ def add(recipe: Recipe, names: list[str]) -> Recipe:
     for name in names:
         if name not in ADDITIONS:
             raise unknown_name("addition to a recipe", name, ADDITIONS)
-        added = ADDITIONS[name](recipe)
-        recipe = replace(added, name=f"{recipe.name}+{name}", summary=f"{recipe.summary} With {name}.")
+    recipe = replace(recipe, name="+".join([recipe.name, *names]))
+    # Who sees the skill comes first: other additions are refused where it would leave them without effect.
+    for name in sorted(names, key=lambda name: name not in _ALLOCATIONS):
+        recipe = replace(ADDITIONS[name](recipe), summary=f"{recipe.summary} With {name}.")
     return recipe

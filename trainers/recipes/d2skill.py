@@ -1,9 +1,9 @@
 """D2Skill (arXiv 2603.28716): half of each group sees skills whose utility is measured against the other half.
 
 The paper keeps three task and three step skills in a prompt; here there are task skills alone, as many as
-``preset.show``. Its hindsight bonus is left out: the released code adds an episode's success minus the baseline half's
-to every return, a shift and a scale within a group where returns are successes, which GRPO's normalisation takes out
-again. (Where it is described as a bonus for the skill-injected half alone, it would not cancel.)
+``preset.show``. The hindsight bonus, an episode's success minus the skill-free half's, is added to every return, as in
+the released code. Where returns are successes that is a shift and a scale within a group, which GRPO's normalisation
+takes out again; with graded returns it counts, and with ``preset.hindsight_for=injected``, too.
 """
 
 from __future__ import annotations

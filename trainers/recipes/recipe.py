@@ -61,6 +61,14 @@ class Recipe:
         if not self.losses or len(set(names)) < len(names):
             raise ConfigError(f"A recipe has at least one loss, and its losses and row makers differ in name: {names}")
 
+        idle = [maker.name for maker in self.rows if maker.needs_comparison and not self.allocation.compares]
+        if idle:
+            raise ConfigError(
+                f"{self.name}: {', '.join(idle)} would never make a row, because allocation={self.allocation.name!r} "
+                "plays no task in both conditions; take another one, as in half_skill_grpo+relabelling, "
+                "grpo+gate+relabelling or skillc+relabelling"
+            )
+
     @property
     def uses_skills(self) -> bool:
         """Whether any training rollout sees a skill."""

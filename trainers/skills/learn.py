@@ -13,6 +13,7 @@ from trainers.memory.asking import AskingWriter
 from trainers.memory.entries import Draft
 from trainers.memory.step_writer import supported_steps
 from trainers.memory.writer import Writer
+from trainers.skills.noted_writer import NotedWriter
 
 __all__ = ["learn_skills"]
 
@@ -22,9 +23,9 @@ def learn_skills(
 ) -> list[Skill]:
     """Writes a skill per task type that the writer has something for, and a general one of what all types share.
 
-    What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid. The
-    general skill is the writer's (its drafts without a task type), or else the steps that won episodes of all types
-    share.
+    The general skill is the writer's (its drafts without a task type), or else the steps that won episodes of all types
+    share. What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid. A
+    :class:`NotedWriter` writes what is general and the mistakes itself, and no rule adds to it.
 
     Args:
         episodes: Of training tasks.
@@ -42,7 +43,8 @@ def learn_skills(
     drafts: dict[str, list[Draft]] = {}
     for draft in writer.write(episodes):
         drafts.setdefault(draft.task_type, []).append(draft)
-    general = _of_the_writer(drafts.pop("", [])) or _general(episodes)
+    ruled = () if isinstance(writer, NotedWriter) else episodes
+    general = _of_the_writer(drafts.pop("", [])) or _general(ruled)
     if not drafts:
         raise ConfigError(
             f"No skill could be written from {len(episodes)} episodes, of which {_won(episodes)} were won; "
@@ -51,15 +53,18 @@ def learn_skills(
     skills = [general] if general else []
     for kind, own in sorted(drafts.items()):
         name = unique(plain_name((short_names or {}).get(kind, kind)), [skill.name for skill in skills])
-        skills.append(_skill(name, kind, own, episodes))
+        mistake = _mistake(_of_type(kind, ruled))
+        text = "\n\n".join([*(draft.text for draft in own), *filter(None, [mistake])])
+        skills.append(Skill(name, _learned_from(_of_type(kind, episodes)), (kind,), text))
     return skills
 
 
-def _skill(name: str, kind: str, drafts: Sequence[Draft], episodes: Sequence[Episode]) -> Skill:
-    own = [episode for episode in episodes if episode.task_type == kind]
-    mistake = _mistake(own)
-    text = "\n\n".join([draft.text for draft in drafts] + ([mistake] if mistake else []))
-    return Skill(name, f"Learned from {len(own)} episodes, {_won(own)} of them won.", (kind,), text)
+def _of_type(kind: str, episodes: Sequence[Episode]) -> list[Episode]:
+    return [episode for episode in episodes if episode.task_type == kind]
+
+
+def _learned_from(episodes: Sequence[Episode]) -> str:
+    return f"Learned from {len(episodes)} episodes, {_won(episodes)} of them won."
 
 
 def _mistake(episodes: Sequence[Episode]) -> str:
@@ -74,7 +79,7 @@ def _general(episodes: Sequence[Episode]) -> Skill | None:
     kinds = sorted({episode.task_type for episode in episodes if episode.won})
     shared: list[str] | None = None
     for kind in kinds:
-        steps = [s.step for s in supported_steps([e for e in episodes if e.won and e.task_type == kind], [])]
+        steps = [s.step for s in supported_steps([e for e in _of_type(kind, episodes) if e.won], [])]
         shared = steps if shared is None else [step for step in shared if step in steps]
     if len(kinds) < 2 or not shared:
         return None

@@ -17,6 +17,7 @@ from trainers.losses.relabelling import Relabelling, relabelling
 from trainers.losses.rlsd import TeacherSizedPolicyGradient
 from trainers.losses.sdar import Sdar
 from trainers.losses.skill_sd import SkillSd
+from trainers.recipes import get_recipe
 
 MASK = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
 
@@ -58,8 +59,11 @@ def test_sampled_token_losses_are_their_formulas(loss, expected):
     assert loss.on_rollouts(batch_of([episode(), episode(condition=1)])).tolist() == [1.0, 0.0]
 
 
-def test_the_average_may_teach():
-    assert Opsd(teacher_weights="average").teacher.weights == "average"
+@pytest.mark.parametrize("weights", ["policy", "average", "reference"])
+@pytest.mark.parametrize("method", ["opsd", "opsd_jsd", "grpo_opsd", "skill_sd", "rlsd", "sdar", "opid"])
+def test_a_method_of_self_distillation_is_taught_by_the_weights_of_choice(method, weights):
+    teachers = [loss.teacher for loss in get_recipe(method, teacher_weights=weights).losses if loss.teacher]
+    assert [teacher.weights for teacher in teachers] == [weights]
 
 
 @pytest.mark.parametrize("top_k", [None, 3, 50])

@@ -169,4 +169,18 @@ def test_additions_combine_with_any_recipe():
     with pytest.raises(UnknownNameError, match="relabelling"):
         get_recipe("grpo+relabeling")
     with pytest.raises(ConfigError, match="differ in name"):
-        get_recipe("grpo+relabelling+relabelling")
+        get_recipe("skillc+relabelling+relabelling")
+
+
+@pytest.mark.parametrize("name", ["grpo", "skill_grpo", "skill0", "ppo"])
+def test_relabelling_is_refused_where_no_task_is_played_in_both_conditions(name):
+    with pytest.raises(ConfigError, match=rf"{name}\+relabelling: relabelled_rows would never make a row"):
+        get_recipe(f"{name}+relabelling")
+    assert get_recipe(f"{name}+relabelling+gate") == replace(
+        get_recipe(f"{name}+gate+relabelling"), name=f"{name}+relabelling+gate"
+    )
+
+
+def test_relabelling_is_refused_when_the_allocation_is_taken_away():
+    with pytest.raises(ConfigError, match="allocation='never'"):
+        get_recipe("contrastive_relabelling", allocation="never")

@@ -96,6 +96,20 @@ def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
     assert writer.write_lesson(PLAYED[0]).text == "n"
 
 
+def test_no_rule_adds_to_a_writer_that_takes_notes():
+    replies = {"one note": '{"note": "n"}', "mistakes": '{"skills": ["Do it."], "mistakes": []}', "all of these": "Hm."}
+
+    def speak(chats):
+        return [next(reply for key, reply in replies.items() if key in chat[1]["content"]) for chat in chats]
+
+    noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speak))}
+    assert noted == {"heat": "Do it.", "look": "Do it."}
+    replies = {"": '{"skills": ["Do it."]}'}
+    at_once = {skill.name: skill.text for skill in learn_skills(PLAYED, ModelWriter(speak))}
+    assert "take O from R" in at_once["general"]
+    assert at_once["heat"] == "Do it.\n\nMistake to avoid: to leave out: heat O with microwave 1."
+
+
 @pytest.mark.parametrize("kind", [ModelWriter, NotedWriter])
 def test_unreadable_replies_are_named_as_the_cause(kind):
     with pytest.raises(ConfigError, match=r"replies of the writer could not be read \(the last one: .* begins 'Sure!'"):

@@ -22,8 +22,8 @@ class CompareOptions:
     All runs share the panel, the starting point, the tasks, the settings and the budget of generated tokens
     (--budget-tokens). The first method is the baseline. The same command goes on with what was interrupted.
 
-    Example: skillc compare --methods grpo skillc grpo+relabelling --seeds 0 1 2 --budget-tokens 500000 --steps 60
-    --model shipped --chat compact --data generated
+    Example: skillc compare --methods grpo skillc half_skill_grpo+relabelling --seeds 0 1 2 --budget-tokens 500000
+    --steps 60 --model shipped --chat compact --data generated
     """
 
     settings: Settings

@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "replay": "Show recorded episodes, both conditions of a task side by side",
     "play": "Play a task in the terminal",
     "serve-webshop": "Serve the shop as a web site, for people and for agents with a browser",
-    "skills": "Check, lint and compare skill libraries",
+    "skills": "Check, lint and compare skill libraries; say what episodes were shown",
     "learn-skills": "Write a skill library from transcripts",
     "make-policy": "Make a small policy from demonstrations",
     "get-model": "Fetch a pretrained language model, and convert it",

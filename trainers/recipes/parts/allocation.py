@@ -24,6 +24,8 @@ class Allocation(Options):
     """Whether a group may hold both conditions, so that a task can be compared with itself."""
     uses_skills: ClassVar[bool] = True
     """Whether any training rollout sees a skill."""
+    compares: ClassVar[bool] = True
+    """Whether a task or a type is played in both conditions, so that an update shows what its skill is worth."""
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """How many rollouts of a group of this type see the skill."""
@@ -72,6 +74,7 @@ class Whole(Allocation):
     """Every group of an active type, as a whole."""
 
     name: ClassVar[str] = "whole"
+    compares: ClassVar[bool] = False
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """All or none."""
@@ -83,6 +86,7 @@ class Always(Allocation):
     """Every rollout."""
 
     name: ClassVar[str] = "always"
+    compares: ClassVar[bool] = False
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """All."""
@@ -94,6 +98,7 @@ class Never(Allocation):
     """No rollout."""
 
     name: ClassVar[str] = "never"
+    compares: ClassVar[bool] = False
     uses_skills: ClassVar[bool] = False
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:

@@ -25,6 +25,7 @@ class RelabelledRows(RowMaker):
     """
 
     name: ClassVar[str] = "relabelled_rows"
+    needs_comparison: ClassVar[bool] = True
     only_blind: bool = False
     most: float = 0.5
     discounted: bool = True

@@ -39,6 +39,8 @@ class RowMaker(Options):
     """Base of a row maker: a frozen dataclass of its options."""
 
     name: ClassVar[str]
+    needs_comparison: ClassVar[bool] = False
+    """Whether it makes rows only where both conditions are played beside each other."""
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """Makes this process's rows.
