@@ -1,6 +1,7 @@
 """What every method came to, from the records of studies, as a table of the page of methods.
 
-python -m benchmarks.method_results docs/results/first_table.json --page docs/methods.md
+python -m benchmarks.method_results docs/results/first_table.json docs/results/first_table_easy.json \
+    --page docs/methods.md
 """
 
 from __future__ import annotations
