@@ -2,6 +2,8 @@
 
 python -m benchmarks.method_results docs/results/first_table.json docs/results/first_table_easy.json \
     --page docs/methods.md
+python -m benchmarks.method_results docs/results/shop_methods.json --page docs/methods.md \
+    --block shop-results --with-skill
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from trainers.evaluation.stats import Interval
 __all__ = ["main", "results_table"]
 
 
-def results_table(records: Sequence[ComparisonRecord]) -> str:
+def results_table(records: Sequence[ComparisonRecord], *, with_skill: bool = False) -> str:
     """Success without the skill after training and what may be said of it beside the baseline's, by starting point.
 
     Args:
         records: Of studies of one world, budget and baseline, the starting points all different.
+        with_skill: Whether success with the skill gets a column, too.
 
     Returns:
         A sentence on the runs and a table in Markdown, a row per method in the records' order.
@@ -40,10 +43,10 @@ def results_table(records: Sequence[ComparisonRecord]) -> str:
     if len(runs) > 1:
         raise ConfigError(f"One table is of one world, budget and number of tasks; these records have {sorted(runs)}")
     methods = list(dict.fromkeys(row.method for regime in regimes for row in regime.rows))
-    heads = [head for regime in regimes for head in (_head(regime), "beside the baseline")]
+    heads = [head for regime in regimes for head in _heads(regime, with_skill)]
     lines = [f"| method | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
     for method in methods:
-        cells = [cell for regime in regimes for cell in _cells(regime.row(method))]
+        cells = [cell for regime in regimes for cell in _cells(regime.row(method), with_skill)]
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
     return "\n".join([_sentence(records[0], regimes), "", *lines])
 
@@ -52,25 +55,31 @@ def _sentence(record: ComparisonRecord, regimes: Sequence[Regime]) -> str:
     tasks = len(regimes[0].cells[0].outcomes)
     return (
         f"Success without the skill in per cent on {tasks} held-out tasks (`{regimes[0].env}`) after {record.budget:,} "
-        "generated tokens, with 95 % intervals over seeds and tasks, and the difference from the baseline, "
-        f"`{record.baseline}`, with a verdict after Holm's step over the methods of a starting point. "
-        f"{_seeds(regimes)} each, unless the verdict says one."
+        f"generated tokens, and the difference from the baseline, `{record.baseline}`, with a verdict after Holm's "
+        f"step over the methods of a starting point. {_seeds(regimes)}"
     )
 
 
 def _seeds(regimes: Sequence[Regime]) -> str:
-    return f"{max(len(row.seeds) for regime in regimes for row in regime.rows)} seeds"
+    seeds = max(len(row.seeds) for regime in regimes for row in regime.rows)
+    if seeds == 1:
+        return "One seed: the differences' 95 % intervals are over tasks alone, and compare two runs, not two methods."
+    return f"{seeds} seeds each, unless the verdict says one; 95 % intervals are over seeds and tasks."
 
 
-def _head(regime: Regime) -> str:
-    before = "" if regime.before is None else f", {100 * regime.before.without:.1f} before"
-    return f"{regime.start} start{before}"
+def _heads(regime: Regime, with_skill: bool) -> list[str]:
+    before = regime.before
+    heads = [f"{regime.start} start" + ("" if before is None else f", {100 * before.without:.1f} before")]
+    if with_skill:
+        heads.append("with the skill" + ("" if before is None else f", {100 * before.with_skill:.1f} before"))
+    return [*heads, "beside the baseline"]
 
 
-def _cells(row: MethodRow | None) -> list[str]:
+def _cells(row: MethodRow | None, with_skill: bool) -> list[str]:
     if row is None:
-        return ["not run", ""]
-    return [f"{100 * row.without.mean:.1f}{_within(row.without.interval)}", _beside(row)]
+        return ["not run", *([""] if with_skill else []), ""]
+    shown = [row.without, row.with_skill] if with_skill else [row.without]
+    return [*(f"{100 * found.mean:.1f}{_within(found.interval)}" for found in shown), _beside(row)]
 
 
 def _beside(row: MethodRow) -> str:
@@ -85,7 +94,8 @@ def _within(interval: Interval | None) -> str:
 
 
 def _draw(options: argparse.Namespace) -> None:
-    write_block(options.page, "results", results_table([read_record(path) for path in options.records]))
+    records = [read_record(path) for path in options.records]
+    write_block(options.page, options.block, results_table(records, with_skill=options.with_skill))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -93,6 +103,8 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", type=Path, nargs="+", help="records of studies")
     parser.add_argument("--page", type=Path, required=True, help="a page with the marks of the table, to be renewed")
+    parser.add_argument("--block", default="results", help="name in the marks")
+    parser.add_argument("--with-skill", action="store_true", help="success with the skill, too")
     return exit_status(partial(_draw, parser.parse_args(words)))
 
 

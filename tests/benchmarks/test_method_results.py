@@ -9,6 +9,7 @@ from trainers.comparison.record import read_record
 
 RECORD = Path("docs/results/first_table.json")
 RECORDS = [RECORD, RECORD.with_name("first_table_easy.json")]
+ONE_SEED = RECORD.with_name("memory.json")
 
 
 @pytest.fixture
@@ -32,6 +33,28 @@ def test_a_row_per_method_with_the_figures_of_the_records_table(page: Path) -> N
 
 def test_the_page_of_methods_shows_what_the_record_says() -> None:
     assert results_table([read_record(path) for path in RECORDS]) in Path("docs/methods.md").read_text()
+
+
+@pytest.mark.parametrize("record", [ONE_SEED])
+def test_the_page_of_methods_shows_what_the_smaller_records_say(record: Path) -> None:
+    assert results_table([read_record(record)], with_skill=True) in Path("docs/methods.md").read_text()
+
+
+def test_success_with_the_skill_gets_a_column_behind_that_without(page: Path) -> None:
+    record = read_record(RECORD)
+    assert main([str(RECORD), "--page", str(page), "--with-skill"]) == 0
+    lines = {line.split("|")[1].strip(" `"): line.split("|") for line in page.read_text().splitlines() if "| `" in line}
+    for row in record.rows(record.starts[0]):
+        assert lines[row.method][2].split()[0] == f"{100 * row.without.mean:.1f}"
+        assert lines[row.method][3].split()[0] == f"{100 * row.with_skill.mean:.1f}"
+
+
+def test_another_block_of_a_page_is_renewed_alone(page: Path) -> None:
+    page.write_text(page.read_text() + "<!-- other:start -->\n<!-- other:end -->\n")
+    assert main([str(RECORD), "--page", str(page), "--block", "other"]) == 0
+    first, _, other = page.read_text().partition("<!-- results:end -->")
+    assert "grpo" not in first
+    assert "`grpo`" in other
 
 
 def test_records_of_different_runs_are_refused(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
