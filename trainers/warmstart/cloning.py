@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
+    from trainers.warmstart.progress_file import ProgressFile
+
 IGNORED = -100
 
 
@@ -199,6 +201,7 @@ def clone(
     *,
     pad_token_id: int,
     on_step: Callable[[int, float], Any] | None = None,
+    kept: ProgressFile | None = None,
 ) -> list[float]:
     """Trains a policy on demonstrations, in place.
 
@@ -208,6 +211,7 @@ def clone(
         config: Steps, learning rate, seed.
         pad_token_id: Token that fills short rows.
         on_step: Called with (step, loss) after each step.
+        kept: Where steps done lie, to go on from after an interruption; None for nowhere.
 
     Returns:
         The loss of every step, in nats per token of the demonstrator's replies.
@@ -218,8 +222,8 @@ def clone(
         model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay
     )
     model.train()
-    losses = []
-    for step, indices in enumerate(_order(dialogues, config)):
+    losses = [] if kept is None else kept.restore(model, optimiser)
+    for step, indices in list(enumerate(_order(dialogues, config)))[len(losses) :]:
         for group in optimiser.param_groups:
             group["lr"] = _learning_rate(step, config)
         batch = [dialogues[index] for index in indices]
@@ -230,6 +234,8 @@ def clone(
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         losses.append(float(replies.detach()))
+        if kept is not None:
+            kept.keep(model, optimiser, losses)
         if on_step is not None:
             on_step(step, losses[-1])
     model.eval()

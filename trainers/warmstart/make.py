@@ -32,6 +32,7 @@ from trainers.warmstart.cloning import (
 )
 from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
 from trainers.warmstart.model import TINY, PolicySize, build_model
+from trainers.warmstart.progress_file import CLONING_FILE, ProgressFile
 from trainers.warmstart.shipped import is_shipped, shipped_policy
 from trainers.warmstart.tokenizer import build_tokenizer, vocabulary
 
@@ -203,6 +204,8 @@ def make_policy(
 ) -> dict[str, Any]:
     """Plays demonstrations, clones a policy from them and writes a Hugging Face checkpoint folder.
 
+    After an interruption the same call goes on from the last hundredth batch, to the same weights.
+
     Args:
         recipe: All settings; equal recipes give equal weights on one machine.
         out: Folder to write; it is created.
@@ -211,7 +214,7 @@ def make_policy(
         progress: Told of each phase.
 
     Raises:
-        ConfigError: If a number is out of range, or the folder cannot be made.
+        ConfigError: If a number is out of range, the folder cannot be made, or holds the beginning of another policy.
         SkillCError: For an environment without demonstrator, and for data that are missing or cannot be read.
 
     Returns:
@@ -222,6 +225,8 @@ def make_policy(
     start = recipe.start_folder
     spec, _ = warm_started(recipe.demonstrations.env)
     chat_format = chat_format or spec.chat_format(recipe.chat)
+    kept = ProgressFile(out / CLONING_FILE, _key(recipe, chat_format, start))
+    kept.check()
     played = _play_all(recipe, chat_format, progress)
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
     model = _adapted(model, recipe).to(device)
@@ -236,6 +241,7 @@ def make_policy(
         recipe.cloning,
         pad_token_id=pad,
         on_step=(lambda step, loss: progress("cloning", step + 1, total, loss)) if progress is not None else None,
+        kept=kept,
     )
     after = measure()
     model = model.merge_and_unload() if recipe.lora_rank else model
@@ -255,7 +261,14 @@ def make_policy(
         "versions": provenance(),
     }
     write_card(out, card)
+    kept.remove()
     return card
+
+
+def _key(recipe: PolicyRecipe, chat_format: ChatFormat, start: Path | None) -> str:
+    """A digest of everything that decides the weights."""
+    parts = [asdict(recipe), chat_format.to_dict(), _start_sha256(start)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _start_sha256(folder: Path | None) -> str | None:

@@ -144,4 +144,4 @@ def _show(phase: str, done: int, total: int, loss: float) -> None:
     count_line(phase, done, total, "" if math.isnan(loss) else f"  loss {loss:.3f}")
 
 
-COMMAND = Command(MakePolicyOptions, make, "interrupted; no policy was written.")
+COMMAND = Command(MakePolicyOptions, make, "interrupted; the same command goes on from the last hundredth batch.")
