@@ -19,7 +19,7 @@ from trainers.tracking.run_folder import provenance, write_json
 if TYPE_CHECKING:
     from trainers.training import RunResult
 
-__all__ = ["cell_path", "read_cell", "run_cell", "write_cell"]
+__all__ = ["cell_path", "held_out_fields", "play_held_out", "read_cell", "run_cell", "write_cell"]
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -27,19 +27,28 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 
     A run that is done keeps its metrics and its policy; checkpoints and transcripts are removed.
     """
-    from trainers.evaluation.policy import evaluate_policy
-
     run = _trained(plan, cell) if cell.trained else None
     if run is not None and not run.finished:
         return None
     policy = run.policy if run else plan.models[cell.start]
-    report = evaluate_policy(plan.evaluation(cell, policy), per_type=plan.per_type).paired
-    result = _result(cell, report, run)
+    result = _result(cell, play_held_out(plan, cell, policy), run)
     write_cell(plan, cell, result)
     if run is not None:
         for folder in (run.folder.checkpoints_path, run.folder.transcripts_path):
             shutil.rmtree(folder, ignore_errors=True)
     return result
+
+
+def play_held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path) -> PairedReport:
+    """Plays a plan's held-out tasks with a policy, with the skill and without."""
+    from trainers.evaluation.policy import evaluate_policy
+
+    return evaluate_policy(plan.evaluation(cell, policy), per_type=plan.per_type).paired
+
+
+def held_out_fields(report: PairedReport) -> dict[str, Any]:
+    """What a cell's result holds of its held-out tasks."""
+    return {"panel_sha256": report.panel_sha256, "outcomes": tuple(map(_outcome, report.outcomes))}
 
 
 def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
@@ -83,8 +92,7 @@ def _result(cell: Cell, report: PairedReport, run: RunResult | None) -> CellResu
         start=cell.start,
         method=cell.method,
         seed=cell.seed,
-        panel_sha256=report.panel_sha256,
-        outcomes=tuple(map(_outcome, report.outcomes)),
+        **held_out_fields(report),
         curve=_curve(metrics, run.folder.transcripts_path) if run else (),
         usage=_usage(train, metrics),
         skills=train[-1].get("memory", {}) if train else {},

@@ -21,6 +21,7 @@ from trainers.tracking.run_folder import make_folder, provenance
 __all__ = ["compare", "require_one_revision"]
 
 Note = Callable[[str], object]
+Work = Callable[[ComparisonPlan, Cell], object]
 
 
 def compare(
@@ -29,6 +30,7 @@ def compare(
     selection: Selection = EVERYTHING,
     workers: int = 0,
     note: Note = lambda text: None,
+    work: Work | None = None,
 ) -> list[CellResult]:
     """Runs what is not there yet of a comparison, and writes its record anew after every cell.
 
@@ -41,6 +43,7 @@ def compare(
         selection: Which cells are run; the record is of all that are there.
         workers: Processes, one thread each; 0 for none beside this one.
         note: Told of every cell that is done.
+        work: Does a cell and writes its file; :func:`~trainers.comparison.cells.run_cell` if none.
 
     Returns:
         The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
@@ -55,7 +58,7 @@ def compare(
     missing = [cell for cell in meant if cell not in done]
     left = len(missing)
     try:
-        for cell, result in _results(plan, missing, workers, note):
+        for cell, result in _results(plan, missing, workers, note, work or run_cell):
             done[cell] = result
             left -= 1
             note(f"{cell.name}: {_described(result)}; {left} to go")
@@ -85,23 +88,23 @@ def _ordered(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> list[Cell
 
 
 def _results(
-    plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note
+    plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work
 ) -> Iterator[tuple[Cell, CellResult]]:
     """Pairs of a cell and its result, as they come."""
-    for cell in _ended(plan, cells, workers, note):
+    for cell in _ended(plan, cells, workers, note, work):
         result = read_cell(plan, cell)
         if result is not None:
             yield cell, result
 
 
-def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note) -> Iterable[Cell]:
+def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work) -> Iterable[Cell]:
     if workers < 1:
         for cell in cells:
-            run_cell(plan, cell)
+            work(plan, cell)
             yield cell
         return
     logs = {_log(plan, cell): cell for cell in cells}
-    for cell, well in run_jobs(partial(run_cell, plan), logs, workers):
+    for cell, well in run_jobs(partial(work, plan), logs, workers):
         if not well:
             note(f"{cell.name}: failed, {_log(plan, cell)} says why; the same command tries again")
         yield cell

@@ -13,6 +13,7 @@ import tyro
 from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import complain, say
+from trainers.comparison.other_split import OtherSplit, other_split_place, other_split_plan
 from trainers.comparison.plan import ComparisonPlan
 from trainers.comparison.result import CellResult
 from trainers.comparison.run_file import read_run_file
@@ -32,6 +33,7 @@ class StudyOptions:
     Example: skillc study benchmarks/studies/first_table.yaml --workers 2
     One cell: skillc study benchmarks/studies/first_table.yaml --methods skillc --starts hard --seeds 0
     The same, compared with a record task by task: ... --check docs/results/first_table.json
+    The finished cells' policies on other tasks: ... --held-out valid_seen
     """
 
     run_file: Annotated[Path, tyro.conf.Positional]
@@ -50,6 +52,8 @@ class StudyOptions:
     """Runs at once, one thread each; 0 for one per core."""
     check: Path | None = None
     """A record: say of each cell whether the outcome of every task is the record's; exit status 1 if one differs."""
+    held_out: str | None = None
+    """Train nothing: play this split with the policies of the cells that are done; record and table in OUT/SPLIT."""
     draw: bool = False
     """Run nothing: draw table and pictures from the record that is there."""
     allow_changes: bool = False
@@ -66,10 +70,11 @@ def study(options: StudyOptions) -> int:
     plan = read_run_file(options.run_file, folder)
     selection = Selection(options.methods, options.starts, options.seeds)
     wanted = len(selection.cells(plan))
+    played = plan if options.held_out is None else other_split_plan(plan, options.held_out)
     if options.check is not None:
-        _require_recorded(plan, selection, options.check)
+        _require_recorded(played, selection, options.check)
     done = _run(plan, selection, options)
-    _shown(folder)
+    _shown(played.folder)
     equal = options.check is None or _checked(done, options.check)
     if len(done) < wanted:
         return 130
@@ -82,7 +87,10 @@ def _drawn(options: StudyOptions, folder: Path) -> int:
 
     if options.check is not None:
         raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")
-    draw_record(read_record(folder / f"{options.run_file.stem}.json"), folder)
+    title = options.run_file.stem
+    if options.held_out is not None:
+        folder, title = other_split_place(folder, title, options.held_out)
+    draw_record(read_record(folder / f"{title}.json"), folder)
     return _shown(folder)
 
 
@@ -117,8 +125,21 @@ def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> l
     require_one_revision(plan, allow_changes=options.allow_changes)
     workers = options.workers or os.cpu_count() or 1
     cells = len(selection.cells(plan))
+    if options.held_out is not None:
+        return _on_other_split(plan, options.held_out, selection, workers, allow_changes=options.allow_changes)
     complain(f"{cells} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
     return compare(plan, selection=selection, workers=workers, note=complain)
+
+
+def _on_other_split(
+    plan: ComparisonPlan, split: str, selection: Selection, workers: int, *, allow_changes: bool
+) -> list[CellResult]:
+    from trainers.comparison.run import compare, require_one_revision
+
+    played = other_split_plan(plan, split)
+    require_one_revision(played, allow_changes=allow_changes)
+    complain(f"The policies of {plan.folder} on {split}, {workers} at once, in {played.folder}")
+    return compare(played, selection=selection, workers=workers, note=complain, work=OtherSplit(plan))
 
 
 def _shown(folder: Path) -> int:

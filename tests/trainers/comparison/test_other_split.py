@@ -1,0 +1,67 @@
+"""Trained policies on another split: nothing is trained again, and what is missing is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from skillc_gym.errors import MissingDataError, UnknownNameError
+from tests.trainers.comparison.test_compare_run import plan_of
+from trainers.comparison.other_split import OtherSplit, other_split_plan
+from trainers.comparison.record import read_record
+from trainers.comparison.run_file import RunFile
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+from trainers.comparison import run as comparison
+
+
+@pytest.fixture
+def trained(toy_folder: Path, tmp_path: Path):
+    plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0,))
+    comparison.compare(plan)
+    return plan
+
+
+def test_the_policies_play_other_tasks_and_keep_what_training_said(trained, tmp_path, monkeypatch):
+    first = read_record(tmp_path / "comparison.json")
+    monkeypatch.setattr("trainers.comparison.cells._trained", lambda plan, cell: pytest.fail(f"{cell.name} is trained"))
+    other = other_split_plan(trained, "train")
+    assert [cell.method for cell in comparison.compare(other, work=OtherSplit(trained))] == ["grpo"]
+    second = read_record(tmp_path / "train" / "comparison_train.json")
+    assert second.protocol["held_out"] == "train"
+    assert (tmp_path / "train" / "table.md").is_file()
+    for before, after in zip(first.results, second.results, strict=True):
+        assert (after.curve, after.usage) == (before.curve, before.usage)
+        assert after.panel_sha256 != before.panel_sha256
+        assert {task.task_id for task in after.outcomes}.isdisjoint(task.task_id for task in before.outcomes)
+
+
+def test_the_same_split_played_again_gives_the_same_outcomes(trained, tmp_path):
+    first = read_record(tmp_path / "comparison.json")
+    comparison.compare(other_split_plan(trained, "test"), work=OtherSplit(trained))
+    second = read_record(tmp_path / "test" / "comparison_test.json")
+    assert [cell.outcomes for cell in second.results] == [cell.outcomes for cell in first.results]
+
+
+def test_cells_that_are_not_trained_are_left_out(toy_folder, trained, tmp_path):
+    more = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
+    found = comparison.compare(other_split_plan(more, "train"), work=OtherSplit(more))
+    assert [cell.seed for cell in found] == [0]
+
+
+def test_a_policy_that_is_gone_is_said(trained, tmp_path):
+    shutil.rmtree(tmp_path / "runs" / "grpo-seed0" / "policy")
+    with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):
+        comparison.compare(other_split_plan(trained, "train"), work=OtherSplit(trained))
+    done = json.loads((tmp_path / "train" / "comparison_train.json").read_text())["cells"]
+    assert [cell["method"] for cell in done] == ["untrained"]
+
+
+def test_a_split_that_the_environment_does_not_have_is_refused(tmp_path):
+    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
+    with pytest.raises(UnknownNameError, match="valid_seen"):
+        other_split_plan(plan, "valid_sen")
