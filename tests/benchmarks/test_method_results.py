@@ -9,7 +9,7 @@ from trainers.comparison.record import read_record
 
 RECORD = Path("docs/results/first_table.json")
 RECORDS = [RECORD, RECORD.with_name("first_table_easy.json")]
-ONE_SEED = RECORD.with_name("memory.json")
+ONE_SEED = [RECORD.with_name("memory.json"), RECORD.with_name("shop_methods.json")]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_page_of_methods_shows_what_the_record_says() -> None:
     assert results_table([read_record(path) for path in RECORDS]) in Path("docs/methods.md").read_text()
 
 
-@pytest.mark.parametrize("record", [ONE_SEED])
+@pytest.mark.parametrize("record", ONE_SEED, ids=lambda path: path.stem)
 def test_the_page_of_methods_shows_what_the_smaller_records_say(record: Path) -> None:
     assert results_table([read_record(record)], with_skill=True) in Path("docs/methods.md").read_text()
 
