@@ -233,6 +233,7 @@ class Learner:
             seed=derive_seed(config.seed, _PLAY, update),
             sampling=config.sampling,
             skills=self.memory.skills(n_plus, config.group_size, training=True),
+            shared_draws=self.memory.shared_draws,
         )
         scored = zip(own, self._scores(own), strict=True)
         everything = sorted(self.backend.gather(list(scored)), key=lambda entry: entry[0].group)

@@ -41,6 +41,11 @@ class SharedMemory:
         """Whether it ever shows another text than the library's."""
         return has_own_choice(self.memory)
 
+    @property
+    def shared_draws(self) -> bool:
+        """Whether pairs of the two conditions share their draws in training."""
+        return self.memory.shared_draws
+
     def skills(self, n_plus: Sequence[int], group_size: int, *, training: bool) -> list[list[Chooser | None]] | None:
         """Per group and member, who chooses the text when the episode begins; None for the library's everywhere."""
         return choosers(self.memory, n_plus, group_size, training=training)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss
 from trainers.losses.divergence import generalised_jsd
@@ -33,6 +34,13 @@ class DistributionDistillation(Loss):
     mixture: float = 0.5
     top_k: int | None = None
     teacher_weights: Literal["policy", "average", "reference"] = "policy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.mixture <= 1.0:
+            raise ConfigError(f"mixture, the teacher's weight, lies in [0, 1], got {self.mixture}")
+        if self.top_k is not None and self.top_k < 1:
+            raise ConfigError(f"top_k, the number of tokens to compare, is at least 1, got {self.top_k}; null for all")
 
     @property
     def inputs(self) -> frozenset[str]:

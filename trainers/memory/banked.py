@@ -81,6 +81,8 @@ class BankMemory(SkillMemory):
         tools: What it may use.
     """
 
+    shared_draws = False
+
     def __init__(self, options: BankOptions, tools: MemoryTools) -> None:
         self.options = options
         self.bank = options.new_bank(tools)
@@ -107,7 +109,8 @@ class BankMemory(SkillMemory):
         written = [self.bank.add(draft, self.update) for draft in self.write(batch, episodes)]
         evicted = self.evict()
         self.bank.save(self._path)
-        return {"memory": self.describe(sum(entry.created == self.update for entry in written), len(evicted))}
+        added = {entry.name for entry in written if entry.created == self.update}
+        return {"memory": self.describe(len(added), len(evicted))}
 
     def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
         """The entries that come into question, each with its likeness to the task."""

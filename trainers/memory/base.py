@@ -43,6 +43,10 @@ class Memory(Options):
 class SkillMemory:
     """A memory at work; this one leaves the choice to the environment's own library."""
 
+    shared_draws: ClassVar[bool] = True
+    """Whether pairs of the two conditions share their draws in training; not where a memory may have nothing to show,
+    and a rollout with the skill would be the copy of one without."""
+
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """Which skill text a skill-injected episode sees; None for the environment's own library.
 

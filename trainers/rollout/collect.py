@@ -93,6 +93,7 @@ class GroupRollouts:
         numbers: Sequence[int] | None = None,
         skills: Sequence[Any] | None = None,
         first_attempt: int = 0,
+        shared_draws: bool = True,
     ) -> list[Trajectory]:
         """Plays one group per task to its end.
 
@@ -108,6 +109,8 @@ class GroupRollouts:
             numbers: The groups' numbers, where this is a part of a larger collection; 0, 1, ... otherwise.
             first_attempt: Number of a group's first member within its condition, where earlier ones were played before:
                 the same start, other draws.
+            shared_draws: False where both conditions may be shown the same: members are numbered through the group
+                then, so that none is a copy of another.
 
         Returns:
             Trajectories in the order of the tasks, then by member.
@@ -119,7 +122,14 @@ class GroupRollouts:
         numbers = range(len(task_ids)) if numbers is None else numbers
         shown = None if skills is None else tuple(skills)
         plan = Plan(
-            tuple(task_ids), tuple(int(n) for n in n_plus), tuple(numbers), group_size, seed, shown, first_attempt
+            tuple(task_ids),
+            tuple(int(n) for n in n_plus),
+            tuple(numbers),
+            group_size,
+            seed,
+            shown,
+            first_attempt,
+            shared_draws,
         )
         play = Play(self, plan)
         self.engine.reset()

@@ -50,6 +50,7 @@ class SharedRollouts:
         seed: int,
         sampling: Sampling,
         skills: Sequence[Any] | None = None,
+        shared_draws: bool = True,
     ) -> list[Trajectory]:
         """Plays this process's groups of a collection that all processes know; see :meth:`GroupRollouts.collect`."""
         own = range(self.processes.process_index, len(task_ids), self.processes.num_processes)
@@ -61,6 +62,7 @@ class SharedRollouts:
             sampling=sampling,
             numbers=own,
             skills=None if skills is None else [skills[g] for g in own],
+            shared_draws=shared_draws,
         )
 
     def collect(

@@ -22,6 +22,7 @@ class Plan:
         seed: Seed of the collection.
         skills: Per group, what is shown instead of the library's text; None for the library's everywhere.
         first_attempt: Number of a group's first member within its condition.
+        shared_draws: Whether pairs of the two conditions share their draws.
     """
 
     task_ids: tuple[str, ...]
@@ -31,6 +32,7 @@ class Plan:
     seed: int
     skills: tuple[Any, ...] | None = None
     first_attempt: int = 0
+    shared_draws: bool = True
 
     @property
     def episodes(self) -> int:
@@ -42,8 +44,8 @@ class Plan:
         return derive_seed(self.seed, self.numbers[group]) % 2**31
 
     def member_seed(self, group: int, place: int) -> int:
-        """Counts members within their condition, so that pairs of the two conditions share their draws."""
-        injected = self.n_plus[group]
+        """Counts members within their condition, so that pairs share their draws, or else through the group."""
+        injected = self.n_plus[group] if self.shared_draws else self.group_size
         attempt = place if place < injected else place - injected
         return derive_seed(self.seed, self.numbers[group], self.first_attempt + attempt)
 

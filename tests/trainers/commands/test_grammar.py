@@ -54,6 +54,7 @@ PAIRS = [
     ("max_episode_steps=none", "--max-episode-steps None", "max_episode_steps", None),
     ("run=", "--run=", "run", ""),
     ("preset.omega=0.2", "--preset.omega 0.2", "preset_options", {"omega": 0.2}),
+    ("preset.top_k=5", "--preset.top-k 5", "preset_options", {"top_k": 5}),
     ("preset.mask=success", "--preset.mask=success", "preset_options", {"mask": "success"}),
     ("chat.show_admissible=False", "--chat.show_admissible false", "chat_options", {"show_admissible": False}),
     ('env.generator={"size": "small"}', '--env.generator={"size": "small"}', "env_options",

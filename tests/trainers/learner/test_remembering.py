@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+pytest.importorskip("trl", reason="needs the train extra")
+
 from tests.trainers.rollouts_of import batch_of, episode
+from tests.trainers.toys import toy_config
 from trainers.learner.remembering import SharedMemory
 from trainers.memory.d2skill import D2SkillMemory
+from trainers.rollout.distributed import SharedRollouts
+from trainers.training import run
 
 
 class Recording:
@@ -28,6 +35,24 @@ class Recording:
 
     def reset(self):
         self.resets += 1
+
+
+@pytest.mark.parametrize(("preset", "shared"), [("d2skill", False), ("skillc", True)])
+def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
+    preset: str, shared: bool, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as a bank is empty, both halves of d2skill's groups are asked the same."""
+    seen: list[bool] = []
+    collect = SharedRollouts.collect_own
+
+    def recorded(self: SharedRollouts, *args: Any, **options: Any) -> Any:
+        seen.append(options.get("shared_draws", True))
+        return collect(self, *args, **options)
+
+    monkeypatch.setattr(SharedRollouts, "collect_own", recorded)
+    run(toy_config(toy_folder, preset=preset, steps=1, run=str(tmp_path)))
+    assert seen.count(False) == (not shared)  # validations stay paired
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize(("max_context", "asked"), [(10**6, 1), (100, 0)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Signals
 from trainers.losses import ClippedPolicyGradient, LossInputs, generalised_jsd, opsd, rlsd_weight, sdar, skill_sd
@@ -74,6 +75,12 @@ def test_distributions_are_compared_at_the_own_tokens(top_k):
     expected = generalised_jsd(student.gather(-1, best), teacher.gather(-1, best), 0.3)
     torch.testing.assert_close(result.values[MASK > 0], expected)
     assert not result.values[MASK == 0].any()
+
+
+@pytest.mark.parametrize("wrong", [{"mixture": 2}, {"mixture": -0.1}, {"top_k": 0}])
+def test_a_comparison_of_nothing_or_beyond_the_mixture_is_refused_by_its_own_name(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        get_recipe("opsd_jsd", **wrong)
 
 
 def test_forward_distillation_acts_as_far_as_the_gate_is_open():

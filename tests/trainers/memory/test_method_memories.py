@@ -68,6 +68,13 @@ def test_a_memory_resumes_where_it_was(options, tmp_path):
     assert played(resumed, range(4, 7)).state_dict() == through.state_dict()
 
 
+def test_what_is_written_twice_in_an_update_is_one_addition(tmp_path):
+    memory = RetroAgentMemory(start_with="nothing").start(tools(tmp_path))
+    twice = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]
+    log = memory.observe(batch_of(twice))["memory"]
+    assert (log["size"], log["added"]) == (1, 1)
+
+
 @pytest.mark.parametrize("options", METHODS)
 @pytest.mark.parametrize(("writer", "asked"), [("policy", True), ("none", False)])
 def test_what_cannot_be_read_or_is_not_written_leaves_a_bank_as_it_is(options, writer, asked, tmp_path):

@@ -13,6 +13,7 @@ from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_model
 from trainers.rollout.collect import derive_seed
+from trainers.rollout.plan import Plan
 from trainers.session import load_tokenizer
 from trainers.trajectory import Trajectory
 
@@ -162,6 +163,13 @@ def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path
     assert first[0] == first[2]  # group 0: two with the skill, one without
     assert first[3] == first[4]  # group 1: one with, two without
     assert len(set(first)) == 2 + 2 + 3
+
+
+def test_a_seed_that_pairs_do_not_share_is_of_one_member_alone() -> None:
+    plans = [Plan(("a",), (2,), (0,), 4, 7, shared_draws=shared) for shared in (True, False)]
+    shared, apart = ([plan.member_seed(0, place) for place in range(4)] for plan in plans)
+    assert shared[:2] == shared[2:] == apart[:2]
+    assert len(set(apart)) == 4
 
 
 def test_a_full_context_ends_the_episode_without_a_crash(toy_folder: Path) -> None:

@@ -177,7 +177,7 @@ def _name(options: Mapping[str, Option], text: str, word: str, dashed: bool) -> 
 def _known(options: Mapping[str, Option], text: str) -> str:
     group, dot, name = text.partition(".")
     if dot:
-        return text if name and group + _GROUP_END in options else ""
+        return f"{group}.{name.replace('-', '_')}" if name and group + _GROUP_END in options else ""
     key = text.replace("-", "_")
     return key if key in options else ""
 
