@@ -53,9 +53,11 @@ def results_table(records: Sequence[ComparisonRecord], *, with_skill: bool = Fal
 
 def _sentence(record: ComparisonRecord, regimes: Sequence[Regime]) -> str:
     tasks = len(regimes[0].cells[0].outcomes)
+    most = max(cell.usage.tokens_generated for regime in regimes for cell in regime.cells)
     return (
         f"Success without the skill in per cent on {tasks} held-out tasks (`{regimes[0].env}`) after {record.budget:,} "
-        f"generated tokens, and the difference from the baseline, `{record.baseline}`, with a verdict after Holm's "
+        f"generated tokens (a run ends with the update that crosses them: {most:,} at the most), and the difference "
+        f"from the baseline, `{record.baseline}`, with a verdict after Holm's "
         f"step over the methods of a starting point. {_seeds(regimes)}"
     )
 
@@ -79,7 +81,7 @@ def _cells(row: MethodRow | None, with_skill: bool) -> list[str]:
     if row is None:
         return ["not run", *([""] if with_skill else []), ""]
     shown = [row.without, row.with_skill] if with_skill else [row.without]
-    return [*(f"{100 * found.mean:.1f}{_within(found.interval)}" for found in shown), _beside(row)]
+    return [*(f"{100 * found.mean:.1f}{_within(found.interval, least=0.0)}" for found in shown), _beside(row)]
 
 
 def _beside(row: MethodRow) -> str:
@@ -89,8 +91,9 @@ def _beside(row: MethodRow) -> str:
     return f"{100 * found.mean:+.1f}{_within(found.interval)}: {row.against.verdict}"
 
 
-def _within(interval: Interval | None) -> str:
-    return "" if interval is None else f" [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+def _within(interval: Interval | None, least: float = -1.0) -> str:
+    """Cut where no rate, or no difference of rates, can lie."""
+    return "" if interval is None else f" [{100 * max(interval.low, least):.0f}, {100 * min(interval.high, 1.0):.0f}]"
 
 
 def _draw(options: argparse.Namespace) -> None:

@@ -111,14 +111,15 @@ def use_share(run_: Mapping[str, Any], useful: str) -> list[float | None]:
 
 
 def _final(run_: Mapping[str, Any], useful: str) -> dict[str, float]:
-    """Utilities at the end, and the useful entry's share of the uses in the second half."""
+    """Utilities at the end, and the useful entry's share of the uses in the second half; 0 where none was used."""
     last = run_["updates"][-1]
     others = [entry["utility"] for name, entry in last.items() if name != useful]
-    shares = [share for share in use_share(run_, useful) if share is not None]
+    later = use_share(run_, useful)[len(run_["updates"]) // 2 :]
+    shares = [share for share in later if share is not None]
     return {
         "useful": last.get(useful, {}).get("utility", 0.0),
         "useless": max(others, default=0.0),
-        "share": fmean(shares[len(shares) // 2 :]) if shares else 0.0,
+        "share": fmean(shares) if shares else 0.0,
     }
 
 
@@ -131,23 +132,24 @@ def page(record: Mapping[str, Any]) -> str:
         "",
         f"`python -m benchmarks.planted_entries{' --only-planted' if alone else ''}`. One useful entry among {count} "
         f"for `{record['task_type']}`, at a learning rate of 0; {how}. Utility at the end (of the useless ones the "
-        "highest), and the useful entry's share of the uses of planted entries in the second half (chance: "
-        f"{1 / count:.2f}); means over seeds with 95 % intervals.",
+        "highest), and the useful entry's share of the uses of planted entries in the second half of the updates "
+        f"(chance: {1 / count:.2f}; 0 where none was used); means over seeds with 95 % intervals.",
         "",
         "| method | seeds | utility, useful | utility, best useless | share of uses |",
         "|---" * 5 + "|",
     ]
     for method in dict.fromkeys(run_["method"] for run_ in record["runs"]):
         found = [_final(run_, useful) for run_ in record["runs"] if run_["method"] == method]
-        cells = [_estimate([each[name] for each in found]) for name in ("useful", "useless", "share")]
+        cells = [_estimate([each[name] for each in found]) for name in ("useful", "useless")]
+        cells.append(_estimate([each["share"] for each in found], least=0.0))
         lines.append(f"| `{method}` | {len(found)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _estimate(values: Sequence[float]) -> str:
+def _estimate(values: Sequence[float], least: float = -1.0) -> str:
     estimate = mean_over_seeds(values)
     own = estimate.interval
-    return f"{estimate.mean:.2f}" + (f" [{own.low:.2f}, {own.high:.2f}]" if own else "")
+    return f"{estimate.mean:.2f}" + (f" [{max(own.low, least):.2f}, {min(own.high, 1.0):.2f}]" if own else "")
 
 
 def save_picture(record: Mapping[str, Any], path: Path) -> None:
