@@ -39,8 +39,8 @@ class PolicySettings:
     model: str
     """Folder or name of a transformers checkpoint: the policy to start from, and the KL penalty's reference;
     "shipped" is the small one that comes with the environment, "shipped-hard" one to which success without the skill
-    is rare, "shipped-real" and "shipped-real-hard" those that know ALFWorld's real games, smollm2-135m what skillc
-    get-model fetches."""
+    is rare, "shipped-real" and "shipped-real-hard" those that know ALFWorld's real games, "shipped-real-hard-trained"
+    what the last of them became, smollm2-135m what skillc get-model fetches."""
     revision: str | None = None
     """Branch, tag or commit of a model that comes from a hub; its default branch if None."""
     preset: str = "skillc"

@@ -32,7 +32,12 @@ _WARM_START = WarmStart(
     generator={"seed": 0, "games_per_type": 400, "size": "small"},  # 2,400 games to train on
     mixture={"seed": 0, "games_per_type": 1000, "size": "real", "scenes": 5000},  # rooms hardly ever come twice
     policy="checkpoint",
-    policies={"hard": "checkpoint_hard", "real": "checkpoint_real", "real-hard": "checkpoint_real_hard"},
+    policies={
+        "hard": "checkpoint_hard",
+        "real": "checkpoint_real",
+        "real-hard": "checkpoint_real_hard",
+        "real-hard-trained": "checkpoint_real_hard_trained",
+    },
     essential={
         "look_at_obj_in_light": r"^use desklamp|^use floorlamp",
         "pick_clean_then_place_in_recep": r"^clean ",

@@ -11,7 +11,7 @@ from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import UnknownNameError
 from trainers.config import TrainConfig
 from trainers.warmstart.make import CARD, sha256_of_file
-from trainers.warmstart.shipped import HARD, REAL, is_shipped, shipped_names, shipped_policy, shipped_trained_policy
+from trainers.warmstart.shipped import HARD, REAL, is_shipped, shipped_names, shipped_policy
 
 NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
 
@@ -22,7 +22,7 @@ def test_a_shipped_policy_is_whole_and_its_card_is_of_it(env, name):
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
     assert (folder / "tokenizer.json").is_file()
-    assert card["recipe"]["demonstrations"]["env"] == env
+    assert (card["run"] if name.endswith("-trained") else card["recipe"]["demonstrations"])["env"] == env
 
 
 @pytest.mark.parametrize(("env", "name"), [pair for pair in NAMES if pair[1].endswith("-hard")])
@@ -44,12 +44,14 @@ def test_a_policy_of_a_data_set_says_where_it_began_and_names_no_place_on_a_disk
         assert '": "/' not in text
 
 
-def test_a_trained_policy_is_whole_and_learned_to_do_without():
-    folder = shipped_trained_policy("alfworld")
-    assert folder is not None
+@pytest.mark.parametrize("start", [HARD, f"{REAL}-hard"])
+def test_a_trained_policy_is_whole_and_learned_to_do_without(start):
+    place = shipped_policy("alfworld", start)
+    folder = place.with_name(f"{place.name}_trained")
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
-    assert card["start_sha256"] == sha256_of_file(shipped_policy("alfworld", HARD) / "model.safetensors")
+    assert card["start_sha256"] == sha256_of_file(place / "model.safetensors")
+    assert card["run"]["model"] == start
     assert card["measured"]["sr_without_after"] > 0.5 > 0.1 > card["measured"]["sr_without_before"]
     assert card["versions"]["git"]["changed"] is False
 
