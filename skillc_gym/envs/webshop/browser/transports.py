@@ -94,7 +94,8 @@ class Swapped:
             raise NoSuchPageError(f"There is no page {address!r}.")
         if tab.needs_reload:
             return tab.reload(self._episode + address)
-        if not tab.ask("return document.documentElement.dataset.state ? location.origin : ''"):
+        # A tab that was just opened may not even have a root element yet.
+        if not tab.ask("return document.documentElement?.dataset.state ? location.origin : ''"):
             return tab.go(self._episode + address)
         return self._exchange(tab, page)
 

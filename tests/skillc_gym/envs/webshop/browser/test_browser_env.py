@@ -87,6 +87,14 @@ class TestContract(TextEnvContract):
         env.close()
 
 
+def test_a_tab_whose_document_has_no_root_yet_is_led_to_the_page(make_env):
+    env = make_env(transport="swap")
+    first, _ = env.reset(seed=0)
+    env.unwrapped._lease.tab().ask("document.documentElement.remove(); return ''")
+    again, _ = env.reset(seed=0)
+    assert again == first
+
+
 def test_pictures_show_the_page(make_env):
     env = make_env(observation_mode="text_screenshot", render_mode="rgb_array", viewport=(400, 300), transport="swap")
     first, _ = env.reset(seed=0)
