@@ -15,46 +15,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.evaluations import evaluations_record
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
-from skillc_gym.errors import MissingDataError
 from trainers.tracking.json_files import read_object
-from trainers.tracking.revision import one_revision
 from trainers.tracking.run_folder import write_json
 
-__all__ = ["agents_record", "agents_table", "main"]
+__all__ = ["agents_table", "main"]
 
 
-def agents_record(folders: Sequence[Path]) -> dict[str, Any]:
-    """Reads evaluations of one clean revision.
-
-    Args:
-        folders: As ``skillc evaluate --agent NAME --out`` wrote them.
-
-    Raises:
-        MissingDataError: A folder holds no evaluation.
-        ConfigError: They are of several revisions, or of one with changes.
-    """
-    found = [_evaluation(folder) for folder in folders]
-    revision = one_revision([each["versions"].get("git") for each in found])
-    return {"revision": revision, "evaluations": found}
+def _described(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    agent, trials = (_read_if_there(folder / f"{name}.json") for name in ("agent", "trials"))
+    kept = None if agent is None else {name: agent[name] for name in ("options", "figures")}
+    return {"env": config["env"], "trials": trials, "agent": kept}
 
 
-def _evaluation(folder: Path) -> dict[str, Any]:
-    if not (folder / "report.json").is_file():
-        raise MissingDataError(f"{folder} holds no evaluation (report.json); make one: skillc evaluate --out {folder}")
-    report, config = (read_object(folder / f"{name}.json") for name in ("report", "config"))
-    agent, trials = (
-        read_object(folder / f"{name}.json") if (folder / f"{name}.json").is_file() else None
-        for name in ("agent", "trials")
-    )
-    return {
-        "env": config["env"],
-        "report": report,
-        "trials": trials,
-        "agent": None if agent is None else {"options": agent["options"], "figures": agent["figures"]},
-        "versions": read_object(folder / "versions.json"),
-    }
+def _read_if_there(path: Path) -> dict[str, Any] | None:
+    return read_object(path) if path.is_file() else None
 
 
 def agents_table(record: Mapping[str, Any]) -> str:
@@ -84,7 +61,7 @@ def _solved(evaluation: Mapping[str, Any]) -> str:
 
 
 def _write(options: argparse.Namespace) -> None:
-    record = agents_record(options.folders)
+    record = evaluations_record(options.folders, _described)
     write_block(options.page, "agents", agents_table(record))
     write_json(options.out, record)
 

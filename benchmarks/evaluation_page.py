@@ -17,55 +17,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.evaluations import evaluations_record
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
 from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import MissingDataError
 from trainers.config import TrainConfig
 from trainers.evaluation.outcomes import PairedOutcome
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.stats import wilson
 from trainers.tracking.json_files import read_object
-from trainers.tracking.revision import one_revision
 from trainers.tracking.run_folder import write_json
 from trainers.warmstart.make import sha256_of_file
 
-__all__ = ["evaluation_record", "evaluation_tables", "main"]
+__all__ = ["evaluation_tables", "main"]
 
 _SETTINGS = ("env", "split", "max_episode_steps", "max_reply_tokens", "max_context", "eval_temperature", "seed")
 _LIMITS = (20, 30, 50)
 """Step limits that an evaluation tells of: an episode of at most so many steps would have ended the same."""
 
 
-def evaluation_record(folders: Sequence[Path]) -> dict[str, Any]:
-    """Reads evaluations of one revision.
-
-    Args:
-        folders: As ``skillc evaluate --out`` wrote them.
-
-    Raises:
-        MissingDataError: A folder holds no evaluation.
-        ConfigError: They are of several revisions, or of one with changes.
-    """
-    found = [_evaluation(folder) for folder in folders]
-    revision = one_revision([each["versions"].get("git") for each in found])
-    return {"revision": revision, "evaluations": found}
-
-
-def _evaluation(folder: Path) -> dict[str, Any]:
-    if not (folder / "report.json").is_file():
-        raise MissingDataError(
-            f"{folder} holds no evaluation (report.json); make one by skillc evaluate --out {folder}"
-        )
-    config, report = read_object(folder / "config.json"), read_object(folder / "report.json")
-    PairedReport.from_json(report)
+def _described(folder: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    PairedReport.from_json(read_object(folder / "report.json"))
     weights = Path(TrainConfig(model=config["model"], env=config["env"]).model_path) / "model.safetensors"
     return {
         "policy": Path(config["model"]).name,
         "settings": {name: config[name] for name in _SETTINGS},
         "weights_sha256": sha256_of_file(weights) if weights.is_file() else None,
-        "versions": read_object(folder / "versions.json"),
-        "report": report,
     }
 
 
@@ -105,7 +82,7 @@ def _types_line(evaluation: Mapping[str, Any]) -> str:
 
 
 def _write(folders: Sequence[Path], out: Path) -> None:
-    record, page = evaluation_record(folders), out.with_suffix(".md")
+    record, page = evaluations_record(folders, _described), out.with_suffix(".md")
     if not page.is_file():
         page.write_text(f"# {out.name}\n\n<!-- tables:start -->\n<!-- tables:end -->\n", encoding="utf-8")
     write_block(page, "tables", evaluation_tables(record))
