@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from skill_library.controls import CONTROLS, control_library
 from skill_library.errors import SkillFileError, brief
 from skill_library.files import UnreadableFileError, read_bounded, stays_inside
 from skill_library.front_matter import FrontMatter
@@ -35,7 +36,8 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
         name: The name of a built-in library (``"alfworld"``, ``"webshop"``), the path of a folder whose subfolders
             each hold a SKILL.md, or a name that an installed package gives its folder (entry point group
             ``skillc_gym.libraries``). A built-in name wins over a folder of that name (write ``./alfworld`` for the
-            folder), a folder over a package's name.
+            folder), a folder over a package's name. ``:wrong``, ``:shuffled`` or ``:blank`` behind it gives the
+            library's controls (:mod:`skill_library.controls`).
 
     Returns:
         The library; the same object as long as no file changes.
@@ -43,6 +45,8 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
     Raises:
         SkillFileError: The folder does not exist or holds no skill, or one of its files is not a skill.
     """
+    if isinstance(name, str) and (control := _control_of(name)):
+        return _controlled(load_library(name.removesuffix(f":{control}")), control)
     built_in = isinstance(name, str) and name in BUILT_IN
     folder = Path(__file__).parent / name if built_in else _folder(name)
     try:
@@ -78,6 +82,20 @@ def read_skill(file: Path) -> Skill:
         raise SkillFileError(str(error)) from error
     except ValueError as error:
         raise SkillFileError(f"{file}: {error}") from error
+
+
+def _control_of(name: str) -> str:
+    """The control that a name ends in; "" where there is a folder of that very name, or none is meant."""
+    stem, colon, control = name.rpartition(":")
+    try:
+        return control if stem and colon and control in CONTROLS and not Path(name).exists() else ""
+    except (OSError, ValueError):  # no path could be named so
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _controlled(library: SkillLibrary, control: str) -> SkillLibrary:
+    return control_library(library, control)
 
 
 @lru_cache(maxsize=32)

@@ -70,7 +70,8 @@ class ComparisonPlan:
 
     Attributes:
         config: Settings of every run; what belongs to a cell is replaced.
-        methods: As :func:`read_method` takes them; the first is the baseline.
+        methods: As :func:`read_method` takes them, or names of their own whose overrides say a ``preset``; the first is
+            the baseline.
         seeds: Training seeds.
         folder: Where everything is written.
         held_out: Split of the tasks that are played before and after training.
@@ -154,13 +155,14 @@ class ComparisonPlan:
         Raises:
             SkillCError: They contradict each other, or there is no such method, option or setting.
         """
-        preset, options = read_method(cell.method)
+        own = self.overrides.get(cell.method, {})
+        preset, options = (own["preset"], {}) if "preset" in own else read_method(cell.method)
         changes: dict[str, Any] = {
             "model": self.models[cell.start],
             "seed": cell.seed,
             "run": str(self.folder / "runs" / cell.name),
             "resume": "auto",
-            **self.overrides.get(cell.method, {}),
+            **own,
             "preset": preset,
         }
         changed = changes.pop("preset_options", {})

@@ -48,7 +48,7 @@ class RunFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of all runs; what is left out is as in the demonstration."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Settings that differ for a method, by its label."""
+    """Settings that differ for a method, by its label; with a ``preset`` among them the label may be any name."""
 
     def plan(self, title: str, folder: Path) -> ComparisonPlan:
         """The plan that the file describes.

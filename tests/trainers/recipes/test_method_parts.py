@@ -15,11 +15,12 @@ from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Advantages, RolloutBatch, Signals
 from trainers.allocation.difficulty import DifficultyRouter
 from trainers.recipes import get_recipe, recipe_names
+from trainers.recipes.method import Method
 from trainers.recipes.parts.adaptive_allocation import ByContrast, ByNeed, BySignal
 from trainers.recipes.parts.difficulty_allocation import ByDifficulty
 from trainers.recipes.parts.guided_rows import GuidedRows
 from trainers.recipes.parts.hindsight_rows import HindsightRows
-from trainers.recipes.parts.relabelled_rows import RelabelledRows
+from trainers.recipes.parts.relabelled_rows import RelabelledRows, WonRows
 from trainers.recipes.parts.rows import UpdateView
 from trainers.trajectory import TokenRow
 
@@ -132,6 +133,23 @@ def test_won_injected_episodes_are_relabelled():
 def test_at_most_a_share_is_relabelled():
     batch = contrasted([episode(str(i), won=True, condition=1) for i in range(8)])
     assert len(RelabelledRows(most=0.25)(view(batch))) == 2
+
+
+def test_imitation_alone_takes_every_won_episode_with_the_skill():
+    batch = mixed(2, 3, 1, 2)
+    rows = WonRows()(view(batch))
+    assert [row.trajectory for row in rows] == [0, 1]
+    assert all(row.losses == {"relabelling": 1.0} and row.row.prompt_ids == [0] for row in rows)
+    assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
+
+
+def test_a_static_withdrawal_shows_all_and_then_none():
+    method = Method(get_recipe("static_withdrawal"), ["heat", "cool"], total_steps=20)
+    shown = []
+    for step in (0, 8, 10, 16):
+        method.validate({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
+        shown.append(method.n_plus("heat", 8))
+    assert shown == [8, 8, 0, 0]
 
 
 def test_hindsight_teaches_with_what_won():

@@ -11,7 +11,7 @@ from trainers.advantages import FloatArray, relabelling_weights
 from trainers.recipes.parts.rows import RowMaker, UpdateView
 from trainers.rollout.training_rows import TrainingRow
 
-__all__ = ["RelabelledRows"]
+__all__ = ["RelabelledRows", "WonRows"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,18 @@ class RelabelledRows(RowMaker):
         order = np.argsort(-weights, kind="stable")
         weights[order[int(self.most * len(weights)) :]] = 0.0
         return weights
+
+
+@dataclass(frozen=True)
+class WonRows(RowMaker):
+    """Every won skill-injected episode, at full weight, whatever happens without the skill."""
+
+    name: ClassVar[str] = "won_rows"
+
+    def __call__(self, update: UpdateView) -> list[TrainingRow]:
+        """This process's won skill-injected episodes."""
+        chosen = (np.asarray(update.batch.success) > 0) & (np.asarray(update.batch.condition) > 0)
+        return [row for place, i in enumerate(update.own) if chosen[i] for row in _rows(update, i, place, 1.0)]
 
 
 def _rows(update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:

@@ -1,0 +1,88 @@
+"""Control libraries: what a skill is worth because of what it says, and not because something stands in its place."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from skill_library.errors import SkillFileError, brief
+from skill_library.skill import Skill, SkillLibrary
+
+__all__ = ["CONTROLS", "FILLER", "control_library"]
+
+FILLER = "the"
+"""Stands for every word of a blank skill."""
+
+_WORD = re.compile(r"\S+")
+
+
+def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
+    """The library with texts that should not help.
+
+    Args:
+        library: The skills.
+        control: One of :data:`CONTROLS`: "wrong", the specific skills of another task type, which is the next one of
+            the sorted types; "shuffled", the words of each skill in an order drawn once; "blank", the same number of
+            words, all of them :data:`FILLER`. Lines stay as long as they were, in words; "wrong" leaves general
+            skills as they are.
+
+    Returns:
+        The library, named ``<name>.<control>``; so are the skills whose text has changed.
+
+    Raises:
+        SkillFileError: There is no such control, or a library of one task type has no wrong skill to show.
+
+    Examples:
+        >>> library = SkillLibrary("shop", (Skill("shopping", "", ("shopping",), "Search, then buy."),))
+        >>> control_library(library, "blank").for_task("shopping").text
+        'the the the'
+    """
+    if control not in CONTROLS:
+        raise SkillFileError(f"There is no control {brief(control)}; it is one of {', '.join(CONTROLS)}")
+    return replace(CONTROLS[control](library), name=f"{library.name}.{control}")
+
+
+def _wrong(library: SkillLibrary) -> SkillLibrary:
+    kinds = library.task_types
+    if len(kinds) < 2:
+        raise SkillFileError(
+            f"Library {brief(library.name)} serves one task type, so that there is no wrong skill to show; use one of "
+            "the other controls"
+        )
+    shown_for = dict(zip(kinds, (*kinds[-1:], *kinds[:-1]), strict=True))
+    return replace(library, skills=tuple(_moved(skill, shown_for) for skill in library.skills))
+
+
+def _moved(skill: Skill, shown_for: Mapping[str, str]) -> Skill:
+    return skill if skill.is_general else replace(skill, task_types=tuple(shown_for[kind] for kind in skill.task_types))
+
+
+def _shuffled(library: SkillLibrary) -> SkillLibrary:
+    def words_of(skill: Skill) -> str:
+        words = _WORD.findall(skill.text)
+        random.Random(skill.text).shuffle(words)
+        rest = iter(words)
+        return _WORD.sub(lambda _: next(rest), skill.text)
+
+    return _rewritten(library, "shuffled", words_of)
+
+
+def _blank(library: SkillLibrary) -> SkillLibrary:
+    return _rewritten(library, "blank", lambda skill: _WORD.sub(FILLER, skill.text))
+
+
+def _rewritten(library: SkillLibrary, control: str, text: Callable[[Skill], str]) -> SkillLibrary:
+    def changed(skill: Skill) -> Skill:
+        return replace(skill, name=f"{skill.name}.{control}", text=text(skill), minimal="")
+
+    return replace(library, skills=tuple(map(changed, library.skills)))
+
+
+CONTROLS: Mapping[str, Callable[[SkillLibrary], SkillLibrary]] = {
+    "wrong": _wrong,
+    "shuffled": _shuffled,
+    "blank": _blank,
+}
+"""What makes them, by name."""

@@ -1,0 +1,74 @@
+"""Control libraries: texts of the same shape that should not help."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skill_library import Skill, SkillFileError, SkillLibrary, load_library
+from skill_library.controls import CONTROLS, FILLER, control_library
+
+ALFWORLD = load_library("alfworld")
+TEXTS = st.text(st.characters(categories=("L", "N", "P", "Zs"), include_characters="\n"), min_size=1, max_size=80)
+
+
+def line_lengths(text):
+    return [len(line.split()) for line in text.split("\n")]
+
+
+def test_each_type_is_shown_anothers_skill_under_its_own_name():
+    wrong = control_library(ALFWORLD, "wrong")
+    shown = {kind: wrong.for_task(kind).name for kind in ALFWORLD.task_types}
+    right = {kind: ALFWORLD.for_task(kind).name for kind in ALFWORLD.task_types}
+    assert all(shown[kind] != right[kind] for kind in right)
+    assert sorted(shown.values()) == sorted(right.values())
+    assert shown["pick_heat_then_place_in_recep"] == "general+pick2"
+    assert {wrong.for_task(kind).text for kind in right} == {ALFWORLD.for_task(kind).text for kind in right}
+
+
+@given(TEXTS)
+def test_words_are_shuffled_or_blanked_and_lines_stay_as_long(text):
+    library = SkillLibrary("mine", (Skill("one", "", ("a",), text),))
+    for control in ("shuffled", "blank"):
+        changed = control_library(library, control).for_task("a")
+        assert line_lengths(changed.text) == line_lengths(text)
+        assert changed.name == f"one.{control}"
+    shuffled, blank = (control_library(library, name).for_task("a").text for name in ("shuffled", "blank"))
+    assert Counter(shuffled.split()) == Counter(text.split())
+    assert set(blank.split()) <= {FILLER}
+    assert control_library(library, "shuffled") == control_library(library, "shuffled")
+
+
+def test_a_shuffled_skill_says_something_else():
+    for kind in ALFWORLD.task_types:
+        assert control_library(ALFWORLD, "shuffled").for_task(kind).text != ALFWORLD.for_task(kind).text
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(SkillFileError, match="serves one task type"):
+        load_library("webshop:wrong")
+    with pytest.raises(SkillFileError, match="it is one of wrong, shuffled, blank"):
+        control_library(ALFWORLD, "empty")
+    with pytest.raises(SkillFileError, match="No skill library 'alfworld:wrng'"):
+        load_library("alfworld:wrng")
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_they_are_loaded_by_a_name_behind_the_librarys(control):
+    library = load_library(f"alfworld:{control}")
+    assert library == control_library(ALFWORLD, control)
+    assert library.name == f"alfworld.{control}"
+    assert library.sha256 != ALFWORLD.sha256
+    assert load_library(f"alfworld:{control}") is library
+    assert library.graded("minimal").for_task("look_at_obj_in_light").text
+
+
+def test_a_folder_of_that_very_name_is_that_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "alfworld:wrong" / "one"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\ntask_types: [a]\n---\nDo it.\n")
+    assert load_library("alfworld:wrong").for_task("a").text == "Do it."
