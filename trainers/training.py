@@ -98,9 +98,9 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     """
     from trainers.learner import Learner, Setup
 
+    recipe = recipe_in(config.env, config.preset, config.preset_options)
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
-    recipe = recipe_in(config.env, config.preset, config.preset_options)
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
     config = within_model(config)
     tokenizer = load_tokenizer(config)

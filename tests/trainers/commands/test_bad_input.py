@@ -50,6 +50,7 @@ SHARED = [
 ]
 TRAINING = [
     ("preset=skilc", ["preset 'skilc'", "Did you mean 'skillc'"]),
+    ("preset=skilc data=nowhere", ["preset 'skilc'", "Did you mean 'skillc'"]),
     ("preset.omga=1", ["'omga'", "Did you mean 'omega'"]),
     ("preset.omega=x", ["omega is a number", "'x'"]),
     ("resume=nowhere", ["resume='nowhere'", "run.json"]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,3 +71,12 @@ def test_options_reach_the_command_and_its_status_comes_back(capsys: Any) -> Non
     assert run_command(Command(Nothing, lambda options: options.seed), ["seed=3"], "skillc toy") == 3
     assert run_command(Command(Nothing, lambda options: 1), ["--help"], "skillc toy") == 0
     assert "A seed." in capsys.readouterr().out
+
+
+def test_a_reader_that_has_gone_ends_it_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "trainers.commands.cli", "train", "--help"]
+    ended = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")

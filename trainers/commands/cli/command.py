@@ -46,6 +46,17 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
         SIGTERM.
     """
     try:
+        status = _run(command, words, prog)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _run(command: Command[Any], words: Sequence[str], prog: str) -> int:
+    try:
         with interrupts():
             return command.run(parse(command.options, words, prog))
     except KeyboardInterrupt:
@@ -54,9 +65,7 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
     except SystemExit as leaving:
         return _helped(command, words, prog, int(leaving.code or 0))
     except BrokenPipeError:
-        # Whoever read the output has gone; Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        raise
     except (SkillCError, ModuleNotFoundError, OSError) as error:
         complain(f"{prog}: error: {_named(error)}")
         refused = isinstance(error, OSError) and not isinstance(error, MissingDataError)
