@@ -13,8 +13,8 @@ import tyro
 from skillc_gym.errors import ConfigError
 from trainers.commands.cli.command import Command
 from trainers.commands.cli.console import complain, say
-from trainers.comparison.other_split import OtherSplit, other_split_place, other_split_plan
 from trainers.comparison.plan import ComparisonPlan
+from trainers.comparison.replaying import Changed, Replay
 from trainers.comparison.result import CellResult
 from trainers.comparison.run_file import read_run_file
 from trainers.comparison.selection import Selection
@@ -34,6 +34,7 @@ class StudyOptions:
     One cell: skillc study benchmarks/studies/first_table.yaml --methods skillc --starts hard --seeds 0
     The same, compared with a record task by task: ... --check docs/results/first_table.json
     The finished cells' policies on other tasks: ... --held-out valid_seen
+    The same, shown texts that should not help: ... --library alfworld:wrong
     """
 
     run_file: Annotated[Path, tyro.conf.Positional]
@@ -54,10 +55,17 @@ class StudyOptions:
     """A record: say of each cell whether the outcome of every task is the record's; exit status 1 if one differs."""
     held_out: str | None = None
     """Train nothing: play this split with the policies of the cells that are done; record and table in OUT/SPLIT."""
+    library: str | None = None
+    """Train nothing: show this skill library to the policies of the cells that are done; files in OUT/LIBRARY."""
     draw: bool = False
     """Run nothing: draw table and pictures from the record that is there."""
     allow_changes: bool = False
     """Run from a working tree with changes, or go on with another revision's cells; the record says so."""
+
+    @property
+    def changed(self) -> Changed:
+        """What the policies of finished cells play otherwise."""
+        return Changed(self.held_out, self.library)
 
 
 def study(options: StudyOptions) -> int:
@@ -70,7 +78,7 @@ def study(options: StudyOptions) -> int:
     plan = read_run_file(options.run_file, folder)
     selection = Selection(options.methods, options.starts, options.seeds)
     wanted = len(selection.cells(plan))
-    played = plan if options.held_out is None else other_split_plan(plan, options.held_out)
+    played = options.changed.plan(plan) if options.changed else plan
     if options.check is not None:
         _require_recorded(played, selection, options.check)
     done = _run(plan, selection, options)
@@ -88,8 +96,8 @@ def _drawn(options: StudyOptions, folder: Path) -> int:
     if options.check is not None:
         raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")
     title = options.run_file.stem
-    if options.held_out is not None:
-        folder, title = other_split_place(folder, title, options.held_out)
+    if options.changed:
+        folder, title = options.changed.place(folder, title)
     draw_record(read_record(folder / f"{title}.json"), folder)
     return _shown(folder)
 
@@ -125,21 +133,21 @@ def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> l
     require_one_revision(plan, allow_changes=options.allow_changes)
     workers = options.workers or os.cpu_count() or 1
     cells = len(selection.cells(plan))
-    if options.held_out is not None:
-        return _on_other_split(plan, options.held_out, selection, workers, allow_changes=options.allow_changes)
+    if options.changed:
+        return _replayed(plan, options.changed, selection, workers, allow_changes=options.allow_changes)
     complain(f"{cells} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
     return compare(plan, selection=selection, workers=workers, note=complain)
 
 
-def _on_other_split(
-    plan: ComparisonPlan, split: str, selection: Selection, workers: int, *, allow_changes: bool
+def _replayed(
+    plan: ComparisonPlan, changed: Changed, selection: Selection, workers: int, *, allow_changes: bool
 ) -> list[CellResult]:
     from trainers.comparison.run import compare, require_one_revision
 
-    played = other_split_plan(plan, split)
+    played = changed.plan(plan)
     require_one_revision(played, allow_changes=allow_changes)
-    complain(f"The policies of {plan.folder} on {split}, {workers} at once, in {played.folder}")
-    return compare(played, selection=selection, workers=workers, note=complain, work=OtherSplit(plan))
+    complain(f"The policies of {plan.folder}, {changed.name}, {workers} at once, in {played.folder}")
+    return compare(played, selection=selection, workers=workers, note=complain, work=Replay(plan))
 
 
 def _shown(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Trained policies on another split: nothing is trained again, and what is missing is said."""
+"""Trained policies on another split or shown other skills: nothing is trained again, and what is missing is said."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from skill_library import SkillFileError
 from skillc_gym.errors import MissingDataError, UnknownNameError
 from tests.trainers.comparison.test_compare_run import plan_of
-from trainers.comparison.other_split import OtherSplit, other_split_plan
 from trainers.comparison.record import read_record
+from trainers.comparison.replaying import Changed, Replay
 from trainers.comparison.run_file import RunFile
 
 pytest.importorskip("trl", reason="needs the train extra")
@@ -29,8 +30,8 @@ def trained(toy_folder: Path, tmp_path: Path):
 def test_the_policies_play_other_tasks_and_keep_what_training_said(trained, tmp_path, monkeypatch):
     first = read_record(tmp_path / "comparison.json")
     monkeypatch.setattr("trainers.comparison.cells._trained", lambda plan, cell: pytest.fail(f"{cell.name} is trained"))
-    other = other_split_plan(trained, "train")
-    assert [cell.method for cell in comparison.compare(other, work=OtherSplit(trained))] == ["grpo"]
+    other = Changed("train").plan(trained)
+    assert [cell.method for cell in comparison.compare(other, work=Replay(trained))] == ["grpo"]
     second = read_record(tmp_path / "train" / "comparison_train.json")
     assert second.protocol["held_out"] == "train"
     assert (tmp_path / "train" / "table.md").is_file()
@@ -42,21 +43,21 @@ def test_the_policies_play_other_tasks_and_keep_what_training_said(trained, tmp_
 
 def test_the_same_split_played_again_gives_the_same_outcomes(trained, tmp_path):
     first = read_record(tmp_path / "comparison.json")
-    comparison.compare(other_split_plan(trained, "test"), work=OtherSplit(trained))
+    comparison.compare(Changed("test").plan(trained), work=Replay(trained))
     second = read_record(tmp_path / "test" / "comparison_test.json")
     assert [cell.outcomes for cell in second.results] == [cell.outcomes for cell in first.results]
 
 
 def test_cells_that_are_not_trained_are_left_out(toy_folder, trained, tmp_path):
     more = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
-    found = comparison.compare(other_split_plan(more, "train"), work=OtherSplit(more))
+    found = comparison.compare(Changed("train").plan(more), work=Replay(more))
     assert [cell.seed for cell in found] == [0]
 
 
 def test_a_policy_that_is_gone_is_said(trained, tmp_path):
     shutil.rmtree(tmp_path / "runs" / "grpo-seed0" / "policy")
     with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):
-        comparison.compare(other_split_plan(trained, "train"), work=OtherSplit(trained))
+        comparison.compare(Changed("train").plan(trained), work=Replay(trained))
     done = json.loads((tmp_path / "train" / "comparison_train.json").read_text())["cells"]
     assert [cell["method"] for cell in done] == ["untrained"]
 
@@ -64,4 +65,21 @@ def test_a_policy_that_is_gone_is_said(trained, tmp_path):
 def test_a_split_that_the_environment_does_not_have_is_refused(tmp_path):
     plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
     with pytest.raises(UnknownNameError, match="valid_seen"):
-        other_split_plan(plan, "valid_sen")
+        Changed("valid_sen").plan(plan)
+
+
+def test_a_changed_library_is_shown_to_the_policies_alone(tmp_path):
+    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
+    changed = Changed(library="alfworld:wrong")
+    played = changed.plan(plan)
+    cell = plan.cells[0]
+    assert (played.evaluation(cell, "p").library, plan.evaluation(cell, "p").library) == ("alfworld:wrong", None)
+    assert (played.held_out, played.folder, played.title) == (
+        plan.held_out,
+        tmp_path / "alfworld.wrong",
+        "own_alfworld.wrong",
+    )
+    assert Changed("valid_seen", "alfworld:wrong").name == "valid_seen-alfworld.wrong"
+    assert not Changed()
+    with pytest.raises(SkillFileError, match="wrng"):
+        Changed(library="alfworld:wrng").plan(plan)
