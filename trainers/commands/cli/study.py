@@ -130,11 +130,11 @@ def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> l
     require_clean(allow_changes=options.allow_changes)
     if options.restore is not None:
         complain(f"{len(restore_cells(plan, read_record(options.restore)))} cells taken from {options.restore}")
-    require_one_revision(plan, allow_changes=options.allow_changes)
     workers = options.workers or os.cpu_count() or 1
-    cells = len(selection.cells(plan))
     if options.changed:
         return _replayed(plan, options.changed, selection, workers, allow_changes=options.allow_changes)
+    require_one_revision(plan, allow_changes=options.allow_changes)
+    cells = len(selection.cells(plan))
     complain(f"{cells} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
     return compare(plan, selection=selection, workers=workers, note=complain)
 
@@ -145,6 +145,7 @@ def _replayed(
     from trainers.comparison.run import compare, require_one_revision
 
     played = changed.plan(plan)
+    # Policies may be older than what plays them: the record names the revision that played.
     require_one_revision(played, allow_changes=allow_changes)
     complain(f"The policies of {plan.folder}, {changed.name}, {workers} at once, in {played.folder}")
     return compare(played, selection=selection, workers=workers, note=complain, work=Replay(plan))
