@@ -12,8 +12,8 @@ from skill_library.skill import Skill, SkillLibrary
 
 __all__ = ["CONTROLS", "FILLER", "control_library"]
 
-FILLER = "the"
-"""Stands for every word of a blank skill."""
+FILLER = "to"
+"""Stands for every word of a blank skill. A small policy must know the word, or the blank skill is an empty one."""
 
 _WORD = re.compile(r"\S+")
 
@@ -25,19 +25,20 @@ def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
         library: The skills.
         control: One of :data:`CONTROLS`: "wrong", the specific skills of another task type, which is the next one of
             the sorted types; "shuffled", the words of each skill in an order drawn once; "blank", the same number of
-            words, all of them :data:`FILLER`. Lines stay as long as they were, in words; "wrong" leaves general
-            skills as they are.
+            words, all of them :data:`FILLER`; "general", the general skills alone. Lines stay as long as they were, in
+            words; "wrong" leaves general skills as they are.
 
     Returns:
         The library, named ``<name>.<control>``; so are the skills whose text has changed.
 
     Raises:
-        SkillFileError: There is no such control, or a library of one task type has no wrong skill to show.
+        SkillFileError: There is no such control, or the library has nothing to show for it: no other task type, or no
+            general skill.
 
     Examples:
         >>> library = SkillLibrary("shop", (Skill("shopping", "", ("shopping",), "Search, then buy."),))
         >>> control_library(library, "blank").for_task("shopping").text
-        'the the the'
+        'to to to'
     """
     if control not in CONTROLS:
         raise SkillFileError(f"There is no control {brief(control)}; it is one of {', '.join(CONTROLS)}")
@@ -73,6 +74,15 @@ def _blank(library: SkillLibrary) -> SkillLibrary:
     return _rewritten(library, "blank", lambda skill: _WORD.sub(FILLER, skill.text))
 
 
+def _general(library: SkillLibrary) -> SkillLibrary:
+    if not any(skill.is_general for skill in library.skills):
+        raise SkillFileError(
+            f"Library {brief(library.name)} has no general skill to show alone; use one of the other controls"
+        )
+    kept = (skill if skill.is_general else replace(skill, text="", minimal="") for skill in library.skills)
+    return replace(library, skills=tuple(kept))
+
+
 def _rewritten(library: SkillLibrary, control: str, text: Callable[[Skill], str]) -> SkillLibrary:
     def changed(skill: Skill) -> Skill:
         return replace(skill, name=f"{skill.name}.{control}", text=text(skill), minimal="")
@@ -84,5 +94,6 @@ CONTROLS: Mapping[str, Callable[[SkillLibrary], SkillLibrary]] = {
     "wrong": _wrong,
     "shuffled": _shuffled,
     "blank": _blank,
+    "general": _general,
 }
 """What makes them, by name."""

@@ -36,8 +36,8 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
         name: The name of a built-in library (``"alfworld"``, ``"webshop"``), the path of a folder whose subfolders
             each hold a SKILL.md, or a name that an installed package gives its folder (entry point group
             ``skillc_gym.libraries``). A built-in name wins over a folder of that name (write ``./alfworld`` for the
-            folder), a folder over a package's name. ``:wrong``, ``:shuffled`` or ``:blank`` behind it gives the
-            library's controls (:mod:`skill_library.controls`).
+            folder), a folder over a package's name. ``:wrong``, ``:shuffled``, ``:blank`` or ``:general`` behind it
+            gives the library's controls (:mod:`skill_library.controls`).
 
     Returns:
         The library; the same object as long as no file changes.

@@ -47,11 +47,19 @@ def test_a_shuffled_skill_says_something_else():
         assert control_library(ALFWORLD, "shuffled").for_task(kind).text != ALFWORLD.for_task(kind).text
 
 
+def test_the_general_skill_can_stand_alone():
+    general = control_library(ALFWORLD, "general")
+    assert {general.for_task(kind) for kind in ALFWORLD.task_types} == {general.for_task("look_at_obj_in_light")}
+    assert general.for_task("look_at_obj_in_light").text == ALFWORLD.skills[0].text
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(SkillFileError, match="serves one task type"):
         load_library("webshop:wrong")
-    with pytest.raises(SkillFileError, match="it is one of wrong, shuffled, blank"):
+    with pytest.raises(SkillFileError, match="it is one of wrong, shuffled, blank, general"):
         control_library(ALFWORLD, "empty")
+    with pytest.raises(SkillFileError, match="no general skill"):
+        load_library("webshop:general")
     with pytest.raises(SkillFileError, match="No skill library 'alfworld:wrng'"):
         load_library("alfworld:wrng")
 
