@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page_record import measure_and_write
+from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
 from trainers.comparison.record import read_record
 from trainers.comparison.regimes import Regime, regimes_of
 from trainers.comparison.result import CellResult
-from trainers.comparison.significance import MARGIN, Difference, area_difference, change, difference, holm
-from trainers.evaluation.stats import t_p_value
+from trainers.comparison.significance import Difference, area_difference, change, difference, holm
 from trainers.recipes import RECOMMENDED
 
 __all__ = ["beside", "criteria", "main"]
@@ -41,7 +41,7 @@ def criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, An
         "tokens": regime.budget,
         "seeds": sorted(cell.seed for cell in cells[method]),
         "beside": beside(cells[method], {name: cells[name] for name in others if cells[name]}, regime.budget),
-        "with_skill_change": {**with_skill.to_json(), "not_lower_p": _not_lower_p(with_skill)},
+        "with_skill_change": {**with_skill.to_json(), "not_lower_p": with_skill.not_lower_p()},
     }
 
 
@@ -68,20 +68,11 @@ def _judged(found: Mapping[str, Difference]) -> dict[str, dict[str, Any]]:
             **each.to_json(),
             "adjusted_p": differ[name],
             "seeds": each.seeds,
-            "not_lower_p": _not_lower_p(each),
+            "not_lower_p": each.not_lower_p(),
             "verdict": each.verdict(differ[name], equal[name]),
         }
         for name, each in found.items()
     }
-
-
-def _not_lower_p(found: Difference) -> float:
-    """Of being at least five points lower, one-sided; 1 where nothing varied."""
-    if not found.error:
-        return 1.0
-    above = (found.mean + MARGIN) / found.error
-    tail = t_p_value(abs(above), found.freedom) / 2
-    return tail if above > 0 else 1.0 - tail
 
 
 def _methods(regime: Regime) -> list[str]:
@@ -117,7 +108,7 @@ def _page(record: Mapping[str, Any]) -> str:
 
 
 def _lines(regime: Mapping[str, Any]) -> list[str]:
-    own = _points(regime["with_skill_change"])
+    own = points(regime["with_skill_change"])
     head = f"| [{regime['record']}]({regime['record']}.md) | {regime['regime']} |"
     return [
         f"{head} {found['end']['seeds']} | {name} | {_said(found['end'])} | {_said(found['area'])} | {own} |"
@@ -126,12 +117,7 @@ def _lines(regime: Mapping[str, Any]) -> list[str]:
 
 
 def _said(found: Mapping[str, Any]) -> str:
-    return f"{_points(found)}: {found['verdict']}"
-
-
-def _points(found: Mapping[str, Any]) -> str:
-    ends = "" if found["interval"] is None else " [{:+.1f}, {:+.1f}]".format(*(100 * end for end in found["interval"]))
-    return f"{100 * found['mean']:+.1f}{ends}"
+    return f"{points(found)}: {found['verdict']}"
 
 
 def main(words: Sequence[str] | None = None) -> int:

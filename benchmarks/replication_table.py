@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page_record import measure_and_write
+from benchmarks.rates import points
 from trainers.comparison.record import read_record
 from trainers.comparison.regimes import Regime, regimes_of
 from trainers.comparison.significance import Difference, difference, holm
@@ -132,10 +133,8 @@ def _line(entry: dict[str, Any]) -> str:
     found, label = entry["found"], f"{entry['first']} minus {entry['second']}"
     if found is None:
         return f"| {label} | {entry['paper']:+.1f} | not yet measured | | | |"
-    ends = "" if found["interval"] is None else " [{:+.1f}, {:+.1f}]".format(*(100 * end for end in found["interval"]))
     seen = "" if found["visible"] is None else f"{100 * found['visible']:.0f}"
-    here = f"{100 * found['mean']:+.1f}{ends}"
-    return f"| {label} | {entry['paper']:+.1f} | {here} | {found['seeds']} | {seen} | {found['verdict']} |"
+    return f"| {label} | {entry['paper']:+.1f} | {points(found)} | {found['seeds']} | {seen} | {found['verdict']} |"
 
 
 def main(words: Sequence[str] | None = None) -> int:

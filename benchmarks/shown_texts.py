@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page_record import measure_and_write
+from benchmarks.rates import points, rate
 from skillc_gym.errors import ConfigError
 from trainers.comparison.record import ComparisonRecord, read_record
 from trainers.comparison.result import CellResult
@@ -97,23 +98,13 @@ def _table(texts: Sequence[Mapping[str, Any]]) -> list[str]:
         f"| shown | before | {' | '.join(heads)} |",
         "|---" * (2 + 2 * len(methods)) + "|",
         f"| nothing | {100 * first['before_without']:.1f} | {' | '.join(nothing)} |",
-        *(f"| {each['shown']} | {_rate(each['before'])} | {' | '.join(_cells(each, methods))} |" for each in texts),
+        *(f"| {each['shown']} | {rate(each['before'])} | {' | '.join(_cells(each, methods))} |" for each in texts),
     ]
 
 
 def _cells(each: Mapping[str, Any], methods: Sequence[str]) -> list[str]:
     found = [each["after"].get(method) for method in methods]
-    return [f"{_rate(after)} | {_points(after['change'])}" if after else " | " for after in found]
-
-
-def _rate(found: Mapping[str, Any]) -> str:
-    ends = "" if found["interval"] is None else " [{:.0f}, {:.0f}]".format(*(100 * end for end in found["interval"]))
-    return f"{100 * found['mean']:.1f}{ends}"
-
-
-def _points(found: Mapping[str, Any]) -> str:
-    ends = "" if found["interval"] is None else " [{:+.0f}, {:+.0f}]".format(*(100 * end for end in found["interval"]))
-    return f"{100 * found['mean']:+.1f}{ends}"
+    return [f"{rate(after)} | {points(after['change'], 0)}" if after else " | " for after in found]
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -37,7 +37,7 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
     run = {row.method for regime in regimes for row in regime.rows}
     names = [baseline, *(name for name in methods or TOLD_APART if name in run and name != baseline)]
     styles = type_styles(names)
-    across = 2 if len(regimes) == 4 else min(3, len(regimes))
+    across = min(3, len(regimes))
     down = ceil(len(regimes) / across)
     with figure_style():
         figure = new_figure(max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5)

@@ -59,9 +59,11 @@ class Difference:
         """Of a difference of at least the margin: the larger of two one-sided tests; 1 where nothing varied."""
         if not self.error:
             return 1.0
-        inside = (margin - abs(self.mean)) / self.error
-        tail = t_p_value(abs(inside), self.freedom) / 2
-        return tail if inside > 0 else 1.0 - tail
+        return self._beyond((margin - abs(self.mean)) / self.error)
+
+    def not_lower_p(self, margin: float = MARGIN) -> float:
+        """Of a difference of at least the margin downwards, one-sided; 1 where nothing varied."""
+        return self._beyond((self.mean + margin) / self.error) if self.error else 1.0
 
     def verdict(self, adjusted_p: float, equivalence_p: float | None = None) -> Verdict:
         """What may be said; of methods nothing with one seed, whose chance it does not show.
@@ -83,6 +85,11 @@ class Difference:
         names = ("interval", "narrow", "over_seeds", "over_tasks")
         intervals = {name: found and found.to_json() for name in names for found in [getattr(self, name)]}
         return {"mean": self.mean, "p_value": self.p_value, "equivalence_p": self.equivalence_p(), **intervals}
+
+    def _beyond(self, statistic: float) -> float:
+        """Probability of more than this statistic, by chance alone."""
+        tail = t_p_value(abs(statistic), self.freedom) / 2
+        return tail if statistic > 0 else 1.0 - tail
 
     def _within(self, quantile: float) -> Interval | None:
         if not self.error:
