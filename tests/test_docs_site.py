@@ -37,6 +37,19 @@ def test_every_page_has_a_place_in_the_navigation():
     assert {page for page in placed if page.startswith("notebooks/")} == {f"notebooks/{path.stem}.md" for path in PATHS}
 
 
+def test_a_link_leads_to_a_file_that_becomes_a_page():
+    made = {"README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+    lost = []
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
+            target = (page.parent / link).resolve()
+            in_the_site = target.is_relative_to(DOCS) or str(target.relative_to(ROOT)) in made
+            if not (target.exists() and in_the_site):
+                lost.append(f"{page.name}: {link}")
+    assert not lost, "make docs takes them for errors"
+
+
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom_to_what_it_shows(path: Path):
     saved = json.loads(path.read_text(encoding="utf-8"))
