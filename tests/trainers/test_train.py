@@ -68,7 +68,7 @@ def test_every_preset_trains_and_logs(config: TrainConfig, preset: str) -> None:
     assert [record["step"] for record in train] == [1, 2]
     assert [record["step"] for record in validation] == [0, 2]
     keys = {"loss", "grad_norm", "entropy", "success", "gap", "gate", "active", "env_steps"}
-    if preset not in ("opsd", "opsd_jsd", "context_distillation"):  # these have no policy gradient
+    if preset not in ("opsd", "opsd_jsd", "context_distillation", "raft"):  # these have no policy gradient
         keys |= {"kl", "clip_fraction"}
     assert all(keys <= set(record) for record in train)
     assert all(record["grad_norm"] is not None for record in train)

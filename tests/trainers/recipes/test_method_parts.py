@@ -135,12 +135,21 @@ def test_at_most_a_share_is_relabelled():
     assert len(RelabelledRows(most=0.25)(view(batch))) == 2
 
 
-def test_imitation_alone_takes_every_won_episode_with_the_skill():
+def test_imitation_alone_takes_every_won_episode():
     batch = mixed(2, 3, 1, 2)
     rows = WonRows()(view(batch))
-    assert [row.trajectory for row in rows] == [0, 1]
+    assert [row.trajectory for row in rows] == [i for i, won in enumerate(batch.success) if won]
+    assert {int(batch.condition[row.trajectory]) for row in rows} == {0, 1}
     assert all(row.losses == {"relabelling": 1.0} and row.row.prompt_ids == [0] for row in rows)
     assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("raft", 0), ("context_distillation", 8)])
+def test_imitation_alone_with_the_skill_for_all_or_for_none(name: str, shown: int):
+    method = Method(get_recipe(name), ["heat", "cool"], total_steps=20)
+    for step in (0, 8, 16):
+        method.validate({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
+        assert method.n_plus("heat", 8) == shown
 
 
 def test_a_static_withdrawal_shows_all_and_then_none():

@@ -1,4 +1,4 @@
-"""Won skill-injected episodes, trained on a second time behind the prompt without the skill."""
+"""Won episodes as rows that are imitated behind the prompt without the skill."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class RelabelledRows(RowMaker):
 
 @dataclass(frozen=True)
 class WonRows(RowMaker):
-    """Every won skill-injected episode, at full weight, whatever happens without the skill."""
+    """Every won episode at full weight, in whichever condition it was played."""
 
     name: ClassVar[str] = "won_rows"
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
-        """This process's won skill-injected episodes."""
-        chosen = (np.asarray(update.batch.success) > 0) & (np.asarray(update.batch.condition) > 0)
-        return [row for place, i in enumerate(update.own) if chosen[i] for row in _rows(update, i, place, 1.0)]
+        """This process's won episodes."""
+        won = np.asarray(update.batch.success) > 0
+        return [row for place, i in enumerate(update.own) if won[i] for row in _rows(update, i, place, 1.0)]
 
 
 def _rows(update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
