@@ -15,11 +15,27 @@ from trainers.comparison.result import CellResult
 from trainers.recipes import RECOMMENDED
 from trainers.report.style import TypeStyle, figure_style, new_figure, rate_axis, title, type_styles
 
-__all__ = ["TOLD_APART", "draw_curves"]
+__all__ = ["TOLD_APART", "curve_names", "draw_curves"]
 
 TOLD_APART = (RECOMMENDED, "skillc", "half_skill_grpo", "skill_grpo", "skill0")
-"""Methods beside the baseline if nobody chooses others: the candidate, the method of the paper, and what shows skills
-otherwise."""
+"""Methods beside the baseline if there are more than a picture can tell apart and nobody chooses: the candidate, the
+method of the paper, and what shows skills otherwise."""
+
+_MOST = 6
+"""Methods that colours tell apart."""
+
+
+def curve_names(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
+    """The methods whose curves are drawn, the baseline first.
+
+    Args:
+        regimes: As :func:`~trainers.comparison.regimes.regimes_of` gives them.
+        methods: Beside the baseline; if empty all of them, or :data:`TOLD_APART` where they are more than six.
+    """
+    baseline = regimes[0].rows[0].method
+    run = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
+    chosen = methods or (run if len(run) <= _MOST else TOLD_APART)
+    return [baseline, *(name for name in chosen if name in run and name != baseline)]
 
 
 def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str] = ()) -> None:
@@ -28,14 +44,12 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
     Args:
         regimes: As :func:`~trainers.comparison.regimes.regimes_of` gives them.
         path: A file whose ending names the format.
-        methods: Beside the baseline; :data:`TOLD_APART` if empty.
+        methods: Beside the baseline, as for :func:`curve_names`.
 
     Raises:
         MissingExtraError: Without matplotlib.
     """
-    baseline = regimes[0].rows[0].method
-    run = {row.method for regime in regimes for row in regime.rows}
-    names = [baseline, *(name for name in methods or TOLD_APART if name in run and name != baseline)]
+    names = curve_names(regimes, methods)
     styles = type_styles(names)
     across = min(3, len(regimes))
     down = ceil(len(regimes) / across)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.regime_map import main as draw
 from skillc_gym.errors import ConfigError
+from trainers.comparison.curves import TOLD_APART, curve_names
 from trainers.comparison.plan import UNTRAINED
 from trainers.comparison.record import ComparisonRecord, write_comparison
 from trainers.comparison.regimes import by_lead, regimes_of
@@ -63,6 +65,15 @@ def test_methods_stand_in_the_order_of_their_lead_behind_the_baseline(record):
     assert by_lead(regimes, ["skill0", "skillc"]) == ["grpo", "skillc", "skill0"]
     with pytest.raises(ConfigError, match="'opsd'"):
         by_lead(regimes, ["opsd"])
+
+
+def test_few_methods_have_all_their_curves_and_many_the_candidates(record):
+    regimes = regimes_of([record])
+    assert curve_names(regimes) == ["grpo", "ppo", "skillc", "skill0"]
+    assert curve_names(regimes, ["skill0"]) == ["grpo", "skill0"]
+    more = [replace(regimes[0].rows[1], method=f"skillc:omega={i}") for i in range(4)]
+    many = [replace(regimes[0], rows=[*regimes[0].rows, *more])]
+    assert curve_names(many) == ["grpo", *(name for name in TOLD_APART if name in ("skillc", "skill0"))]
 
 
 def test_map_and_curves_are_drawn_from_records(record, tmp_path, capsys):
