@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page_record import measure_and_write
+from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
 from trainers.comparison.record import read_record
@@ -79,12 +79,9 @@ def draw_gains(record: Mapping[str, Any], path: Path) -> None:
         figure = new_figure(10.5, 5.0)
         left, right = figure.subplots(1, 2, sharey=True)
         _draw_rarity(left, record["types"], styles)
-        for row in record["types"]:
-            _point(right, row["with_before"] - row["without_before"], row, styles[row["regime"]])
+        _draw_room(right, record["types"], styles)
         for axes in (left, right):
             axes.axhline(0, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
-        right.set_xlim(-0.05, 1.05)
-        right.set_xlabel("with the skill minus without it, before training")
         left.set_ylabel("points gained")
         left.set_ylim(-45, 105)
         how = "a point per task type; lines: 95 % over seeds and tasks"
@@ -108,6 +105,13 @@ def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[s
     axes.set_xlabel("success without the skill before training")
 
 
+def _draw_room(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[str, TypeStyle]) -> None:
+    for row in rows:
+        _point(axes, row["with_before"] - row["without_before"], row, styles[row["regime"]])
+    axes.set_xlim(-0.05, 1.05)
+    axes.set_xlabel("with the skill minus without it, before training")
+
+
 def _point(axes: Any, x: float, row: Mapping[str, Any], style: TypeStyle) -> None:
     low, high = row["interval"] or (row["mean"], row["mean"])
     axes.plot([x, x], [100 * low, 100 * high], color=style.colour, linewidth=0.9, alpha=0.6)
@@ -117,8 +121,8 @@ def _point(axes: Any, x: float, row: Mapping[str, Any], style: TypeStyle) -> Non
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
     regimes = [regime for path in options.records for regime in regimes_of([read_record(path)])]
     rows = [row for regime in regimes for row in gains(regime, options.method, options.beside)]
-    records = [path.name if path.is_absolute() else path.as_posix() for path in options.records]
-    return {"method": options.method, "beside": options.beside, "records": records, "types": rows}
+    named = {"method": options.method, "beside": options.beside, "records": record_names(options.records)}
+    return {**named, "types": rows}
 
 
 def _page(record: Mapping[str, Any]) -> str:

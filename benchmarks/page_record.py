@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.revision import write_record
 from skillc_gym.errors import SkillCError
 
-__all__ = ["measure_and_write"]
+__all__ = ["measure_and_write", "record_names"]
 
 Measure = Callable[[argparse.Namespace], dict[str, Any]]
 Page = Callable[[dict[str, Any]], str]
@@ -33,3 +34,8 @@ def measure_and_write(options: argparse.Namespace, measure: Measure, page: Page)
         write_record(options.out.with_suffix(".json"), record)
         options.out.with_suffix(".md").write_text(page(record), encoding="utf-8")
     return record
+
+
+def record_names(paths: Sequence[Path]) -> list[str]:
+    """What a page calls the records that it was made from: no folder of a machine, only what was given below it."""
+    return [path.name if path.is_absolute() else path.as_posix() for path in paths]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page_record import measure_and_write
+from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
 from trainers.comparison.record import read_record
@@ -84,7 +84,7 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "method": options.method,
         "others": options.beside,
-        "records": [path.name if path.is_absolute() else path.as_posix() for path in options.records],
+        "records": record_names(options.records),
         "regimes": [
             {"record": path.stem, **criteria(regime, options.method, options.beside)} for path, regime in regimes
         ],

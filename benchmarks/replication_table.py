@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page_record import measure_and_write
+from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from trainers.comparison.record import read_record
 from trainers.comparison.regimes import Regime, regimes_of
@@ -63,7 +63,7 @@ def visible(found: Difference, power: float = 0.8) -> float | None:
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
     regimes = regimes_of([read_record(path) for path in options.records])
     return {
-        "records": [path.name if path.is_absolute() else path.as_posix() for path in options.records],
+        "records": record_names(options.records),
         "regimes": {regime.name: _claims(regime) for regime in regimes},
         "settings": [{"regime": regime.name, "tokens": _tokens(regime), "seeds": regime.seeds} for regime in regimes],
     }

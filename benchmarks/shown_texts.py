@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page_record import measure_and_write
+from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points, rate
 from skillc_gym.errors import ConfigError
 from trainers.comparison.record import ComparisonRecord, read_record
@@ -35,7 +35,7 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     if len(panels) > 1:
         raise ConfigError(f"Texts are compared on the same tasks; these records have {len(panels)} panels")
     return {
-        "records": [path.name if path.is_absolute() else path.as_posix() for path in options.records],
+        "records": record_names(options.records),
         "tasks": len(records[0].results[0].outcomes),
         "starts": {start: _texts(records, start, options.methods) for start in records[0].starts},
     }

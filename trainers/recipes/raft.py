@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.losses.relabelling import Relabelling
-from trainers.recipes.grpo import RECIPE as GRPO
-from trainers.recipes.parts.relabelled_rows import WonRows
+from trainers.recipes.context_distillation import RECIPE as CONTEXT_DISTILLATION
+from trainers.recipes.parts.allocation import Never
 
 __all__ = ["RECIPE"]
 
 RECIPE = replace(
-    GRPO,
+    CONTEXT_DISTILLATION,
     name="raft",
     summary="Won episodes are imitated, no skill in any prompt; no policy gradient.",
-    losses=(Relabelling(),),
-    rows=(WonRows(),),
+    allocation=Never(),
 )
