@@ -1,7 +1,8 @@
 """What can be added to any recipe by name: ``preset=skillc+relabelling``, ``preset=skillc+allocation+baseline``.
 
 These are the study's variants, each with its own formula: relabelling (:mod:`trainers.losses.relabelling`),
-forward_distillation (:mod:`trainers.losses.distribution_distillation`), baseline
+forward_distillation (:mod:`trainers.losses.distribution_distillation`), entropy
+(:mod:`trainers.losses.entropy_bonus`), baseline
 (:mod:`trainers.advantages.raised_baseline`), allocation (:mod:`trainers.allocation.signal`) and gate
 (:mod:`trainers.allocation.need`).
 """
@@ -14,6 +15,7 @@ from dataclasses import replace
 from skillc_gym.errors import unknown_name
 from trainers.advantages.raised_baseline import RaisedBaseline
 from trainers.losses.distribution_distillation import ForwardDistillation
+from trainers.losses.entropy_bonus import EntropyBonus
 from trainers.losses.relabelling import Relabelling
 from trainers.recipes.parts.adaptive_allocation import ByNeed, BySignal
 from trainers.recipes.parts.relabelled_rows import RelabelledRows
@@ -32,6 +34,10 @@ def _forward_distillation(recipe: Recipe) -> Recipe:
     return replace(recipe, losses=(*recipe.losses, ForwardDistillation()))
 
 
+def _entropy(recipe: Recipe) -> Recipe:
+    return replace(recipe, losses=(*recipe.losses, EntropyBonus()))
+
+
 def _baseline(recipe: Recipe) -> Recipe:
     return replace(recipe, advantage=RaisedBaseline())
 
@@ -47,6 +53,7 @@ def _gate(recipe: Recipe) -> Recipe:
 ADDITIONS: Mapping[str, Addition] = {
     "relabelling": _relabelling,
     "forward_distillation": _forward_distillation,
+    "entropy": _entropy,
     "baseline": _baseline,
     "allocation": _allocation,
     "gate": _gate,

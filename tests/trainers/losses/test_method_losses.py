@@ -12,6 +12,7 @@ from trainers.advantages import Signals
 from trainers.losses import ClippedPolicyGradient, LossInputs, generalised_jsd, opsd, rlsd_weight, sdar, skill_sd
 from trainers.losses.clipped_value import Value, clipped_value_loss
 from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
+from trainers.losses.entropy_bonus import EntropyBonus
 from trainers.losses.opid import HindsightPolicyGradient
 from trainers.losses.opsd import GrpoOpsd, Opsd
 from trainers.losses.relabelling import Relabelling, relabelling
@@ -123,3 +124,14 @@ def test_the_critic_starts_at_zero_and_learns_its_targets():
     torch.testing.assert_close(result.values, clipped_value_loss(values, old, targets, 0.3))
     head = Value().heads["values"](8)
     assert not head(tensor(9, 5, 8)).any()
+
+
+def test_an_entropy_bonus_is_the_negative_entropy_of_the_whole_distribution():
+    logits = tensor(4, int(MASK.sum()), 7).requires_grad_()
+    result = EntropyBonus()(inputs(logits=logits))
+    expected = -torch.distributions.Categorical(logits=logits).entropy()
+    torch.testing.assert_close(result.values[MASK > 0], expected)
+    assert not result.values[MASK == 0].any()
+    result.values.sum().backward()
+    assert logits.grad is not None
+    assert logits.grad.abs().sum() > 0

@@ -41,7 +41,13 @@ WORLDS: dict[str, dict[str, Any]] = {
     },
     "webshop": {"env_options": {"generator": {"seed": 0, "size": 1000}}},
 }
-VARIANTS = ("grpo+relabelling+gate", "skillc+forward_distillation+baseline", "skillc+allocation", "grpo+gate")
+VARIANTS = (
+    "grpo+relabelling+gate",
+    "skillc+forward_distillation+baseline",
+    "skillc+allocation",
+    "grpo+gate",
+    "grpo+entropy",
+)
 ODD_PARTS = ("gigpo", "ppo", "opsd_jsd", "skill_sd", "opid", "half_skill_grpo+relabelling")
 """Methods that use every part of a learner that GRPO does not."""
 METHODS = (*recipe_names(), *VARIANTS)

@@ -144,7 +144,7 @@ def test_imitation_alone_takes_every_won_episode():
     assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
 
 
-@pytest.mark.parametrize(("name", "shown"), [("raft", 0), ("context_distillation", 8)])
+@pytest.mark.parametrize(("name", "shown"), [("raft", 0), ("context_distillation", 8), ("guarded_imitation", 8)])
 def test_imitation_alone_with_the_skill_for_all_or_for_none(name: str, shown: int):
     method = Method(get_recipe(name), ["heat", "cool"], total_steps=20)
     for step in (0, 8, 16):
