@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = {"skill_library", "skillc_gym", "trainers"}
+PACKAGES = {"skill_library", "skillc_gym", "skillc_lab", "trainers"}
 LIGHT = "import sys, skillc_gym; assert not {'torch', 'transformers', 'trl'} & set(sys.modules); print('light')"
 SMALL = "tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=4 max_reply_tokens=12 chat=compact"
 PLAIN: Sequence[tuple[str, int]] = (

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
-from trainers.commands.demo import DemoConfig
+from skillc_lab.commands.demo import DemoConfig
+from skillc_lab.report.records import RunRecords
 from trainers.evaluation.paired_report import PairedReport, compare_reports
 from trainers.evaluation.scores import graded, mean_scores
-from trainers.report.records import RunRecords
 from trainers.warmstart.make import CARD
 
 __all__ = ["VALIDATED", "differences", "one_panel", "panels", "record"]

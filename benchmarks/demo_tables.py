@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainers.comparison.crossed import mean_over_seeds_and_tasks
+from skillc_lab.studies.crossed import mean_over_seeds_and_tasks
 from trainers.evaluation.stats import mean_over_seeds
 from trainers.tracking.progress import short_type
 

@@ -17,12 +17,12 @@ from typing import Any
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
-from trainers.comparison.record import read_record
-from trainers.comparison.regimes import Regime, regimes_of
-from trainers.comparison.result import CellResult
-from trainers.comparison.significance import difference
+from skillc_lab.report.style import TypeStyle, figure_style, new_figure, title, type_styles
+from skillc_lab.studies.record import read_record
+from skillc_lab.studies.regimes import Regime, regimes_of
+from skillc_lab.studies.result import CellResult
+from skillc_lab.studies.significance import difference
 from trainers.recipes import RECOMMENDED
-from trainers.report.style import TypeStyle, figure_style, new_figure, title, type_styles
 from trainers.tracking.progress import short_type
 
 __all__ = ["draw_gains", "gains", "main"]

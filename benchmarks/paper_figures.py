@@ -16,14 +16,14 @@ from typing import Any
 
 from benchmarks.status import exit_status
 from skillc_gym.errors import ConfigError
-from trainers.comparison.plan import read_method
-from trainers.comparison.record import read_record
-from trainers.comparison.regimes import Regime, regimes_of
-from trainers.comparison.table import MethodRow
+from skillc_lab.report.figures import save_figures
+from skillc_lab.report.records import RunRecords, read_object
+from skillc_lab.report.style import SOFT, WITH, WITHOUT, figure_style, new_figure, rate_axis, title
+from skillc_lab.studies.plan import read_method
+from skillc_lab.studies.record import read_record
+from skillc_lab.studies.regimes import Regime, regimes_of
+from skillc_lab.studies.table import MethodRow
 from trainers.recipes import get_recipe
-from trainers.report.figures import save_figures
-from trainers.report.records import RunRecords, read_object
-from trainers.report.style import SOFT, WITH, WITHOUT, figure_style, new_figure, rate_axis, title
 
 __all__ = ["draw_cost", "draw_sensitivity", "main", "parameters_of"]
 

@@ -15,10 +15,10 @@ from typing import Any
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
-from trainers.comparison.record import read_record
-from trainers.comparison.regimes import Regime, regimes_of
-from trainers.comparison.result import CellResult
-from trainers.comparison.significance import Difference, area_difference, change, difference, holm
+from skillc_lab.studies.record import read_record
+from skillc_lab.studies.regimes import Regime, regimes_of
+from skillc_lab.studies.result import CellResult
+from skillc_lab.studies.significance import Difference, area_difference, change, difference, holm
 from trainers.recipes import RECOMMENDED
 
 __all__ = ["beside", "criteria", "main"]

@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
-from trainers.comparison.record import read_record
-from trainers.comparison.regimes import Regime, regimes_of
-from trainers.comparison.significance import Difference, difference, holm
+from skillc_lab.studies.record import read_record
+from skillc_lab.studies.regimes import Regime, regimes_of
+from skillc_lab.studies.significance import Difference, difference, holm
 from trainers.evaluation.stats import t_quantile
 
 __all__ = ["CLAIMS", "Claim", "visible"]

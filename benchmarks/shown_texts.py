@@ -16,9 +16,9 @@ from typing import Any
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points, rate
 from skillc_gym.errors import ConfigError
-from trainers.comparison.record import ComparisonRecord, read_record
-from trainers.comparison.result import CellResult
-from trainers.comparison.significance import change, success
+from skillc_lab.studies.record import ComparisonRecord, read_record
+from skillc_lab.studies.result import CellResult
+from skillc_lab.studies.significance import change, success
 from trainers.evaluation.stats import wilson
 
 __all__ = ["main", "shown_library"]

@@ -17,7 +17,7 @@ OUTSIDE: Mapping[str, str] = {
     "CHANGELOG.md": "changes.md",
 }
 """Files of the repository's root, and the page of the site that each becomes."""
-PACKAGES = ("skill_library", "skillc_gym", "trainers")
+PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab")
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
 
 

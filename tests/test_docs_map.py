@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from trainers.commands.cli.grammar import options_of, parse
-from trainers.commands.cli.main import COMMANDS, find_command
-from trainers.commands.cli.tables import renewed
+from skillc_lab.commands.cli.grammar import options_of, parse
+from skillc_lab.commands.cli.main import COMMANDS, find_command
+from skillc_lab.commands.cli.tables import renewed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -84,4 +84,4 @@ def test_the_page_of_commands_lists_them_all():
 
 def test_the_tables_of_settings_are_those_of_the_doc_strings():
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    assert page == renewed(page), "python -m trainers.commands.cli.tables makes them again"
+    assert page == renewed(page), "python -m skillc_lab.commands.cli.tables makes them again"

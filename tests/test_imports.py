@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("skill_library", "skillc_gym", "trainers", "scripts", "benchmarks")
+LAYERS = ("skill_library", "skillc_gym", "trainers", "skillc_lab", "scripts", "benchmarks")
 """From the bottom to the top: a package imports itself and those before it."""
-LIBRARIES = LAYERS[:3]
+LIBRARIES = LAYERS[:4]
 HEAVY = {
     "torch",
     "transformers",
@@ -80,10 +80,10 @@ def test_every_file_belongs_to_a_layer():
         "trainers",
         "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
         "skillc_gym.envs.alfworld.env, skillc_gym.envs.alfworld.generate, skillc_gym.envs.alfworld.experts.explorer",
-        "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, trainers.report.make",
-        "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, trainers.commands.cli.main",
-        "trainers.commands.cli.train, trainers.commands.cli.evaluate, trainers.commands.cli.demo",
-        "trainers.commands.cli.play, trainers.commands.cli.doctor, trainers.commands.cli.report",
+        "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, skillc_lab.report.make",
+        "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, skillc_lab.commands.cli.main",
+        "skillc_lab.commands.cli.train, skillc_lab.commands.cli.evaluate, skillc_lab.commands.cli.demo",
+        "skillc_lab.commands.cli.play, skillc_lab.commands.cli.doctor, skillc_lab.commands.cli.report",
     ],
 )
 def test_importing_brings_in_nothing_heavy(modules: str):

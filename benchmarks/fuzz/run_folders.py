@@ -12,12 +12,12 @@ from typing import Any
 from benchmarks.fuzz.target import FuzzTarget, Run, changed_text
 from benchmarks.fuzz.transcripts import EPISODE
 from skill_library import SkillCError
+from skillc_lab.report.pages import render_page
+from skillc_lab.report.records import RunRecords
+from skillc_lab.report.sources import read_source
 from trainers.config import TrainConfig
 from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
 from trainers.evaluation.paired_report import PairedReport
-from trainers.report.pages import render_page
-from trainers.report.records import RunRecords
-from trainers.report.sources import read_source
 from trainers.tracking.checkpoints import read_checkpoint
 from trainers.tracking.run_folder import RunFolder
 
@@ -174,5 +174,5 @@ TARGET = FuzzTarget(
     "report) are resumed from and reported on, or refused; valid lines of metrics are read, and the page holds no tag "
     "but its own.",
     run_folders_target,
-    ("skillc_gym.episodes", "skillc_gym.files", "skill_library.", "trainers.tracking", "trainers.report", "json"),
+    ("skillc_gym.episodes", "skillc_gym.files", "skill_library.", "trainers.tracking", "skillc_lab.report", "json"),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.course_record import main
-from tests.trainers.report.synthetic_run import report, write_run
+from tests.skillc_lab.report.synthetic_run import report, write_run
 
 GIT = {"revision": "a" * 40, "changed": False}
 CARD = {

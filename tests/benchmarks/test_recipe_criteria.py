@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recipe_criteria import main
-from trainers.comparison.plan import UNTRAINED
-from trainers.comparison.record import write_comparison
-from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, Usage
-from trainers.comparison.run_file import read_run_file
+from skillc_lab.studies.plan import UNTRAINED
+from skillc_lab.studies.record import write_comparison
+from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
+from skillc_lab.studies.run_file import read_run_file
 
 METHODS = {"grpo": 2, "skillc": 1, "contrastive_relabelling": 14}
 TEXT = (

@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.interval_coverage import Setting, coverage, power
 from benchmarks.replication_table import main, visible
-from trainers.comparison.record import write_comparison
-from trainers.comparison.result import CellResult, CurvePoint, TaskOutcome, Usage
-from trainers.comparison.run_file import read_run_file
-from trainers.comparison.significance import Difference
+from skillc_lab.studies.record import write_comparison
+from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
+from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies.significance import Difference
 
 TEXT = (
     "starts: {hard: shipped-hard}\nmethods: [grpo, skillc, fixed_rho]\nbudget_tokens: 100\nsteps: 4\n"

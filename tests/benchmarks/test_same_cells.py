@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.same_cells import main, page, same_cells
-from trainers.comparison.record import ComparisonRecord, read_record
-from trainers.comparison.result import CellResult
+from skillc_lab.studies.record import ComparisonRecord, read_record
+from skillc_lab.studies.result import CellResult
 
 RECORD = read_record(Path("docs/results/confirmation.json"))
 

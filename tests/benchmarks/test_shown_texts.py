@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shown_texts import main
+from skillc_lab.studies.plan import UNTRAINED
+from skillc_lab.studies.record import write_comparison
+from skillc_lab.studies.replaying import Changed
+from skillc_lab.studies.result import CellResult
+from skillc_lab.studies.run_file import read_run_file
 from tests.benchmarks.test_recipe_criteria import TEXT, cell
-from trainers.comparison.plan import UNTRAINED
-from trainers.comparison.record import write_comparison
-from trainers.comparison.replaying import Changed
-from trainers.comparison.result import CellResult
-from trainers.comparison.run_file import read_run_file
 
 
 def fooled(found: CellResult) -> CellResult:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trainers.commands.cli.main import COMMANDS
+from skillc_lab.commands.cli.main import COMMANDS
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the train extra")
 
-from trainers.commands.cli.grammar import parse
-from trainers.commands.cli.main import find_command
+from skillc_lab.commands.cli.grammar import parse
+from skillc_lab.commands.cli.main import find_command
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "smollm2" / "run.sh"
 

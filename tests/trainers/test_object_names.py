@@ -6,7 +6,7 @@ import pytest
 
 from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.agents import AGENTS
+from skillc_lab.agents import AGENTS
 from trainers.registry import load_object
 
 

@@ -9,8 +9,8 @@ import gymnasium
 import pytest
 
 from skillc_gym.envs import registry
+from skillc_lab.commands.cli.main import main as skillc
 from tests.trainers.toy_world import spec, write_library
-from trainers.commands.cli.main import main as skillc
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 

@@ -11,12 +11,10 @@ from typing import Any, Literal
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError
-from trainers.agents import Agent
-from trainers.agents.zero_shot import ZeroShot
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine, Sampling
-from trainers.evaluation.acting import PANEL_SEED, ActedPolicy
+from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, ZeroShotRunner
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
@@ -82,7 +80,7 @@ def evaluate_policy(
     attempts: int = 1,
     greedy_too: bool = False,
     engine: Engine | TextEngine | None = None,
-    agent: Agent | None = None,
+    agent: EvaluatedAgent | None = None,
     memory: Literal["own", "library"] = "own",
     progress: Progress | None = None,
     folder: Path | None = None,
@@ -95,8 +93,7 @@ def evaluate_policy(
         attempts: How often each task is played in each condition, for pass@k.
         greedy_too: Play the panel once more greedily.
         engine: Plays instead of the configured one.
-        agent: What the policy is shown beside the skill; :func:`trainers.agents.get_agent` gives one by name, None is
-            zero-shot.
+        agent: What the policy is shown beside the skill, such as those of ``skillc_lab.agents``; None is zero-shot.
         memory: Skill-injected episodes see what the policy's method learned to show, if it lies beside the weights
             ("own"), or the environment's library.
         progress: Told how many episodes are done.
@@ -107,20 +104,24 @@ def evaluate_policy(
         SkillCError: For missing models, data, extras and unknown names, as in training.
         ConfigError: Several attempts of an agent that tries failed tasks again itself.
     """
-    agent, progress = agent or ZeroShot(), progress or SilentProgress()
-    if attempts > 1 and agent.trials > 1:
+    progress, name = progress or SilentProgress(), agent.name if agent else "zero-shot"
+    if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     panel = open_panel(config, per_type)
     kept = policy_memory(config) if memory == "own" else None
     player = policy_player(config, engine, folder, kept)
-    title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({agent.name})"
+    title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({name})"
     progress.start(title, 0, 1)
     if kept is not None:
         progress.note(
             "With the skill means: with what the policy's own memory chooses (--memory library: the library's)"
         )
     try:
-        acted = ActedPolicy(agent, player, config, panel.tasks, lambda name: partial(progress.phase, name))
+        acted = (
+            agent.around(player, config, panel.tasks, lambda phase: partial(progress.phase, phase))
+            if agent
+            else ZeroShotRunner(player, config)
+        )
         with closing(acted.rollouts()) as rollouts:
             rollouts.on_progress = partial(progress.phase, "episodes")
             paired = _play(rollouts, panel, config, config.eval_sampling, attempts)
@@ -130,7 +131,7 @@ def evaluate_policy(
             progress.note(warning)
     finally:
         progress.close()
-    paired, greedy = replace(paired, agent=agent.name), greedy and replace(greedy, agent=agent.name)
+    paired, greedy = replace(paired, agent=name), greedy and replace(greedy, agent=name)
     return PolicyReport(paired, config, greedy, player.usage(), acted.record(), trials)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, ServerError
+from skillc_lab.commands.cli.main import main
 from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
-from trainers.commands.cli.main import main
 from trainers.config import TrainConfig
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest

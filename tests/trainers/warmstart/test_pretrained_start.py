@@ -14,8 +14,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from skillc_gym.errors import ConfigError
+from skillc_lab.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
 from tests.trainers.pretrained.test_get_model import tokenizer_and_pairs
-from trainers.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.chat_tokens import ChatTokens

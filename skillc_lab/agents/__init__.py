@@ -1,0 +1,36 @@
+"""Agents by name: ways to use a policy whose weights stay as they are, one small file each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillc_gym.errors import ConfigError
+from skillc_lab.agents.base import ActingAgent, Agent, AgentTools
+from trainers.options import override
+from trainers.registry import Registry
+
+__all__ = ["AGENTS", "ActingAgent", "Agent", "AgentTools", "get_agent"]
+
+AGENTS = Registry("agent", "skillc_lab.agents", "AGENT", "skillc_gym.agents")
+"""Built-in agents, entry points, and ``module:AGENT``."""
+
+
+def get_agent(name: str, **options: Any) -> Agent:
+    """Looks an agent up by name, with some of its options changed.
+
+    Args:
+        name: zero-shot, react, reflexion, expel, mem0, an entry point's, or ``module:NAME`` of an :class:`Agent`.
+        **options: The agent's options.
+
+    Raises:
+        UnknownNameError: No such agent or option; the message names the nearest.
+        ConfigError: A value out of range, or something that is no agent.
+
+    Example:
+        >>> get_agent("reflexion", trials=2).trials
+        2
+    """
+    agent = AGENTS.get(name)
+    if not isinstance(agent, Agent):
+        raise ConfigError(f"agent={name!r} names a {type(agent).__name__}, not a skillc_lab.agents.Agent")
+    return override(agent, options) if options else agent

@@ -1,0 +1,74 @@
+"""ReAct (Yao et al., arXiv 2210.03629): examples of thoughts and actions in front of the task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from skill_library import SkillText
+from skillc_gym.episodes import Episode
+from skillc_gym.panels import tasks_by_type
+from skillc_lab.agents.base import ActingAgent, Agent, AgentTools, at_least, note
+from skillc_lab.agents.examples import demonstrated, examples_text
+from trainers.rollout.task_sampling import panel_of
+
+__all__ = ["AGENT", "ReAct"]
+
+_DRAWN = 3
+"""Demonstrations per example; the shortest are taken."""
+
+
+@dataclass(frozen=True)
+class ReAct(Agent):
+    """Shows episodes of the environment's expert on training tasks of the same type.
+
+    The paper's examples are written by hand, two per type in ALFWorld and one in WebShop.
+
+    Attributes:
+        examples: Episodes shown.
+    """
+
+    name: ClassVar[str] = "react"
+    examples: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(1, examples=self.examples)
+
+    def start(self, tools: AgentTools) -> _ReAct:
+        """Without examples yet."""
+        return _ReAct(self, tools)
+
+
+class _ReAct(ActingAgent):
+    options: ReAct
+
+    def __init__(self, options: ReAct, tools: AgentTools) -> None:
+        super().__init__(options)
+        self._tools = tools
+        self._shown: dict[str, list[Episode]] = {}
+
+    def prepare(self) -> None:
+        tools = self._tools
+        types = tools.training_tasks()
+        drawn = panel_of(types, _DRAWN * self.options.examples, tools.seed)
+        for kind, tasks in tasks_by_type({task: types[task] for task in drawn}).items():
+            self._shown[kind] = self._shortest(demonstrated(tools.spec, tools.make_env, tasks))
+
+    def choose(self, info: Mapping[str, Any]) -> SkillText | None:
+        shown = self._shown.get(info["task_type"], [])
+        return note("react", examples_text(shown)) if shown else None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"examples": {kind: [episode.to_dict() for episode in shown] for kind, shown in self._shown.items()}}
+
+    def figures(self) -> dict[str, Any]:
+        return {"examples": {kind: [episode.task_id for episode in shown] for kind, shown in self._shown.items()}}
+
+    def _shortest(self, played: Sequence[Episode]) -> list[Episode]:
+        won = [episode for episode in played if episode.won]
+        return sorted(won, key=lambda episode: (len(episode), episode.task_id))[: self.options.examples]
+
+
+AGENT = ReAct()

@@ -1,0 +1,57 @@
+"""``skillc compare``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import complain, say
+from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.studies.plan import ComparisonPlan
+from skillc_lab.studies.run_file import held_out_split
+
+__all__ = ["COMMAND", "CompareOptions"]
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Train several methods under one protocol and say which differ by more than noise.
+
+    All runs share the panel, the starting point, the tasks, the settings and the budget of generated tokens
+    (--budget-tokens). The first method is the baseline. The same command goes on with what was interrupted.
+
+    Example: skillc compare --methods grpo skillc half_skill_grpo+relabelling --seeds 0 1 2 --budget-tokens 500000
+    --steps 60 --model shipped --chat compact --data generated
+    """
+
+    settings: Settings
+    methods: tuple[str, ...] = ("grpo", "skillc")
+    """Methods, the baseline first; options behind a colon: skillc:omega=0.2,lam=0."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Training seeds."""
+    out: Path = Path("comparison")
+    """Folder for the runs, comparison.json, table.md and comparison.png."""
+    held_out: str | None = None
+    """Split of the tasks that are played before and after training; the environment's own held-out split if none."""
+    per_type: int | None = 24
+    """So many of them per type; all if none."""
+    workers: int = 0
+    """Runs at once; 0 for one per core."""
+
+
+def run(options: CompareOptions) -> int:
+    """Runs the command; 130 if cells are missing."""
+    config = options.settings.config()
+    held_out = held_out_split(config.env, options.held_out)
+    plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
+    from skillc_lab.studies.run import compare
+
+    cells = compare(plan, workers=options.workers or os.cpu_count() or 1, note=complain)
+    table = options.out / "table.md"
+    say(table.read_text(encoding="utf-8") if table.is_file() else "No cell of the baseline is done yet.")
+    return 0 if len(cells) == len(plan.cells) else 130
+
+
+COMMAND = Command(CompareOptions, run, "interrupted; the same command goes on.")

@@ -1,0 +1,88 @@
+"""``skillc evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from skillc_lab.agents import get_agent
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from skillc_lab.commands.cli.recipe_help import agent_help
+from skillc_lab.commands.cli.settings import Settings
+from trainers.tracking.progress import make_progress
+from trainers.tracking.run_folder import make_folder
+
+__all__ = ["COMMAND", "EvaluateOptions"]
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Evaluate a policy with and without skills on a split, each task in both conditions from the same seeds.
+
+    Settings are those of training; --eval-temperature, --eval-greedy, --seed and --max-parallel matter here.
+
+    The options of an agent follow at the end; name it for those of another: skillc evaluate --agent expel --help
+
+    Example: skillc evaluate --model shipped --chat compact --data generated --split valid_unseen --per-type 8
+    """
+
+    settings: Settings
+    out: Path | None = None
+    """Folder for report.json and transcripts.jsonl; evaluations/<split> if none."""
+    per_type: int | None = None
+    """A fixed panel of so many tasks per type; the whole split if none."""
+    attempts: int = 1
+    """How often each task is played in each condition; more than one gives pass@k."""
+    greedy_too: bool = False
+    """Play the panel once more greedily; its report goes into the folder greedy beneath."""
+    agent: str = "zero-shot"
+    """What the policy is shown beside the skill: zero-shot (nothing), react, reflexion (tries failed tasks again),
+    expel, mem0, or an agent of your own as module:NAME."""
+    agent_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the agent; on the command line ``agent.trials=5``."""
+    memory: Literal["own", "library"] = "own"
+    """What skill-injected episodes are shown: own (what the policy's method learned to show, where it keeps a memory)
+    or library (the environment's skills)."""
+    base_url: str | None = None
+    """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
+
+
+def evaluate(options: EvaluateOptions) -> int:
+    """Runs the command."""
+    config = options.settings.config()
+    if options.base_url is not None:
+        config = config.with_(engine_options={**config.engine_options, "base_url": options.base_url})
+    agent = get_agent(options.agent, **options.agent_options)
+    from trainers.evaluation.policy import evaluate_policy, table
+    from trainers.evaluation.trials import trial_table
+    from trainers.evaluation.usage import usage_table
+
+    out = options.out or Path("evaluations") / config.split
+    make_folder(out)
+    report = evaluate_policy(
+        config,
+        per_type=options.per_type,
+        attempts=options.attempts,
+        greedy_too=options.greedy_too,
+        agent=agent,
+        memory=options.memory,
+        progress=make_progress(),
+        folder=out,
+    )
+    report.save_all(out)
+    greedy = f"\n\nGreedily:\n{table(report.greedy)}" if report.greedy else ""
+    trials = f"\n\nFailed tasks tried again, {agent.name}:\n{trial_table(report.trials)}" if report.trials else ""
+    used = f"\n\n{usage_table(report.usage)}" if report.usage else ""
+    say(f"{table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
+    return 0
+
+
+COMMAND = Command(
+    EvaluateOptions,
+    evaluate,
+    "interrupted; no report was written. With --engine openai, the same command goes on.",
+    agent_help,
+)

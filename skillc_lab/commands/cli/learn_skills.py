@@ -1,0 +1,154 @@
+"""``skillc learn-skills``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from skill_library import load_library
+from skill_library.formats import require_free, write_library
+from skillc_gym.envs.registry import EnvSpec, described_env
+from skillc_gym.episodes import read_jsonl
+from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.files import replace_file
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from skillc_lab.skills.learn import learn_skills
+from skillc_lab.skills.noted_writer import NotedWriter
+from trainers.engines.registry import ENGINES, check_engine_name
+from trainers.memory.model_writer import ModelWriter
+from trainers.memory.step_writer import StepWriter
+from trainers.memory.writer import Writer
+from trainers.tracking.json_files import json_line
+
+__all__ = ["COMMAND", "LearnSkillsOptions"]
+
+
+@dataclass(frozen=True)
+class LearnSkillsOptions:
+    """Write a skill library from the transcripts of training tasks: a skill per task type, general ones, mistakes.
+
+    The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model", or the name of an engine,
+    asks the language model of --model: first for a note on each of up to eight won and eight lost episodes of a task
+    type, then for skills and mistakes by type from the notes, then for what is general; the notes stand in notes.jsonl
+    beside the skills. With --no-notes it writes skills by type from the episodes at once. Tasks of other splits than
+    that of the training tasks are refused, so that no test task teaches.
+
+    Examples: skillc learn-skills --from runs/mine/transcripts/train-000010.jsonl --out my-skills;
+    skillc learn-skills --from FILE --writer openai --model NAME --engine.base_url http://host:port/v1
+    """
+
+    from_: Annotated[tuple[Path, ...], tyro.conf.arg(name="from")] = ()
+    """Files of transcripts in JSON lines."""
+    out: Path = Path("learned-skills")
+    """New folder for the library."""
+    env: str = "alfworld"
+    """Environment of the episodes; it knows the short names of its task types."""
+    split: str | None = None
+    """Split that the tasks must be of; the environment's training tasks if none."""
+    writer: str = "steps"
+    """Who writes: steps (rules), model (a language model on --engine), or that engine by its name: transformers, vllm,
+    openai or module:NAME, so that --writer openai means --writer model --engine openai."""
+    model: str | None = None
+    """Language model that writes: a folder or name of a transformers checkpoint, or what a server calls it."""
+    engine: str | None = None
+    """Engine that the model runs on: transformers (if none), vllm, openai (a server), or one of your own as
+    module:NAME."""
+    engine_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the engine; on the command line ``engine.base_url=http://host:port/v1``."""
+    seed: int = 0
+    """Seed of the model's replies."""
+    notes: Annotated[bool | None, tyro.conf.arg(constructor=bool)] = None
+    """Whether the model first writes a note on each episode; a model does if neither is said."""
+
+
+def learn(options: LearnSkillsOptions) -> int:
+    """Runs the command."""
+    if not options.from_:
+        raise ConfigError("Name the transcripts to learn from: --from FILE ...")
+    require_free(options.out)
+    spec, engine = described_env(options.env), _engine(options)
+    episodes = [episode for path in options.from_ for episode in read_jsonl(path)]
+    _check_split(spec, options.split or spec.training_split, [episode.task_id for episode in episodes])
+    writer = StepWriter() if engine is None else _model_writer(options, engine)
+    library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
+    if isinstance(writer, NotedWriter):
+        replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
+    say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{_beside(writer)}")
+    return 0
+
+
+def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
+    if spec.splits and split not in spec.splits:
+        raise unknown_name("split", split, spec.splits)
+    foreign = [task for task in task_ids if spec.split_of_task(task) not in ("", split)]
+    if foreign:
+        raise ConfigError(
+            f"{len(foreign)} episodes are not of the split {split!r}, such as {foreign[0]}; skills are learned from "
+            "training tasks only. Name their split by --split if that is what you want."
+        )
+
+
+def _engine(options: LearnSkillsOptions) -> str | None:
+    """The engine of the model that writes; None for rules."""
+    if options.writer == "steps":
+        _refuse_model(options)
+        return None
+    if options.writer != "model" and options.writer not in ENGINES and ":" not in options.writer:
+        remedy = "An engine of your own is named as my_module:ENGINE."
+        raise unknown_name("writer", options.writer, ["steps", "model", *ENGINES], remedy)
+    if options.model is None:
+        raise ConfigError(f"The writer {options.writer} needs a language model: --model NAME")
+    engine = (options.engine or "transformers") if options.writer == "model" else options.writer
+    if options.engine not in (None, engine):
+        raise ConfigError(
+            f"--writer {engine} and --engine {options.engine} name two engines; leave --engine out, or write "
+            f"--writer model --engine {options.engine}"
+        )
+    check_engine_name(engine)
+    return engine
+
+
+def _refuse_model(options: LearnSkillsOptions) -> None:
+    given = {
+        "--model": options.model is not None,
+        "--engine": options.engine is not None,
+        "--engine.OPTION": bool(options.engine_options),
+        "--notes": bool(options.notes),
+    }
+    for_a_model = [name for name, here in given.items() if here]
+    if for_a_model:
+        raise ConfigError(
+            f"The writer steps asks no language model, so it has no use for {' and '.join(for_a_model)}; let a model "
+            "write by --writer model --model NAME, or leave that out"
+        )
+
+
+def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
+    from trainers.config import TrainConfig
+    from trainers.evaluation.player import policy_player
+
+    name = str(options.model)
+    player = policy_player(
+        TrainConfig(model=name, env=options.env, engine=engine, engine_options=options.engine_options)
+    )
+    if not player.writes:
+        raise ConfigError(
+            f"{name} on the engine {engine} says nothing but commands, so it writes no skills; name a language model, "
+            "on an engine that generates"
+        )
+    kind = ModelWriter if options.notes is False else NotedWriter
+    return kind(player.speaker(options.seed), name=name)
+
+
+def _beside(writer: Writer) -> str:
+    """What there is to know beside the skills."""
+    notes = f"; {len(writer.notes)} notes" if isinstance(writer, NotedWriter) else ""
+    return notes + (f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else "")
+
+
+COMMAND = Command(LearnSkillsOptions, learn, "interrupted; no library was written.")

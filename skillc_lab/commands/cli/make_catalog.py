@@ -1,0 +1,165 @@
+"""``skillc make-catalog``."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
+from skillc_gym.envs.webshop.catalog.sources import JsonSource
+from skillc_gym.errors import ConfigError
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from skillc_lab.commands.cli.folders import require_empty
+
+__all__ = ["COMMAND", "MakeCatalogOptions"]
+
+FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
+SHOWN_NOTES = 10
+
+
+@dataclass(frozen=True)
+class Files:
+    """Upstream's files."""
+
+    source: Path | None = None
+    """Folder with upstream's JSON files, plain or .xz or .gz."""
+    products: Path | None = None
+    """File items_shuffle*.json."""
+    attributes: Path | None = None
+    """File items_ins_v2*.json, beside --products."""
+    human_goals: Path | None = None
+    """File items_human_ins.json, beside --products."""
+    num_products: int | None = None
+    """Read only the first so many rows."""
+    accept_truncated: bool = False
+    """Keep the whole rows of a file that is cut off."""
+
+    def rows(self) -> JsonSource:
+        """The rows of the folder, or of the single files."""
+        limits: dict[str, Any] = {"num_products": self.num_products, "accept_truncated": self.accept_truncated}
+        if self.source:
+            return JsonSource.of_folder(self.source, **limits)
+        assert self.products is not None
+        return JsonSource(self.products, self.attributes, self.human_goals, **limits)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Generated products."""
+
+    generate: int | None = None
+    """Generate so many products."""
+    seed: int = 0
+    """Seed of generated products."""
+    json: bool = False
+    """With --generate: write upstream's three JSON files."""
+
+
+@dataclass(frozen=True)
+class MakeCatalogOptions:
+    """Make a WebShop catalogue: from upstream's JSON files (--source or --products), or of generated products.
+
+    Rows are read and written one by one, so memory does not grow with the files. The folder is then opened with
+    gym.make("skillc/WebShop-v0", data="catalogs/full").
+
+    Examples:
+      skillc make-catalog --out catalogs/full --products items_shuffle.json --attributes items_ins_v2.json
+      skillc make-catalog --out catalogs/folder --source data/webshop
+      skillc make-catalog --out catalogs/big --generate 1180000 --seed 0
+      skillc make-catalog --out made --generate 1000 --json
+    """
+
+    files: Files
+    generated: Generated
+    out: Path
+    """Folder to make; must not exist, or be empty."""
+    quiet: bool = False
+    """No progress."""
+
+    def rows(self) -> JsonSource | GeneratedSource:
+        """Where the products come from.
+
+        Raises:
+            ConfigError: If not exactly one source was named.
+        """
+        files, size = self.files, self.generated.generate
+        if sum(given is not None for given in (files.source, files.products, size)) != 1:
+            raise ConfigError("Name one of --source FOLDER, --products FILE and --generate N.")
+        return files.rows() if size is None else GeneratedSource(size, self.generated.seed)
+
+
+def make(options: MakeCatalogOptions) -> int:
+    """Runs the command."""
+    rows = options.rows()
+    require_empty(options.out)
+    wanted = options.generated
+    if not wanted.json:
+        _build(options, rows)
+    elif wanted.generate is None:
+        raise ConfigError("--json goes with --generate only.")
+    else:
+        write_json(options.out, wanted.generate, wanted.seed)
+    return 0
+
+
+def write_json(folder: Path, size: int, seed: int) -> None:
+    """Writes a generated catalogue as upstream's three files, row by row."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        products, attributes, human = (
+            _Joined(files.enter_context((folder / name).open("w", encoding="ascii")), brackets)
+            for name, brackets in zip(FILES, ("[]", "{}", "{}"), strict=True)
+        )
+        for generated in generate_rows(size, seed):
+            key = json.dumps(generated.row["asin"]) + ": "
+            products.add(json.dumps(generated.row))
+            attributes.add(key + json.dumps(generated.attributes))
+            if generated.human:
+                human.add(key + json.dumps(generated.human))
+        for part in (products, attributes, human):
+            part.end()
+
+
+class _Joined:
+    """An array or object that is written part by part."""
+
+    def __init__(self, file: IO[str], brackets: str) -> None:
+        self._file, self._separator, self._last = file, brackets[0] + "\n", "\n" + brackets[1] + "\n"
+
+    def add(self, text: str) -> None:
+        self._file.write(self._separator + text)
+        self._separator = ",\n"
+
+    def end(self) -> None:
+        self._file.write(("" if self._separator == ",\n" else self._separator) + self._last)
+
+
+def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> None:
+    began = time.perf_counter()
+    build_catalog(rows, options.out, None if options.quiet else _progress)
+    catalog = Catalog(options.out)
+    report = catalog.load_report
+    say(f"{options.out}: {report}")
+    for note in islice(report, SHOWN_NOTES):
+        say(f"  row {note.row} {note.asin}: {note.action}: {note.reason}")
+    if report.skipped + report.mended > SHOWN_NOTES:
+        say(f"  ... all of them in {options.out / 'report.jsonl'}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    say(f"sha256 {catalog.sha256}; {time.perf_counter() - began:.1f} s, at most {peak:,.0f} MB of memory")
+
+
+def _progress(rows: int) -> None:
+    sys.stderr.write(f"\r{rows:,} rows" + ("" if rows % 1_000_000 else "\n"))
+    sys.stderr.flush()
+
+
+COMMAND = Command(MakeCatalogOptions, make, "interrupted; the folder is incomplete.")

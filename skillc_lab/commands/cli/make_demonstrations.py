@@ -1,0 +1,131 @@
+"""``skillc make-demonstrations``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium
+
+import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.chat import ChatFormat
+from skillc_gym.envs.alfworld.experts.explorer import Explorer
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
+from skillc_gym.errors import ConfigError
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import complain
+
+__all__ = ["COMMAND", "MakeDemonstrationsOptions"]
+
+Expert = Callable[[dict[str, Any]], str]
+"""Gives a reply, thought and command, from an info."""
+CONDITIONS = {"on": (True,), "off": (False,), "both": (True, False)}
+
+
+@dataclass(frozen=True)
+class MakeDemonstrationsOptions:
+    """Write demonstrations of an ALFWorld expert as JSON lines.
+
+    Each line has the columns task_id, task_type, condition (1: the skill was in the prompt), won and messages (a chat,
+    as chat templates and datasets.load_dataset("json", ...) take it).
+    """
+
+    out: Path
+    """File to write."""
+    data: str = "generated"
+    """"generated", or a folder or archive of games."""
+    split: str = "train"
+    """Split of the tasks."""
+    task_types: tuple[str, ...] | None = None
+    """Only these types."""
+    count: int | None = None
+    """Only the first so many tasks."""
+    expert: Literal["explorer", "planner"] = "explorer"
+    """Who plays: one that searches as a person would, or one that knows where everything is."""
+    skills: Literal["on", "off", "both"] = "both"
+    """In which conditions each task is shown."""
+    chat: Literal["default", "compact"] = "default"
+    """Wording of the prompt."""
+    max_steps: int = 50
+    """Step limit of an episode."""
+    seed: int = 0
+    """Seed of the explorer's search."""
+
+
+def explorer(env: gymnasium.Env[str, str], info: dict[str, Any], seed: int) -> Expert:
+    """An expert that knows what it has read and searches as a person would."""
+    one = Explorer(info["task_type"], info["goal"], seed=seed)
+
+    def reply(info: dict[str, Any]) -> str:
+        command = one.act(info["observation"], info["admissible_commands"])
+        return format_reply(command, thought=one.thought)
+
+    return reply
+
+
+def planner(env: gymnasium.Env[str, str], info: dict[str, Any], seed: int) -> Expert:
+    """An expert that knows where everything is and takes the shortest way."""
+
+    def reply(info: dict[str, Any]) -> str:
+        plan = shortest_plan(env)
+        return format_reply(plan[0] if plan else "look", thought=f"{len(plan)} steps to go")
+
+    return reply
+
+
+EXPERTS = {"explorer": explorer, "planner": planner}
+
+
+def demonstration(env: gymnasium.Env[str, str], expert: str, task_id: str, skill: bool, seed: int) -> dict[str, Any]:
+    """Plays one task; returns its line."""
+    _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": skill})
+    act, over = EXPERTS[expert](env, info, seed), False
+    while not over:
+        *_, terminated, truncated, info = env.step(act(info))
+        over = terminated or truncated
+    messages = info["messages"] if info["messages"][-1]["role"] == "assistant" else info["messages"][:-1]
+    return {
+        "task_id": task_id,
+        "task_type": info["task_type"],
+        "condition": int(skill),
+        "won": bool(info["won"]),
+        "messages": messages,
+    }
+
+
+def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any]]:
+    """Plays the split's tasks in order, each in every condition that was asked for.
+
+    Raises:
+        SkillCError: For missing data and unknown names.
+    """
+    make: dict[str, Any] = {"data": options.data, "split": options.split, "task_types": options.task_types}
+    env: Any = gymnasium.make("skillc/ALFWorld-v0", max_episode_steps=options.max_steps, **make)
+    chat = ChatFormat.compact() if options.chat == "compact" else ChatFormat.default()
+    env = ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat)
+    for index, task_id in enumerate(env.unwrapped.task_ids[: options.count]):
+        for skill in CONDITIONS[options.skills]:
+            yield demonstration(env, options.expert, task_id, skill, options.seed + index)
+
+
+def make(options: MakeDemonstrationsOptions) -> int:
+    """Runs the command."""
+    written = won = 0
+    if options.out.exists():
+        raise ConfigError(f"{options.out} exists; name another file, or remove it first.")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    partial = options.out.with_name(options.out.name + ".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        for line in demonstrations(options):
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            written, won = written + 1, won + line["won"]
+    partial.rename(options.out)
+    complain(f"{written} demonstrations in {options.out}, {won} of them won")
+    return 0
+
+
+COMMAND = Command(MakeDemonstrationsOptions, make, "interrupted; the file was not completed.")

@@ -1,0 +1,147 @@
+"""``skillc make-games``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.envs.alfworld.data.sources import GAME_FILE
+from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.generate.house import SCENES
+from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
+from skillc_gym.errors import ConfigError
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import count_line, say
+from skillc_lab.commands.cli.folders import require_empty
+
+__all__ = ["COMMAND", "MakeGamesOptions"]
+
+LAYOUT = "json_2.1.1"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which family of games is generated."""
+
+    seed: int = 0
+    """Seed of the family of games."""
+    games_per_type: int = 50
+    """Games of each type in each split."""
+    size: str = "small"
+    """Size of the houses: small, medium, large or real."""
+    scenes: int = SCENES
+    """Layouts of each kind of room outside valid_unseen."""
+    mix: tuple[str, ...] | None = None
+    """Weights of the task types: "real", or such as heat=2 pick=1."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How difficult the games are; what is not named is the size's."""
+
+    difficulty: tuple[float, ...] | None = None
+    """0 to 1, one or several: sets all knobs at once."""
+    receptacles: tuple[int, ...] | None = None
+    """How many, or the lowest and the highest number."""
+    objects: tuple[int, ...] | None = None
+    """How many, or the lowest and the highest number."""
+    closed: float | None = None
+    """Share of doors among what may have one, 0 to 1."""
+    hidden: float | None = None
+    """Chance that a wanted object begins behind a door, 0 to 1."""
+    spares: int | None = None
+    """Further objects of the wanted kind."""
+    rooms: tuple[str, ...] | None = None
+    """Kinds of room that tasks are set in."""
+
+
+@dataclass(frozen=True)
+class MakeGamesOptions:
+    """Write generated ALFWorld games in upstream's layout; the folder is then played here and with upstream itself."""
+
+    family: Family
+    knobs: Knobs
+    out: Path
+    """Folder to write, new or empty."""
+    splits: tuple[str, ...] = SPLITS
+    """Splits to write."""
+    task_types: tuple[str, ...] = tuple(SHORT_NAMES.values())
+    """Task types, by full or short name."""
+    prove: bool = False
+    """Have every game won by the planner."""
+    prove_upstream: int = 0
+    """Games of each split to have won in upstream too."""
+
+    def generator(self) -> dict[str, Any]:
+        """The generator's options, as ``generator=`` takes them.
+
+        Raises:
+            ConfigError: If the mix cannot be read.
+        """
+        given = {name: _few(value) for name, value in vars(self.knobs).items()}
+        if self.knobs.rooms is not None:
+            given["rooms"] = list(self.knobs.rooms)
+        chosen = {**vars(self.family), **given, "mix": _mix(self.family.mix)}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _few(value: Any) -> Any:
+    """One number as itself, several as a list."""
+    if not isinstance(value, tuple):
+        return value
+    return value[0] if len(value) == 1 else list(value)
+
+
+def _mix(words: Sequence[str] | None) -> dict[str, float] | str | None:
+    if words is None or (len(words) == 1 and "=" not in words[0]):
+        return words[0] if words else None
+    try:
+        return {name: float(weight) for name, weight in (word.split("=") for word in words)}
+    except ValueError as error:
+        raise ConfigError(f"--mix takes 'real' or weights such as heat=2 pick=1; got {' '.join(words)}") from error
+
+
+def write_games(games: GeneratedGames, out: Path, split: str) -> None:
+    """Writes every game of a set to ``<out>/json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl``.
+
+    Raises:
+        OSError: If a file cannot be written.
+    """
+    for done, task_id in enumerate(games.task_ids, start=1):
+        folder = out / LAYOUT / task_id
+        folder.mkdir(parents=True)
+        (folder / GAME_FILE).write_text(json.dumps(games.raw(task_id)), encoding="utf-8")
+        count_line(split, done, len(games.task_ids))
+
+
+def report(games: GeneratedGames, options: MakeGamesOptions) -> dict[str, Any]:
+    """How many games of a set there are, and how many were won in the proofs that were asked for.
+
+    Raises:
+        InvalidGameError: If a game was not won.
+        MissingExtraError: If upstream is asked for and not installed.
+    """
+    found: dict[str, Any] = {"games": len(games.task_ids)}
+    if options.prove:
+        found["won_by_planner"] = len(proved_by_planner(games))
+    if options.prove_upstream:
+        found["won_in_upstream"] = proved_by_upstream(games, options.prove_upstream)
+    return found
+
+
+def make(options: MakeGamesOptions) -> int:
+    """Runs the command; nothing is written before everything has been generated and proved."""
+    require_empty(options.out)
+    sets = {split: GeneratedGames(split, options.task_types, **options.generator()) for split in options.splits}
+    proofs = {split: report(games, options) for split, games in sets.items()}
+    for split, games in sets.items():
+        write_games(games, options.out, split)
+    say(json.dumps(proofs, indent=2))
+    return 0
+
+
+COMMAND = Command(MakeGamesOptions, make, "interrupted; the folder may be incomplete.")

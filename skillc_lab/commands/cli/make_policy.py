@@ -1,0 +1,147 @@
+"""``skillc make-policy``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from skillc_gym.errors import ConfigError
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import count_line, say
+from trainers.warmstart.cloning import CloningConfig
+from trainers.warmstart.demonstrations import DemonstrationConfig
+from trainers.warmstart.make import PolicyRecipe, make_policy, write_card
+from trainers.warmstart.model import SMALL, TINY
+from trainers.warmstart.recipes import data_recipe, generated_mixture, set_error_rate, shipped_recipe
+
+__all__ = ["COMMAND", "MakePolicyOptions"]
+
+_SHIPPED = shipped_recipe()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is demonstrated."""
+
+    episodes: int = _SHIPPED.episodes
+    """Number of demonstrations."""
+    max_steps: int = 30
+    """Longest demonstration, in commands."""
+    slips: float = DemonstrationConfig.slips
+    """Probability per step that the demonstrator slips."""
+    error_rate_without_skill: float | None = None
+    """How often demonstrations without skill leave out the essential step, for every task type; by default each type
+    has its own rate. At 1.0 success without skill becomes rare: a hard start."""
+    generated_share: float = PolicyRecipe.mixture_share
+    """Share of the demonstrations that play generated tasks as large as those of --data, mixed into these, so that a
+    small policy does not learn few rooms by heart."""
+
+
+@dataclass(frozen=True)
+class Cloning:
+    """How it is cloned."""
+
+    batches: int = _SHIPPED.cloning.batches
+    """Optimiser steps of cloning."""
+    batch_episodes: int = CloningConfig.batch_episodes
+    """Demonstrations in one batch."""
+    learning_rate: float = CloningConfig.learning_rate
+    """Peak learning rate of cloning."""
+    max_length: int = 4096
+    """Longest context, in tokens."""
+    shape: Literal["tiny", "small"] = "tiny"
+    """Size of the policy: 0.9 or some 28 million parameters."""
+    start: str | None = None
+    """Policy to go on from instead of random weights: a checkpoint folder of any language model, smollm2-135m (skillc
+    get-model), or "shipped" or another that ships."""
+    chat: str = "compact"
+    """Wording of the prompts: compact, or default, which says how to reply and lists the possible commands."""
+    lora_rank: int = 0
+    """Rank of LoRA adapters, which are merged in the end; 0 trains all weights."""
+    context_weight: float = CloningConfig.context_weight
+    """Weight of the loss on what the demonstrator read, beside its replies'; 0 for a pretrained model."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic: bfloat16 under autocast over float32 weights."""
+    held_out: int = 0
+    """Demonstrations of held-out tasks on which the loss is measured before and after."""
+
+
+@dataclass(frozen=True)
+class MakePolicyOptions:
+    """Make a small policy by cloning demonstrations of an expert."""
+
+    shown: Shown
+    cloning: Cloning
+    out: Path
+    """Checkpoint folder to write."""
+    env: str = "alfworld"
+    """The environment."""
+    data: str = "generated"
+    """The environment's folder or archive, or "generated"."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment, such as --env.goal_order products."""
+    seed: int = 0
+    """Seed of demonstrations and of the initial weights."""
+    measure: int = 0
+    """Play so many held-out tasks per type with the finished policy, at temperatures 1.0 and 0.4, with and without
+    skills, and write the rates into its card; 0 for none."""
+
+    def recipe(self) -> PolicyRecipe:
+        """The recipe that the options make of the shipped one."""
+        recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
+        shown = replace(
+            recipe.demonstrations,
+            env_kwargs={**recipe.demonstrations.env_kwargs, **self.env_options},
+            max_steps=self.shown.max_steps,
+            slips=self.shown.slips,
+        )
+        recipe = replace(recipe, demonstrations=shown)
+        if self.shown.error_rate_without_skill is not None:
+            recipe = set_error_rate(recipe, self.shown.error_rate_without_skill)
+        return replace(
+            recipe,
+            mixture=generated_mixture(recipe) if self.shown.generated_share else None,
+            mixture_share=self.shown.generated_share,
+            episodes=self.shown.episodes,
+            cloning=CloningConfig(
+                batches=self.cloning.batches,
+                batch_episodes=self.cloning.batch_episodes,
+                learning_rate=self.cloning.learning_rate,
+                seed=self.seed,
+                context_weight=self.cloning.context_weight,
+                precision=self.cloning.precision,
+            ),
+            size=TINY if self.cloning.shape == "tiny" else SMALL,
+            max_length=self.cloning.max_length,
+            seed=self.seed,
+            start=self.cloning.start,
+            chat=self.cloning.chat,
+            lora_rank=self.cloning.lora_rank,
+            held_out=self.cloning.held_out,
+        )
+
+
+def make(options: MakePolicyOptions) -> int:
+    """Runs the command."""
+    if options.measure < 0:
+        raise ConfigError(f"measure, the tasks per type to play, must be at least 0, got {options.measure}.")
+    recipe = options.recipe()
+    card = make_policy(recipe, options.out, progress=_show)
+    if options.measure:
+        from trainers.warmstart.measurement import measure_start
+
+        card["measured"] = measure_start(recipe, options.out, options.measure)
+        write_card(options.out, card)
+    say(json.dumps({key: value for key, value in card.items() if key != "recipe"}, indent=2))
+    return 0
+
+
+def _show(phase: str, done: int, total: int, loss: float) -> None:
+    count_line(phase, done, total, "" if math.isnan(loss) else f"  loss {loss:.3f}")
+
+
+COMMAND = Command(MakePolicyOptions, make, "interrupted; the same command goes on from the last hundredth batch.")

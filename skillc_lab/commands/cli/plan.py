@@ -1,0 +1,102 @@
+"""``skillc plan``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from skillc_gym.errors import ConfigError
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.planning import Machine, load_setup, make_plan, setup_names
+from skillc_lab.planning.machine import Sharding
+from skillc_lab.planning.setups import launch_command, launcher_file
+from skillc_lab.planning.table import as_text
+from trainers.config import TrainConfig
+from trainers.config.bounds import Count, Positive
+from trainers.config.groups import PolicySettings
+
+__all__ = ["COMMAND", "PlanOptions"]
+
+
+@dataclass(frozen=True)
+class PlannedPolicy(PolicySettings):
+    """Policy and method."""
+
+    model: str = ""
+    """Folder or name of a transformers checkpoint, of which the configuration alone is read; or the set-up's."""
+
+
+@dataclass(frozen=True)
+class PlanOptions(Settings):
+    """Say how much memory a training run takes on each GPU, whether it fits, and which setting mends what does not.
+
+    Takes the settings of skillc train. No weights are fetched or loaded. The exit status is 0 if the run fits, else 1.
+
+    Example: skillc plan --model Qwen/Qwen2.5-7B-Instruct --gpus 8 --gpu-memory 80 --engine vllm
+    """
+
+    policy_and_method: PlannedPolicy
+    setup: str | None = None
+    """Start from the settings and the machine of a full-size run that comes along, by name; "list" names them."""
+    launcher: Literal["fsdp2", "zero3"] | None = None
+    """Write nothing but the path of the configuration for accelerate launch that comes along for that sharding."""
+    gpus: Count | None = None
+    """GPUs, one training process each; the set-up's, or 1."""
+    gpu_memory: Positive | None = None
+    """Memory of one GPU in GiB; the set-up's, or 80."""
+    sharding: Sharding | None = None
+    """Whether weights, gradients, optimiser and reference are spread over the GPUs; the set-up's, or none."""
+    row_tokens: Count | None = None
+    """Longest row that is expected, in tokens; the set-up's, or max_context, the worst case."""
+    tflops: Positive | None = None
+    """Speed of one GPU in updates, in 10^12 operations per second (skillc gpu-check), to say how long they take."""
+    json: bool = False
+    """Write JSON."""
+
+
+def plan(options: PlanOptions) -> int:
+    """Runs the command; 1 if the run does not fit."""
+    if options.setup == "list":
+        say("\n".join(f"{name:<24}{load_setup(name).summary}" for name in setup_names()))
+        return 0
+    if options.launcher is not None:
+        say(str(launcher_file(options.launcher)))
+        return 0
+    settings, machine, row_tokens = _asked(options)
+    found = make_plan(TrainConfig(**settings), machine, row_tokens=row_tokens)
+    if options.json:
+        say(json.dumps({**found.to_json(), "command": launch_command(settings, machine)}, indent=2))
+    else:
+        say(as_text(found))
+        if found.fits:
+            say(f"\n{launch_command(settings, machine)}")
+    return 0 if found.fits else 1
+
+
+def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
+    """Settings, machine and row length: what was typed, then what the set-up says."""
+    settings = _typed(options)
+    machine = {name: getattr(options, name) for name in ("gpus", "gpu_memory", "sharding", "tflops")}
+    machine = {name: value for name, value in machine.items() if value is not None}
+    if options.setup is None:
+        if not options.policy_and_method.model:
+            raise ConfigError("--model is missing: name a checkpoint, or a set-up (skillc plan --setup list).")
+        return settings, Machine(**machine), options.row_tokens
+    setup = load_setup(options.setup)
+    of_setup = {name: getattr(setup.machine, name) for name in ("gpus", "gpu_memory", "sharding")}
+    return {**setup.settings, **settings}, Machine(**{**of_setup, **machine}), options.row_tokens or setup.row_tokens
+
+
+def _typed(options: PlanOptions) -> dict[str, Any]:
+    """The settings that are not at their defaults."""
+    plain = TrainConfig(model="")
+    groups = [getattr(options, group.name) for group in fields(Settings)]
+    given = {name: value for group in groups for name, value in vars(group).items()}
+    return {name: value for name, value in given.items() if value != getattr(plain, name)}
+
+
+COMMAND = Command(PlanOptions, plan)

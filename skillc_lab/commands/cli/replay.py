@@ -1,0 +1,73 @@
+"""``skillc replay``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from skillc_gym.episodes import Episode, read_jsonl
+from skillc_gym.errors import ConfigError
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from skillc_lab.commands.cli.serve_webshop import serve_site
+from skillc_lab.report.make import replay_page
+from skillc_lab.report.records import read_object
+from skillc_lab.report.sources import transcripts_of_step
+
+__all__ = ["COMMAND", "ReplayOptions"]
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """Write a page with recorded episodes, grouped by task, with the skill beside without it.
+
+    With --site, WebShop's episodes are shown in the shop itself, step by step, instead.
+    """
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Folder of a run or an evaluation, or a file of transcripts."""
+    step: int | None = None
+    """Step of a run; the last one that transcripts were kept of if none."""
+    out: Path | None = None
+    """The page; in RUN/report if none."""
+    site: bool = False
+    """Serve the shop's own pages of the episodes, until Ctrl-C."""
+    port: int = 3000
+    """Port of the site; 0 for any that is free."""
+    data: str | None = None
+    """The shop's data, with --site; the run's own if none."""
+
+
+def replay(options: ReplayOptions) -> int:
+    """Runs the command."""
+    if options.site:
+        return serve_site(_shop(options), port=options.port, episodes=_episodes(options))
+    say(str(replay_page(options.run, options.step, out=options.out)))
+    return 0
+
+
+def _episodes(options: ReplayOptions) -> list[Episode]:
+    """The recorded episodes of the shop.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    whole = options.run / "transcripts.jsonl" if options.run.is_dir() else options.run
+    if whole.is_file():
+        return list(read_jsonl(whole))
+    return [episode for episodes in transcripts_of_step(options.run, options.step).values() for episode in episodes]
+
+
+def _shop(options: ReplayOptions) -> dict[str, Any]:
+    """The arguments that the episodes' shop was made with; the split does not matter, since tasks are named."""
+    kept = read_object((options.run if options.run.is_dir() else options.run.parent) / "config.json")
+    data = options.data or kept.get("data")
+    if data is None:
+        raise ConfigError(f"{options.run} does not say which shop its episodes were played in; name it with --data.")
+    return {"data": data, **kept.get("env_options", {})}
+
+
+COMMAND = Command(ReplayOptions, replay)

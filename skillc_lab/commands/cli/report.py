@@ -1,0 +1,50 @@
+"""``skillc report``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+from skillc_lab.report.make import make_report
+
+__all__ = ["COMMAND", "ReportOptions"]
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Draw the pictures and write the page of a training run or of an evaluation, finished or not."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Folder of the run or the evaluation."""
+    before: Path | None = None
+    """Evaluation before training to show beside it; RUN/before if that exists."""
+    after: Path | None = None
+    """Evaluation after training; RUN/after if that exists."""
+    out: Path | None = None
+    """Where to write; RUN/report if none."""
+    title: str | None = None
+    """Heading of the page."""
+    beside: tuple[Path, ...] = ()
+    """Folders of other runs from the same start, to be shown beside it."""
+
+
+def report(options: ReportOptions) -> int:
+    """Runs the command."""
+    files = make_report(
+        options.run,
+        before=options.before,
+        after=options.after,
+        out=options.out,
+        title=options.title,
+        beside=options.beside,
+    )
+    say("\n".join(str(path) for path in (*files.figures.values(), files.page)))
+    return 0
+
+
+COMMAND = Command(ReportOptions, report)

@@ -1,0 +1,86 @@
+"""``skillc serve-webshop``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.episodes import Episode
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import say
+
+__all__ = ["COMMAND", "ServeWebshopOptions", "serve_site"]
+
+
+@dataclass(frozen=True)
+class ServeWebshopOptions:
+    """Serve the shop as a web site, for people, and for agents with a browser, until Ctrl-C.
+
+    Example: skillc serve-webshop --data generated --record demonstrations.jsonl
+    """
+
+    data: str | None = None
+    """A catalogue's folder, one with upstream's files, or "generated"; none for the folder that WEBSHOP_DATA names."""
+    goals: str = "synthetic"
+    """"synthetic" or "human"."""
+    split: str = "all"
+    """"all", "train", "valid" or "test"."""
+    host: str = "127.0.0.1"
+    """Where to listen; this machine alone by default."""
+    port: int = 3000
+    """Port; 0 for any that is free."""
+    allow_host: tuple[str, ...] = ()
+    """Further names by which the site may be called."""
+    record: Path | None = None
+    """Keep what people do as demonstrations, a line each, in this file."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment; singly as env.generator='{"size": 500}'."""
+
+    def shop(self) -> dict[str, Any]:
+        """The shop's arguments."""
+        named = {"data": self.data, "goals": self.goals, "split": self.split}
+        return {name: value for name, value in named.items() if value is not None} | dict(self.env_options)
+
+
+def serve(options: ServeWebshopOptions) -> int:
+    """Runs the command."""
+    return serve_site(
+        options.shop(), host=options.host, port=options.port, names=options.allow_host, record=options.record
+    )
+
+
+def serve_site(
+    shop: Mapping[str, Any],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 3000,
+    names: Sequence[str] = (),
+    record: Path | None = None,
+    episodes: Sequence[Episode] = (),
+) -> int:
+    """Serves a shop and says where.
+
+    Args:
+        shop: The shop's arguments.
+        host: Where to listen.
+        port: Port; 0 for any that is free.
+        names: Further names by which the site may be called.
+        record: Where to keep what people do.
+        episodes: Recorded episodes to show.
+    """
+    from skillc_gym.envs.webshop.site.opening import open_site
+    from skillc_gym.envs.webshop.site.server import address_of_socket, bound_socket
+    from skillc_gym.envs.webshop.site.server import serve as serve_until_interrupted
+
+    site = open_site(shop, host=host, names=names, record=record, episodes=episodes)
+    listener = bound_socket(host, port)
+    say(f"{address_of_socket(listener)}/{'replays' if episodes else ''}")
+    sys.stdout.flush()  # whoever started it may be waiting for the address
+    serve_until_interrupted(site, listener)
+    return 0
+
+
+COMMAND = Command(ServeWebshopOptions, serve, "the site has closed.")

@@ -1,0 +1,47 @@
+"""Tables of settings for the documentation, from the doc strings of the help; run as a module, it renews a page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from skillc_lab.commands.cli.grammar import Option, options_of
+from skillc_lab.commands.cli.settings import Settings
+
+__all__ = ["renewed", "settings_tables"]
+
+START, END = "<!-- settings:start -->", "<!-- settings:end -->"
+
+
+def settings_tables() -> str:
+    """All settings of training: one heading and table per group."""
+    groups = get_type_hints(Settings)
+    return "\n\n".join(
+        f"### {group.name.replace('_', ' ').capitalize()}\n\n{_table(options_of(groups[group.name]).values())}"
+        for group in fields(Settings)
+    )
+
+
+def renewed(page: str) -> str:
+    """A page with the tables between its marks made again."""
+    before, rest = page.split(START)
+    return f"{before}{START}\n{settings_tables()}\n{END}{rest.split(END)[1]}"
+
+
+def _table(options: Iterable[Option]) -> str:
+    rows = [f"| `{option.name}` | {_default(option.default)} | {option.doc.replace('``', '`')} |" for option in options]
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def _default(value: Any) -> str:
+    if value is MISSING:
+        return "required"
+    return "none" if value in (None, "", {}, ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/training.md")
+    place.write_text(renewed(place.read_text(encoding="utf-8")), encoding="utf-8")

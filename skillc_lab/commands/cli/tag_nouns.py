@@ -1,0 +1,37 @@
+"""``skillc tag-nouns``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.goals.noun_table import keep_nouns
+from skillc_gym.envs.webshop.goals.nouns import noun_tagger
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.console import complain, say
+
+__all__ = ["COMMAND", "TagNounsOptions"]
+
+
+@dataclass(frozen=True)
+class TagNounsOptions:
+    """Find the nouns of all names of a catalogue beforehand, so that a slow tagger need not run at purchases."""
+
+    data: Annotated[str, tyro.conf.Positional]
+    """A catalogue's folder, or one with upstream's files."""
+    tagger: str = "spacy"
+    """"builtin", "spacy" or the name of a spaCy model."""
+
+
+def tag(options: TagNounsOptions) -> int:
+    """Runs the command."""
+    catalog, tagger = open_catalog(options.data), noun_tagger(options.tagger)
+    folder = keep_nouns(catalog, tagger, lambda done: complain(f"{done:,} of {len(catalog):,}"))
+    say(f"{len(catalog):,} products, tagger {tagger.id}: {folder}")
+    return 0
+
+
+COMMAND = Command(TagNounsOptions, tag)

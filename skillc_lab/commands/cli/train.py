@@ -1,0 +1,35 @@
+"""``skillc train``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillc_lab.commands.cli.command import Command
+from skillc_lab.commands.cli.recipe_help import recipe_help
+from skillc_lab.commands.cli.settings import Settings
+from trainers.tracking.progress import make_progress
+
+__all__ = ["COMMAND", "TrainOptions"]
+
+
+@dataclass(frozen=True)
+class TrainOptions(Settings):
+    """Train a policy, or go on with a run that was interrupted.
+
+    Ctrl-C finishes the update, writes a checkpoint and stops; the same command goes on from there.
+
+    The options of a preset follow at the end; name it for those of another: skillc train --preset grpo --help
+
+    Example: skillc train --preset skillc --model shipped --chat compact --data generated --steps 40
+    """
+
+
+def train(options: TrainOptions) -> int:
+    """Runs the command; 130 if the run was interrupted."""
+    config = options.config()
+    from trainers.training import run
+
+    return 0 if run(config, progress=make_progress()).finished else 130
+
+
+COMMAND = Command(TrainOptions, train, "interrupted while starting; the same command starts again.", recipe_help)

@@ -1,0 +1,180 @@
+"""What is installed, which data and devices are seen, what will run, and the command that mends what will not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+import skillc_gym
+from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
+from skillc_gym.envs.webshop.catalog.catalog import cache_folder
+from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.version import __version__
+from skillc_lab.commands.context import context_findings
+from skillc_lab.commands.extras import PURPOSES, checkout, declared_extras, version_of
+from skillc_lab.commands.findings import Finding
+from trainers.engines.registry import engine_spec
+
+__all__ = ["Questions", "examine"]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What somebody wants to run."""
+
+    env: str | None = None
+    """Environment by short name or id; all if None."""
+    data: str | None = None
+    """The environment's data; None looks where the environment looks."""
+    model: str | None = None
+    """Folder or name of a checkpoint."""
+    engine: str | None = None
+    """Who generates."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of :class:`trainers.config.TrainConfig` (form, max_context, ...)."""
+
+
+def examine(questions: Questions | None = None) -> list[Finding]:
+    """Looks at everything; no weights are fetched or loaded.
+
+    Args:
+        questions: What shall run; what it names must be there.
+    """
+    asked = questions or Questions()
+    specs = env_specs() if asked.env is None else (env_spec(asked.env),)
+    found = [*_software(), *_machine()]
+    for spec in specs:
+        found += _data(spec, asked)
+    found += _caches()
+    if asked.engine:
+        found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
+    if asked.model:
+        found += context_findings(asked.model, specs, {"data": asked.data, **asked.options})
+    return found
+
+
+# Software ------------------------------------------------------------------------------------------------------------
+
+
+def _software() -> Iterator[Finding]:
+    root = checkout()
+    where = f"checkout at {root}" if root else f"installed at {Path(skillc_gym.__file__).parent.parent}"
+    yield Finding("software", "skillc-gym", "ok", f"{__version__}, {where}")
+    yield Finding("software", "Python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
+    others = [extra for extra in declared_extras() if extra not in PURPOSES]
+    yield from (_extra(extra, packages) for extra, packages in declared_extras().items() if extra in PURPOSES)
+    whole = [extra for extra in others if all(map(version_of, declared_extras()[extra]))]
+    yield Finding(
+        "software", "other extras", "ok", f"{', '.join(whole) or 'none'} installed, of {', '.join(others) or 'none'}"
+    )
+
+
+def _extra(extra: str, packages: Sequence[str]) -> Finding:
+    absent = [package for package in packages if version_of(package) is None]
+    if absent:
+        found = f"for {PURPOSES[extra]}; not installed: {', '.join(absent)}"
+        remedy = str(missing_extra(absent[0], extra)).split(": ", 1)[1]
+        return Finding("software", f"extra {extra}", "missing", found, remedy)
+    return Finding("software", f"extra {extra}", "ok", ", ".join(f"{name} {version_of(name)}" for name in packages))
+
+
+# Machine -------------------------------------------------------------------------------------------------------------
+
+
+def _machine() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Finding("machine", "processor", "ok", f"{cores} cores, {_memory()}")
+    free = shutil.disk_usage(Path.cwd()).free
+    remedy = "free some space, or write runs elsewhere with run=" if free < 2**30 else ""
+    yield Finding("machine", "disk", "note" if remedy else "ok", f"{_size(free)} free here", remedy)
+    if version_of("torch") is None:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        yield Finding(
+            "machine", "GPU", "note", "none that torch sees: small policies train, large models and vLLM do not"
+        )
+    for index in range(torch.cuda.device_count()):
+        name = torch.cuda.get_device_name(index)
+        yield Finding("machine", f"GPU {index}", "ok", f"{name}, {_size(torch.cuda.mem_get_info(index)[1])}")
+
+
+def _memory() -> str:
+    try:
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return "memory unknown"
+    return f"{_size(pages * size)} of memory"
+
+
+def _size(amount: int) -> str:
+    return f"{amount / 2**30:,.1f} GiB"
+
+
+def _engine(name: str) -> str:
+    spec = engine_spec(name)
+    extra = name if name in declared_extras() else "train"
+    for package in declared_extras().get(extra, ()):
+        if version_of(package) is None:
+            raise missing_extra(package, extra)
+    return "there" + ("" if spec.exact_logprobs else "; its log-probabilities are corrected in the objective")
+
+
+# Data ----------------------------------------------------------------------------------------------------------------
+
+
+def _data(spec: EnvSpec, asked: Questions) -> Iterator[Finding]:
+    """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
+    if spec.warm_start and asked.data is None:
+        generated = {"data": "generated", "generator": _few(spec)}
+        yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
+    named = {} if asked.data is None else {"data": asked.data}
+    which = asked.data or ("real" if spec.warm_start else "")
+    title = f"{spec.name}, {which}" if which else spec.name
+    needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)
+    yield from _checked("data", title, lambda: _tasks(spec, named), asked=needed)
+
+
+def _few(spec: EnvSpec) -> dict[str, Any]:
+    """A small family of generated tasks."""
+    known = dict(spec.warm_start.generator) if spec.warm_start else {}
+    return {name: min(value, 20) if isinstance(value, int) else value for name, value in known.items()}
+
+
+def _tasks(spec: EnvSpec, options: Mapping[str, Any]) -> str:
+    env = gymnasium.make(spec.id, **options)
+    try:
+        core: Any = env.unwrapped
+        env.reset(seed=0)
+        return f"{spec.id} plays; {len(core.task_ids):,} tasks in its default split"
+    finally:
+        env.close()
+
+
+def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = True) -> Iterator[Finding]:
+    """What a look finds; its error says what is missing and what mends it."""
+    try:
+        yield Finding(section, name, "ok", look(), asked=asked)
+    except (SkillCError, gymnasium.error.Error, TypeError) as error:
+        yield Finding(section, name, "missing", str(error), asked=asked)
+
+
+def _caches() -> Iterator[Finding]:
+    """Where things are kept between runs."""
+    place = cache_folder()
+    built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
+    yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+    known = len(list(hub.glob("models--*"))) if hub.is_dir() else 0
+    reach = "nothing is fetched: HF_HUB_OFFLINE is set" if offline else "models named organisation/model are fetched"
+    yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")

@@ -1,0 +1,138 @@
+"""Many commands on the machines of a Ray cluster: evaluations and data generation, which need nothing of each other."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import ConfigError, missing_extra
+
+__all__ = ["Outcome", "fan_out", "read_commands", "run_one"]
+
+_KEPT = 2000
+"""Characters of a command's output that come back."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended.
+
+    Attributes:
+        words: The command, behind ``skillc``.
+        status: Its exit status; -1 if its machine was lost as often as was allowed.
+        said: The end of what it wrote.
+        seconds: How long it took.
+        machine: Where it ran; "" if that is not known.
+    """
+
+    words: tuple[str, ...]
+    status: int
+    said: str = ""
+    seconds: float = 0.0
+    machine: str = ""
+
+
+def read_commands(text: str) -> list[tuple[str, ...]]:
+    """One command a line, quoted as in a shell; ``skillc`` in front may be left out, ``#`` begins a comment.
+
+    Raises:
+        ConfigError: A line cannot be read, or there is none.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise ConfigError(f"Line {number} is no command ({error}): {line!r}") from error
+        words = words[1:] if words[:1] == ["skillc"] else words
+        found += [tuple(words)] if words else []
+    if not found:
+        raise ConfigError("There is no command in the file; write one a line, such as: evaluate model=shipped seed=1")
+    return found
+
+
+def run_one(words: Sequence[str], folder: str) -> Outcome:
+    """Runs a command in a process of its own, in a folder that all machines see."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "skillc_lab.commands.cli", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    seconds = time.monotonic() - began
+    return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
+
+
+def fan_out(
+    commands: Sequence[Sequence[str]],
+    *,
+    address: str = "auto",
+    cpus: float = 1.0,
+    gpus: float = 0.0,
+    retries: int = 3,
+    note: Callable[[Outcome], object] = lambda outcome: None,
+) -> list[Outcome]:
+    """Runs commands as Ray tasks.
+
+    Args:
+        commands: Words behind ``skillc`` each; what they write must lie on storage that all machines share.
+        address: Of a cluster that runs; "auto" for the one this machine belongs to, "local" for this machine alone.
+        cpus: Cores that a command takes.
+        gpus: GPUs that a command takes; parts of one are allowed.
+        retries: How often a command is begun again whose machine was lost.
+        note: Told each outcome as it comes.
+
+    Returns:
+        Outcomes in the order of the commands.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        ConfigError: There is no cluster at the address.
+    """
+    ray = _connected(address)
+    try:
+        task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=retries)(run_one)
+        waiting = {task.remote(list(words), str(Path.cwd())): place for place, words in enumerate(commands)}
+        outcomes: dict[int, Outcome] = {}
+        while waiting:
+            (ready,), _ = ray.wait(list(waiting), num_returns=1)
+            place = waiting.pop(ready)
+            outcomes[place] = _outcome(ray, ready, commands[place])
+            note(outcomes[place])
+    finally:
+        ray.shutdown()
+    return [outcomes[place] for place in range(len(commands))]
+
+
+def _connected(address: str) -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise missing_extra("ray", "ray") from error
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except Exception as error:  # Ray raises plain ones, too.
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ConfigError(
+            f"Ray neither found nor started a cluster at address={address!r} ({said}). Start one with `ray start "
+            "--head`, or pass --address local."
+        ) from error
+    return ray
+
+
+def _outcome(ray: Any, ready: Any, words: Sequence[str]) -> Outcome:
+    try:
+        outcome: Outcome = ray.get(ready)
+    except ray.exceptions.RayError as error:
+        return Outcome(tuple(words), -1, str(error).strip()[-_KEPT:])
+    return outcome

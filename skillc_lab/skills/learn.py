@@ -1,0 +1,104 @@
+"""From transcripts to a skill library: general and per-type skills, and common mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from skill_library import Skill
+from skill_library.formats.names import plain_name, unique
+from skill_library.skill import EVERY_TYPE
+from skillc_gym.episodes import Episode
+from skillc_gym.errors import ConfigError
+from skillc_lab.skills.noted_writer import NotedWriter
+from trainers.memory.asking import AskingWriter
+from trainers.memory.entries import Draft
+from trainers.memory.step_writer import supported_steps
+from trainers.memory.writer import Writer
+
+__all__ = ["learn_skills"]
+
+
+def learn_skills(
+    episodes: Sequence[Episode], writer: Writer, *, short_names: Mapping[str, str] | None = None
+) -> list[Skill]:
+    """Writes a skill per task type that the writer has something for, and a general one of what all types share.
+
+    The general skill is the writer's (its drafts without a task type), or else the steps that won episodes of all types
+    share. What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid. A
+    :class:`NotedWriter` writes what is general and the mistakes itself, and no rule adds to it.
+
+    Args:
+        episodes: Of training tasks.
+        writer: Writes the skills of each type.
+        short_names: Names for the skills, by task type; what of a name is no letter or digit of ASCII becomes a
+            hyphen, and names that are equal then get numbers.
+
+    Returns:
+        The general skill first if there is one, then by task type; :func:`skill_library.formats.write_library` makes a
+        folder of them.
+
+    Raises:
+        ConfigError: The writer wrote nothing, as rules do where no episode was won.
+    """
+    drafts: dict[str, list[Draft]] = {}
+    for draft in writer.write(episodes):
+        drafts.setdefault(draft.task_type, []).append(draft)
+    ruled = () if isinstance(writer, NotedWriter) else episodes
+    general = _of_the_writer(drafts.pop("", [])) or _general(ruled)
+    if not drafts:
+        raise ConfigError(
+            f"No skill could be written from {len(episodes)} episodes, of which {_won(episodes)} were won; "
+            f"{_remedy(writer)}"
+        )
+    skills = [general] if general else []
+    for kind, own in sorted(drafts.items()):
+        name = unique(plain_name((short_names or {}).get(kind, kind)), [skill.name for skill in skills])
+        mistake = _mistake(_of_type(kind, ruled))
+        text = "\n\n".join([*(draft.text for draft in own), *filter(None, [mistake])])
+        skills.append(Skill(name, _learned_from(_of_type(kind, episodes)), (kind,), text))
+    return skills
+
+
+def _of_type(kind: str, episodes: Sequence[Episode]) -> list[Episode]:
+    return [episode for episode in episodes if episode.task_type == kind]
+
+
+def _learned_from(episodes: Sequence[Episode]) -> str:
+    return f"Learned from {len(episodes)} episodes, {_won(episodes)} of them won."
+
+
+def _mistake(episodes: Sequence[Episode]) -> str:
+    """What lost episodes leave out most, in a sentence; "" where they leave out nothing."""
+    won, lost = [e for e in episodes if e.won], [e for e in episodes if not e.won]
+    missed = [step for step in supported_steps(won, lost, 0.9) if step.difference > 0.5] if won and lost else []
+    return f"Mistake to avoid: to leave out: {'; '.join(step.step for step in missed)}." if missed else ""
+
+
+def _general(episodes: Sequence[Episode]) -> Skill | None:
+    """Steps that won episodes of every type share; None with one type alone, or nothing in common."""
+    kinds = sorted({episode.task_type for episode in episodes if episode.won})
+    shared: list[str] | None = None
+    for kind in kinds:
+        steps = [s.step for s in supported_steps([e for e in _of_type(kind, episodes) if e.won], [])]
+        shared = steps if shared is None else [step for step in shared if step in steps]
+    if len(kinds) < 2 or not shared:
+        return None
+    lines = [f"{i}. {step}." for i, step in enumerate(shared, 1)]
+    text = "\n".join(["General skill: every task needs these steps.", *lines])
+    return Skill("general", "What won episodes of all task types share.", (EVERY_TYPE,), text)
+
+
+def _of_the_writer(drafts: Sequence[Draft]) -> Skill | None:
+    text = "\n\n".join(draft.text for draft in drafts)
+    return Skill("general", "What holds for all task types.", (EVERY_TYPE,), text) if text else None
+
+
+def _remedy(writer: Writer) -> str:
+    if not writer.bad_replies:
+        return "play more episodes, or take those of an expert"
+    fault = f" (the last one: {writer.last_fault})" if isinstance(writer, AskingWriter) else ""
+    return f"{writer.bad_replies} replies of the writer could not be read{fault}; take a model that follows formats"
+
+
+def _won(episodes: Sequence[Episode]) -> int:
+    return sum(bool(episode.won) for episode in episodes)

@@ -1,0 +1,176 @@
+"""What recorded episodes were shown: which texts, how often, and whether a library still says the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skill_library import GRADES, SkillLibrary
+from skillc_gym.episodes import Episode, iter_jsonl
+from skillc_lab.skills.check import Finding
+
+__all__ = [
+    "ShownText",
+    "Standing",
+    "check_shown",
+    "episode_files",
+    "printable",
+    "read_episodes",
+    "shown_texts",
+    "standing",
+]
+
+Standing = Literal["same", "same and more", "changed", "not in it"]
+"""How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
+its skill another text; or no skill of that name for the task type."""
+
+_GAP = "\n\n"
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """One text, and the episodes of a task type and a condition that were shown it.
+
+    Attributes:
+        task_type: The type.
+        condition: 1 with the skill, 0 without.
+        grade: How much of the skill it was; "" where nobody said.
+        skill: The skills' names as recorded, such as ``general+heat``.
+        text: The text as recorded, "" if the episodes were shown none.
+        recorded_sha256: The hash as recorded.
+        episodes: How many episodes.
+        absent: How many of them kept a first prompt that does not hold the text.
+    """
+
+    task_type: str
+    condition: int
+    grade: str
+    skill: str
+    text: str
+    recorded_sha256: str
+    episodes: int
+    absent: int = 0
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the text in UTF-8, "" without a text."""
+        # An agent's note may hold half of a surrogate pair, which UTF-8 cannot; its hash was made in the same way.
+        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest() if self.text else ""
+
+
+def episode_files(place: Path) -> list[Path]:
+    """The files of recorded episodes: the one that is named, or all that runs and evaluations left in a folder.
+
+    Args:
+        place: A file, or a folder; of a folder ``transcripts*.jsonl`` and ``transcripts/*.jsonl``, at any depth.
+
+    Returns:
+        The files in order; none where there are none.
+    """
+    if place.is_file():
+        return [place]
+    found = sorted(place.absolute().rglob("*.jsonl"))
+    return [path for path in found if path.name.startswith("transcripts") or path.parent.name == "transcripts"]
+
+
+def read_episodes(files: Iterable[Path]) -> Iterator[Episode]:
+    """Reads the episodes of several files one by one.
+
+    Raises:
+        TranscriptError: A line is not an episode; the message names the file and the line.
+    """
+    for file in files:
+        yield from iter_jsonl(file)
+
+
+def shown_texts(episodes: Iterable[Episode]) -> list[ShownText]:
+    """Groups episodes by task type, condition and the text they were shown; those that were shown none too.
+
+    Args:
+        episodes: Read once, one by one.
+
+    Returns:
+        By task type, with the skill first.
+    """
+    counts: Counter[tuple[str, int, str, str, str, str]] = Counter()
+    absent: Counter[tuple[str, int, str, str, str, str]] = Counter()
+    for e in episodes:
+        key = (e.task_type, e.condition, e.skill_grade, e.skill, e.skill_text, e.skill_sha256)
+        counts[key] += 1
+        absent[key] += not _prompted(e)
+    return [ShownText(*key, counts[key], absent[key]) for key in sorted(counts, key=lambda key: (key[0], -key[1], key))]
+
+
+def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
+    """Holds a shown text against what the library says today at the same grade; None without a text.
+
+    Args:
+        shown: The text; where nobody said its grade, every grade is tried.
+        library: The library as it is now.
+    """
+    if not shown.text:
+        return None
+    if shown.task_type not in library.task_types:
+        return "not in it"
+    grades = (shown.grade,) if shown.grade in GRADES else ("full", "minimal")
+    texts = [library.graded(grade).for_task(shown.task_type) for grade in grades]
+    if any(shown.text == each.text for each in texts):
+        return "same"
+    if any(each.text and shown.text.startswith(each.text + _GAP) for each in texts):
+        return "same and more"
+    named = any(each.name and f"{shown.skill}+".startswith(f"{each.name}+") for each in texts)
+    return "changed" if named else "not in it"
+
+
+def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Finding]:
+    """Finds records that contradict themselves, and with a library the texts that are not its own.
+
+    Args:
+        shown: The texts.
+        library: The library that episodes with the skill should have read; None to leave that unchecked.
+    """
+    return [finding for each in shown for finding in [*_contradictions(each), *_departures(each, library)]]
+
+
+def printable(text: str) -> str:
+    """The text without what would steer a terminal or cannot be written as UTF-8; a model may have written it."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
+
+
+def _prompted(episode: Episode) -> bool:
+    """Whether the kept prompt holds the text; True where either is missing."""
+    if not episode.skill_text or not episode.messages:
+        return True
+    return any(episode.skill_text in message.get("content", "") for message in episode.messages)
+
+
+def _contradictions(shown: ShownText) -> list[Finding]:
+    found = []
+    if shown.text and shown.recorded_sha256 not in ("", shown.sha256):
+        message = (
+            f"the recorded hash {shown.recorded_sha256[:12]} is not that of the recorded text; the file was altered"
+        )
+        found.append(Finding(_called(shown), message, True))
+    if shown.absent:
+        message = f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
+        found.append(Finding(_called(shown), message, True))
+    return found
+
+
+def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Finding]:
+    """What a text has against a library; nothing without the skill, where an agent's notes are no skill of it."""
+    if library is None or not shown.condition:
+        return []
+    told = {
+        "changed": f"the library {library.name} has another text for it today",
+        "not in it": f"the library {library.name} has no such skill for this task type",
+    }.get(standing(shown, library) or "")
+    return [Finding(_called(shown), f"{told}; {shown.episodes} episodes read this one", True)] if told else []
+
+
+def _called(shown: ShownText) -> str:
+    return printable(f"{shown.skill or 'a text without a name'}, shown for {shown.task_type or 'no task type'}")

@@ -1,0 +1,140 @@
+"""A study's run file: which methods, starting points and seeds, and the protocol, in YAML or TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skillc_gym.envs.registry import env_spec, warm_started
+from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
+from skillc_lab.studies.plan import ComparisonPlan
+from trainers.config import TrainConfig
+from trainers.warmstart.settings import small_policy_settings
+
+__all__ = ["RunFile", "held_out_split", "read_run_file"]
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The keys of a run file."""
+
+    methods: Sequence[str]
+    """Methods, the baseline first, written as for `skillc compare`: ``skillc+baseline:raise_by=0.3``."""
+    starts: Mapping[str, str]
+    """Models to start from, by the names that tables give them."""
+    budget_tokens: int
+    """Generated tokens of every run."""
+    steps: int
+    """Most updates of a run; curricula are laid over them."""
+    evaluate_every: int
+    """Updates between validations, in both conditions; there is one before the first and one after the last too."""
+    seeds: Sequence[int] = (0, 1, 2)
+    """Training seeds."""
+    env: str = "alfworld"
+    """The environment."""
+    data: str | None = "generated"
+    """The environment's data; None leaves it to the environment (alfworld: what ALFWORLD_DATA names)."""
+    panel_per_type: int | None = None
+    """Tasks per type of the validation panel; the demonstration's if none."""
+    held_out: str | None = None
+    """Split of the tasks that are played before and after training; the demonstration's if none."""
+    held_out_per_type: int | None = 24
+    """So many of them per type; all if none."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further settings of all runs; what is left out is as in the demonstration."""
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Settings that differ for a method, by its label; with a ``preset`` among them the label may be any name."""
+
+    def plan(self, title: str, folder: Path) -> ComparisonPlan:
+        """The plan that the file describes.
+
+        Raises:
+            SkillCError: There is no such method, setting or environment, or values contradict each other.
+        """
+        settings = small_policy_settings(self.env, self.data) if env_spec(self.env).warm_start else {"env": self.env}
+        own = {
+            "model": next(iter(self.starts.values()), ""),
+            "steps": self.steps,
+            "budget_tokens": self.budget_tokens,
+            "validate_every": self.evaluate_every,
+            "transcripts_every": 0,
+            **({} if self.panel_per_type is None else {"panel_per_type": self.panel_per_type}),
+            **self.settings,
+        }
+        return ComparisonPlan(
+            config=TrainConfig(**_known({**settings, **own}, "settings")),
+            methods=tuple(self.methods),
+            seeds=tuple(self.seeds),
+            folder=folder,
+            held_out=held_out_split(self.env, self.held_out),
+            per_type=self.held_out_per_type,
+            starts=dict(self.starts),
+            overrides={label: _known(changes, f"overrides of {label}") for label, changes in self.overrides.items()},
+            title=title,
+        )
+
+
+def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
+    """Reads a run file.
+
+    Args:
+        path: A file that ends in ``.yaml``, ``.yml`` or ``.toml``; its name is the study's.
+        folder: Where everything is written.
+
+    Raises:
+        MissingDataError: There is no such file.
+        ConfigError: It holds no such keys, or values that contradict each other.
+        UnknownNameError: For a key, method or setting that does not exist.
+    """
+    values = _parsed(path)
+    names = [spec.name for spec in fields(RunFile)]
+    for key in values:
+        if key not in names:
+            raise unknown_name(f"key of {path.name}", key, names)
+    missing = [spec.name for spec in fields(RunFile) if spec.default is MISSING and spec.default_factory is MISSING]
+    missing = [name for name in missing if name not in values]
+    if missing:
+        raise ConfigError(f"{path} says nothing of {', '.join(missing)}")
+    try:
+        return RunFile(**values).plan(path.stem, folder)
+    except (TypeError, AttributeError) as error:
+        raise ConfigError(f"{path}: a value has another form than its key wants ({error})") from error
+
+
+def held_out_split(env: str, named: str | None) -> str:
+    """The split that is named, or the headline of the environment's demonstration.
+
+    Raises:
+        ConfigError: None is named, and nobody demonstrates in the environment.
+    """
+    if named is not None:
+        return named
+    if env_spec(env).warm_start is None:
+        raise ConfigError(f"held_out, the split of the held-out tasks, must be named: {env} has no demonstration")
+    return warm_started(env)[1].demo.held_out_splits[0]
+
+
+def _parsed(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        raise MissingDataError(f"There is no run file {path}; expected a study in YAML or TOML")
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} must hold keys and values (methods: ..., starts: ...), got {type(values).__name__}")
+    return values
+
+
+def _known(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    names = {spec.name for spec in fields(TrainConfig)}
+    for name in settings:
+        if name not in names:
+            raise unknown_name(f"setting in {where}", name, names)
+    return dict(settings)

@@ -1,0 +1,261 @@
+"""Each agent at work around a scripted policy: what it shows, what it learns, and what is recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.envs.registry import env_spec
+from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
+from skillc_lab.agents import AGENTS, get_agent
+from tests.skillc_lab.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
+from tests.trainers.toys import SECRET, TOY_ID, toy_config
+from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.text import FunctionEngine
+from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation.policy import PolicyReport, evaluate_policy
+from trainers.session import load_tokenizer
+
+SKILL, PLAN = "Skill:", "Plans from earlier tries"
+
+
+def play(name: str, player: Any, config: Any = HOUSE, per_type: int = 2, **options: Any) -> PolicyReport:
+    return evaluate_policy(config, per_type=per_type, engine=player, agent=get_agent(name, **options))
+
+
+def shown(report: PolicyReport, condition: int) -> list[str]:
+    return [episode.skill_text for episode in report.paired.episodes if episode.condition == condition]
+
+
+def training_tasks(record: dict[str, Any]) -> list[str]:
+    return [task for tasks in record["figures"]["examples"].values() for task in tasks]
+
+
+def test_zero_shot_shows_the_skill_alone_or_nothing() -> None:
+    report = play("zero-shot", engine(house(SKILL)))
+    assert report.agent["name"] == report.paired.agent == "zero-shot"
+    assert shown(report, 0) == ["", ""]
+    assert (report.paired.overall_with, report.paired.overall_without, report.trials) == (1.0, 0.0, None)
+
+
+def test_react_shows_an_experts_training_episodes_in_both_conditions() -> None:
+    report = play("react", engine(house("Example 1")), examples=1)
+    assert (report.paired.overall_with, report.paired.overall_without) == (1.0, 1.0)
+    with_, without = shown(report, 1)[0], shown(report, 0)[0]
+    assert with_.startswith("General skill:")
+    assert with_.endswith(without)
+    assert "Example 2" not in without
+    assert without.count("<think>") == without.count("</action>") > 2
+    assert [episode.skill for episode in report.paired.episodes] == ["general+pick+react", "react"] * 2
+    assert without in report.paired.episodes[1].messages[0]["content"]
+    assert all(task.startswith("train/") for task in training_tasks(dict(report.agent)))
+
+
+def test_react_needs_somebody_to_learn_from() -> None:
+    toy = HOUSE.with_(env=TOY_ID, split="test", task_types=None, env_options={})
+    with pytest.raises(ConfigError, match=f"{TOY_ID} comes without one"):
+        play("react", engine(shop), toy, 1)
+
+
+def write_plan(question: str) -> str:
+    return '{"plan": "Search everywhere."}'
+
+
+def test_reflexion_counts_its_trials_and_leaves_the_single_try_alone(tmp_path: Path) -> None:
+    questions: list[str] = []
+    report = play("reflexion", engine(house(SKILL, PLAN), write_plan, questions=questions), trials=3)
+    assert report.trials is not None
+    assert report.trials.success(True) == [1.0, 1.0, 1.0]
+    assert report.trials.success(False) == [0.0, 1.0, 1.0]
+    assert [len(episodes) for episodes in report.trials.later] == [2, 0]
+    assert all("Search everywhere." in episode.skill_text for episode in report.trials.later[0])
+    assert {episode.skill for episode in report.trials.later[0]} == {"reflection-1"}
+    assert (report.paired.overall_with, report.paired.overall_without) == (1.0, 0.0)
+    assert len(questions) == 2
+    assert report.usage is not None
+    assert (report.usage["writer"]["requests"], report.usage["writer"]["prompt_tokens"]) == (2, 14)
+    report.save_all(tmp_path)
+    written = json.loads((tmp_path / "trials.json").read_text())
+    assert [entry["solved"] for entry in written["without"]] == [0, 2, 2]
+    assert written["outcomes"][0]["without_skill"] == 2
+    assert PairedReport.load(tmp_path / "report.json") == report.paired
+    assert len((tmp_path / "transcripts-trial-2.jsonl").read_text().splitlines()) == 2
+    assert json.loads((tmp_path / "agent.json").read_text())["figures"]["plans"] == 2
+
+
+def test_without_plans_further_trials_are_repetitions_from_other_draws() -> None:
+    seeds: list[int] = []
+
+    async def ask(request: Any) -> str:
+        seeds.append(request.seed)
+        return "<think>.</think><action>look</action>"
+
+    config = HOUSE.with_(max_episode_steps=3)
+    report = play("reflexion", FunctionEngine(ask), config, 1, trials=2, reflect=False, writer="policy")
+    assert report.trials is not None
+    assert report.trials.success(False) == [0.0, 0.0]
+    first, second = report.paired.episodes[1], report.trials.later[0][1]
+    assert (first.condition, second.condition, first.task_id) == (0, 0, second.task_id)
+    assert (second.skill, second.seed) == ("", first.seed)
+    assert len(set(seeds)) == 6  # three turns in each of two trials, shared by the conditions
+
+
+def test_plans_that_cannot_be_read_are_counted_and_cost_the_plan() -> None:
+    report = play("reflexion", engine(house(SKILL, PLAN), lambda question: "I would try harder."), trials=2)
+    assert report.trials is not None
+    assert report.trials.success(False) == [0.0, 0.0]
+    assert report.agent["figures"]["bad_replies"] == 2
+
+
+def write_rules(question: str) -> str:
+    if '"plan"' in question:
+        return write_plan(question)
+    if "(none yet)" in question:
+        return "ADD: Search all places.\nADD: Look at the walls."
+    return "AGREE 1: Search all places.\nREMOVE 2: Look at the walls."
+
+
+def test_expel_learns_rules_from_pairs_and_successes_and_shows_the_nearest() -> None:
+    questions: list[str] = []
+    policy = engine(house(PLAN, "Rules from earlier tasks:"), write_rules, questions=questions)
+    report = play("expel", policy, tasks_per_type=2, retries=1, examples=1)
+    assert report.agent["knows"]["rules"] == {"Search all places.": 4}
+    assert report.agent["figures"]["gathered"] == {"episodes": 4, "won": 2}
+    edits = [question for question in questions if '"plan"' not in question]
+    assert ["Compare the failure" in question for question in edits] == [True, True, False]
+    text = shown(report, 0)[0]
+    assert "1. Search all places." in text
+    assert "Example 1" in text
+    assert "Example 2" not in text
+    assert (report.paired.overall_with, report.paired.overall_without, report.trials) == (1.0, 1.0, None)
+    sources = [episode["task_id"] for episode in report.agent["knows"]["successes"]]
+    assert all(task.startswith("train/") for task in sources)
+
+
+def test_mem0_adds_updates_deletes_and_lets_be() -> None:
+    replies = iter(
+        [
+            '{"facts": ["Mugs are on shelves.", "Desks have drawers."]}',
+            '{"operation": "NOOP", "number": 0, "text": ""}',
+            '{"facts": ["Mugs are on desks."]}',
+            '{"operation": "UPDATE", "number": 1, "text": "Mugs are on shelves and desks."}',
+            '{"facts": ["Drawers are locked."]}',
+            '{"operation": "ADD", "number": 0, "text": ""}',
+            '{"facts": ["Drawers are open."]}',
+            '{"operation": "DELETE", "number": 1, "text": ""}',
+        ]
+    )
+    policy = engine(house(SKILL, "Facts from"), lambda question: next(replies))
+    report = play("mem0", policy, tasks_per_type=4)
+    assert report.agent["figures"]["operations"] == {"ADD": 2, "UPDATE": 1, "DELETE": 1, "NOOP": 1}
+    assert [entry["text"] for entry in report.agent["knows"]["entries"]] == ["Mugs are on shelves and desks."]
+    assert shown(report, 0)[0] == "Facts from earlier tasks:\n- Mugs are on shelves and desks."
+    assert [episode.skill for episode in report.paired.episodes] == ["general+pick+s00001", "s00001"] * 2
+    assert report.usage is not None
+    assert (report.usage["preparing"]["episodes"], report.usage["all"]["episodes"]) == (4, 4)
+
+
+@pytest.mark.parametrize("name", AGENTS.names())
+def test_every_agent_runs_by_rule_in_the_shop(name: str) -> None:
+    chats: list[Messages] = []
+    writes = {} if name in ("zero-shot", "react") else {"writer": "steps"}
+    report = play(name, engine(shop, chats=chats), SHOP, **writes)
+    assert len(report.paired.outcomes) == 2
+    assert all(episode.turns[-1].action == "click[buy now]" for episode in report.paired.episodes)
+    assert report.agent["figures"].get("bad_replies", 0) == 0
+    spec = env_spec("webshop")
+    learned = json.dumps(report.agent["knows"])
+    assert not [task for task in report.paired.tasks if f'"{task}"' in learned and name != "reflexion"]
+    assert all(spec.split_of_task(task) == "test" for task in report.paired.tasks)
+
+
+@pytest.mark.parametrize("name", ["react", "expel", "mem0"])
+def test_the_seed_decides_what_is_learned(name: str) -> None:
+    writes = {} if name == "react" else {"writer": "steps", "tasks_per_type": 1}
+    policy = engine(house(SKILL, PLAN))
+    first, again = (play(name, policy, per_type=1, **writes) for _ in range(2))
+    assert first.agent == again.agent
+    assert first.paired.episodes == again.paired.episodes
+    if name == "expel":
+        other = play(name, policy, HOUSE.with_(seed=1), per_type=1, **writes)
+        assert other.agent["knows"] != first.agent["knows"]
+
+
+def test_an_agent_of_an_engine_of_tokens_plays_as_one_of_words(toy_folder: Path) -> None:
+    pytest.importorskip("transformers", reason="needs the train extra")
+    config = toy_config(toy_folder, max_reply_tokens=8, max_context=512)
+
+    def reply(text: str) -> str:
+        return [word for word in text.split() if word in SECRET][-1]
+
+    async def ask(request: Any) -> str:
+        return reply(" ".join(message["content"] for message in request.messages))
+
+    agent = get_agent("expel", writer="steps", tasks_per_type=2, retries=1)
+    in_tokens, in_words = (
+        evaluate_policy(config, per_type=2, engine=player, agent=agent)
+        for player in (ScriptedEngine(reply, load_tokenizer(config)), FunctionEngine(ask))
+    )
+    assert in_tokens.paired.episodes == in_words.paired.episodes
+    assert in_tokens.agent == in_words.agent
+    assert in_tokens.agent["figures"]["gathered"] == {"episodes": 6, "won": 2}
+    assert in_tokens.usage is None
+
+
+def test_what_is_evaluated_teaches_nothing() -> None:
+    config = HOUSE.with_(split="train")
+    report = play("react", engine(house(SKILL)), config, 2, examples=1)
+    assert not set(training_tasks(dict(report.agent))) & set(report.paired.tasks)
+    with pytest.raises(ConfigError, match="evaluate another split"):
+        evaluate_policy(config, engine=engine(house(SKILL)), agent=get_agent("react"))
+
+
+def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    asked = 0
+
+    def counted(fails_after: int) -> Any:
+        inner = engine(house(PLAN, "Rules from earlier tasks:"), write_rules)
+
+        async def ask(request: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            if asked > fails_after:
+                raise ServerError("gone")
+            return await inner.reply(request)
+
+        return FunctionEngine(ask)
+
+    def evaluate(fails_after: int, folder: Path) -> PolicyReport:
+        nonlocal asked
+        asked = 0
+        folder.mkdir(exist_ok=True)
+        agent = get_agent("expel", tasks_per_type=1, retries=1)
+        config = HOUSE.with_(max_parallel=1)
+        return evaluate_policy(config, per_type=1, engine=counted(fails_after), agent=agent, folder=folder)
+
+    whole = evaluate(10**6, tmp_path / "whole")
+    in_all = asked
+    for fails_after in (in_all // 2, in_all // 3):
+        with pytest.raises(ServerError, match="gone"):
+            evaluate(fails_after, tmp_path / "parts")
+    assert evaluate(10**6, tmp_path / "parts").paired.episodes == whole.paired.episodes
+    assert asked < in_all
+    again = evaluate(0, tmp_path / "parts")
+    assert (again.agent, again.usage, asked) == (whole.agent, whole.usage, 0)
+
+
+def test_names_options_and_attempts_are_checked() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'reflexion'"):
+        get_agent("reflection")
+    with pytest.raises(UnknownNameError, match="trials"):
+        get_agent("reflexion", trial=3)
+    with pytest.raises(UnknownNameError, match="steps"):
+        get_agent("expel", writer="step")
+    for name, option in (("react", "examples"), ("reflexion", "trials"), ("expel", "capacity"), ("mem0", "shown")):
+        with pytest.raises(ConfigError, match=f"{option} is at least 1"):
+            get_agent(name, **{option: 0})
+    with pytest.raises(ConfigError, match="leave attempts at 1"):
+        evaluate_policy(HOUSE, engine=engine(shop), agent=get_agent("reflexion"), attempts=2)

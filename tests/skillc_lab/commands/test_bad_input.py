@@ -1,0 +1,154 @@
+"""Whatever is wrong on a command line: status 2 and one message that names the thing and the remedy, no traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+from skillc_lab.commands.cli.main import main as skillc
+
+TINY = "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4 chat=compact"
+FETCH = "data='generated'"
+
+# What is written behind the working words (a later word wins), and what the message must say.
+SHARED = [
+    ("data=nowhere", ["nowhere", FETCH]),
+    ("data={bad}/archive.tar.xz", ["archive.tar.xz", "cut off", FETCH]),
+    ("data={bad}/archive.zip", ["archive.zip", FETCH]),
+    ("data={bad}/empty", ["json_2.1.1", FETCH]),
+    ("data={bad}/cut", ["game.tw-pddl", "JSON"]),
+    ("data={bad}/foreign", ["trial_G", "'grammar'"]),
+    ("split=test", ["'test'", "train, valid_seen, valid_unseen, valid_train"]),
+    ("task_types=warm", ["'warm'", "pick_heat_then_place_in_recep"]),
+    ("library={bad}/skills", ["heat/SKILL.md", "front matter", "'---'"]),
+    ("library=nolib", ["'nolib'", "'alfworld'"]),
+    ("library={bad}/empty", ["empty", "SKILL.md"]),
+    ("model=nomodel", ["model='nomodel'"]),
+    ("model={bad}/empty", ["empty", "config.json", "make-policy"]),
+    ("model={bad}/weights", ["weights", "copy it again"]),
+    ("model={bad}/config", ["config", "copy it again"]),
+    ("model={bad}/tokenizer", ["tokenizer", "copy it again"]),
+    ("model={bad}/tokenizer_config", ["tokenizer_config.json", "copy the checkpoint again"]),
+    ("env=alfwrld", ["'alfwrld'", "Did you mean 'alfworld'"]),
+    ("env.foo=1", ["foo", "env.x="]),
+    ("chat=nope", ["'nope'", "default, shop, compact"]),
+    ("chat.windw=3", ["'windw'", "Did you mean 'window'"]),
+    ("form=nope", ["'nope'", "conversation, window"]),
+    ("chat_template=nofile", ["'nofile'"]),
+    ("engine=nope", ["'nope'", "transformers, vllm"]),
+    ("max_episode_steps=0", ["max_episode_steps must be at least 1"]),
+    ("stepz=3", ["'stepz'", "Did you mean 'steps'"]),
+    ("steps=x", ["steps='x'", "int"]),
+    ("--steps x", ["steps='x'", "int"]),
+    ("--stepz 3", ["'--stepz'", "Did you mean '--steps'"]),
+    ("--steps", ["--steps wants a value"]),
+    ("eval_greedy=maybe", ["eval_greedy", "'maybe'", "true nor false"]),
+    ("nonsense", ["option=value", "'nonsense'"]),
+]
+TRAINING = [
+    ("preset=skilc", ["preset 'skilc'", "Did you mean 'skillc'"]),
+    ("preset=skilc data=nowhere", ["preset 'skilc'", "Did you mean 'skillc'"]),
+    ("preset.omga=1", ["'omga'", "Did you mean 'omega'"]),
+    ("preset.omega=x", ["omega is a number", "'x'"]),
+    ("resume=nowhere", ["resume='nowhere'", "run.json"]),
+    ("schedule=nope", ["'nope'", "constant, linear, cosine"]),
+    ("group_size=0", ["group_size must be at least 1"]),
+    ("run={bad}/archive.zip", ["archive.zip", "choose another"]),
+]
+EVALUATION = [
+    ("per_type=x", ["per_type='x'"]),
+    ("per_type=0", ["per_type", "at least 1"]),
+    ("out={bad}/archive.zip/x", ["archive.zip", "choose another"]),
+]
+POLICY = [
+    ("--data nowhere", ["nowhere", FETCH]),
+    ("--data {bad}/cut", ["game.tw-pddl", "JSON"]),
+    ("--episodes 0", ["episodes must be at least 1"]),
+    ("--batches 0", ["batches must be at least 1"]),
+    ("--batch-episodes 0", ["batch_episodes must be at least 1"]),
+    ("--seed -1", ["Seeds must be at least 0"]),
+    ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
+    ("--env webshop --slips 0.1", ["no slips in webshop", "must be 0, got 0.1"]),
+    ("--out {bad}/archive.zip/x", ["archive.zip", "choose another"]),
+]
+DEMO = [
+    ("--data nowhere", ["nowhere", FETCH]),
+    ("--data {bad}/archive.tar.xz", ["archive.tar.xz", "cut off"]),
+    ("--preset skilc", ["'skilc'", "Did you mean 'skillc'"]),
+    ("--policy nowhere", ["nowhere", "make-policy"]),
+    ("--steps 0", ["steps must be at least 1"]),
+    ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
+    ("--env webshop --held-out-splits valid_unseen", ["'valid_unseen'", "test"]),
+    ("--held-out -1", ["held_out_per_type", "0 for all", "-1"]),
+    ("--held-out-splits test", ["'test'", "valid_unseen"]),
+    ("--seed -1", ["seed must be at least 0"]),
+    ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),
+]
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+
+
+def refuse(command: str, words: list[str], expected: list[str], capsys) -> None:
+    """Runs a command that must end with status 2 and one message."""
+    assert skillc([command, *words]) == 2
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert message.startswith(f"skillc {command}: error: ")
+    assert all(part in message for part in expected), message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(("word", "expected"), SHARED + TRAINING)
+def test_train_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
+    words = [*TINY.split(), "model=shipped", f"data={games}", "run=run", *word.format(bad=damaged).split()]
+    refuse("train", words, expected, capsys)
+
+
+@pytest.mark.parametrize(("word", "expected"), SHARED + EVALUATION)
+def test_evaluate_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
+    where = ["model=shipped", f"data={games}", "split=valid_seen", "per_type=1", "out=out"]
+    words = [*TINY.split(), *where, *word.format(bad=damaged).split()]
+    refuse("evaluate", words, expected, capsys)
+
+
+@pytest.mark.parametrize(("words", "expected"), POLICY)
+def test_make_policy_refuses(words: str, expected: list[str], damaged: Path, capsys):
+    small = ["--out", "policy", "--episodes", "2", "--batches", "1"]
+    refuse("make-policy", [*small, *words.format(bad=damaged).split()], expected, capsys)
+
+
+@pytest.mark.parametrize(("words", "expected"), DEMO)
+def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str], damaged: Path, capsys, monkeypatch):
+    import skillc_lab.commands.demo
+
+    monkeypatch.setattr(skillc_lab.commands.demo, "_evaluations", lambda *_: pytest.fail("an evaluation was started"))
+    refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
+
+
+def test_a_model_must_be_named(capsys):
+    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_another_preset_is_refused(games: Path, capsys):
+    words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
+    assert skillc(["train", *words, "preset=skillc"]) == 0
+    before = Path("run/metrics.jsonl").read_text()
+    capsys.readouterr()
+    refuse("train", [*words, "preset=grpo"], ["preset was 'skillc', is 'grpo'", "run=another/folder"], capsys)
+    assert Path("run/metrics.jsonl").read_text() == before
+
+
+def test_a_missing_extra_is_named(games: Path, capsys, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "trl", None)
+    words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
+    refuse("train", words, ["pip install 'skillc-gym[train]'", "pip install -e '.[train]'"], capsys)

@@ -1,0 +1,116 @@
+"""The doctor says what is there, what is missing and what mends it; only what was asked for by name makes it fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_lab.commands import doctor, extras
+from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.commands.doctor import Questions, examine
+from skillc_lab.commands.findings import as_text
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+    monkeypatch.delenv("WEBSHOP_DATA", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def statuses(questions: Questions | None = None) -> dict[str, str]:
+    return {finding.name: finding.status for finding in examine(questions)}
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
+    """Makes packages seem not to be installed."""
+    find = extras.version_of
+    for module in (extras, doctor):
+        monkeypatch.setattr(module, "version_of", lambda name: None if name in absent else find(name))
+
+
+def test_generated_tasks_always_play_and_missing_data_names_what_fetches_it(capsys: Any) -> None:
+    assert skillc(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "ok  alfworld, generated" in said
+    assert "ok  webshop, generated" in said
+    assert "ALFWORLD_DATA" in said
+    assert "WEBSHOP_DATA" in said
+
+
+def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "torch", "transformers", "trl", "vllm")
+    found = {finding.name: finding for finding in examine(Questions(env="alfworld", data="generated"))}
+    assert found["extra train"].status == "missing"
+    assert "pip install 'skillc-gym[train]'" in found["extra train"].remedy
+    assert "pip install -e '.[train]'" in found["extra train"].remedy
+    assert found["alfworld, generated"].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["env=alfworld", "data=nowhere"], "nowhere"),
+        (["env=webshop", "data=nowhere"], "nowhere"),
+        (["engine=nope"], "'nope'"),
+        (["engine=vllm"], "skillc-gym[vllm]"),
+        (["env=my/Env-v0"], "Namespace my"),
+    ],
+)
+def test_what_is_asked_for_and_not_there_fails(
+    words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    pytest.importorskip("torch", reason="needs the train extra")
+    without(monkeypatch, "vllm")
+    assert skillc(["doctor", "--json", *words]) == 2
+    missing = [each for each in json.loads(capsys.readouterr().out) if each["asked"] and each["status"] == "missing"]
+    assert len(missing) == 1
+    assert says in missing[0]["found"]
+
+
+def test_a_models_context_is_held_against_episodes() -> None:
+    pytest.importorskip("transformers", reason="needs the train extra")
+    small = {"env_options": {"generator": {"games_per_type": 1}}}
+    asked = Questions(env="alfworld", data="generated", model="shipped", options={**small, "max_context": 512})
+    (found,) = [finding for finding in examine(asked) if finding.section == "model"]
+    assert found.status == "note"
+    assert "50 steps" in found.found
+    assert "form=window:5" in found.remedy
+    roomy = Questions(env="alfworld", data="generated", model="shipped", options={**small, "form": "window:2"})
+    assert [finding.status for finding in examine(roomy) if finding.section == "model"] == ["ok"]
+    assert "model" in as_text([found])
+
+
+def test_a_model_that_is_not_there_fails(capsys: Any) -> None:
+    pytest.importorskip("transformers", reason="needs the train extra")
+    assert skillc(["doctor", "--env", "alfworld", "--data", "generated", "--model", "./nomodel"]) == 2
+    assert "nomodel" in capsys.readouterr().out
+
+
+def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = extras.declared_extras()
+    assert set(extras.PURPOSES) <= set(declared)
+    assert declared["vllm"] == ("vllm",)
+    requirements = [
+        "numpy>=1",
+        "torch<3,>=2; extra == 'train'",
+        'skillc-gym[train]; extra == "vllm"',
+        "vllm; extra == 'vllm'",
+    ]
+    monkeypatch.setattr(extras, "checkout", lambda: None)
+    monkeypatch.setattr(extras.metadata, "requires", lambda _: requirements)
+    extras.declared_extras.cache_clear()
+    try:
+        assert extras.declared_extras() == {"train": ("torch",), "vllm": ("vllm",)}
+    finally:
+        extras.declared_extras.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("torch.nn", "train"), ("en_core_web_sm", "spacy"), ("vllm", "vllm"), ("numpy", None)]
+)
+def test_modules_know_their_extra(module: str, extra: str | None) -> None:
+    assert extras.extra_of(module) == extra

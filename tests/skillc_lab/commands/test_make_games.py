@@ -1,0 +1,102 @@
+"""The command that writes generated games: upstream's layout, the same games when read again, clear refusals."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.tasks import SPLITS
+from skillc_lab.commands.cli.main import main as skillc
+
+SMALL = ["--games-per-type", "2", "--seed", "3"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "games"
+    assert skillc(["make-games", "--out", str(folder), *SMALL]) == 0
+    return folder
+
+
+def test_the_layout_is_upstreams(written: Path):
+    files = [path.relative_to(written).parts for path in written.rglob("*") if path.is_file()]
+    assert len(files) == 4 * 6 * 2
+    assert {parts[0] for parts in files} == {"json_2.1.1"}
+    assert {parts[1] for parts in files} == set(SPLITS)
+    assert {len(parts) for parts in files} == {5}
+    assert {parts[-1] for parts in files} == {"game.tw-pddl"}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("inner", ["", "json_2.1.1"])
+def test_the_same_games_are_read_again(written: Path, split: str, inner: str):
+    read, made = open_games(written / inner, split=split), GeneratedGames(split, games_per_type=2, seed=3)
+    assert read.task_ids == made.task_ids
+    assert [read.raw(name) for name in read.task_ids] == [made.raw(name) for name in made.task_ids]
+    assert [read.load(name).goal for name in read.task_ids] == [made.load(name).goal for name in made.task_ids]
+
+
+def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
+    words = ["--out", str(tmp_path), "--splits", "valid_seen", "--task-types", "heat", "pick2", "--size", "medium"]
+    assert skillc(["make-games", *words, "--games-per-type", "1"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"valid_seen": {"games": 2}}
+    assert said.err.split() == ["valid_seen", "2/2"]
+    made = GeneratedGames("valid_seen", ["heat", "pick2"], games_per_type=1, size="medium")
+    assert open_games(tmp_path, split="valid_seen").task_ids == made.task_ids
+
+
+def test_difficulty_mix_and_knobs_are_kept(tmp_path: Path, capsys):
+    words = ["--out", str(tmp_path), "--splits", "train", "--games-per-type", "2", "--prove"]
+    knobs = ["--difficulty", "0", "1", "--receptacles", "6", "8", "--objects", "9", "--mix", "heat=1", "pick2=1"]
+    assert skillc(["make-games", *words, *knobs]) == 0
+    assert json.loads(capsys.readouterr().out) == {"train": {"games": 24, "won_by_planner": 24}}
+    made = GeneratedGames(
+        "train", games_per_type=2, difficulty=[0, 1], receptacles=[6, 8], objects=9, mix={"heat": 1, "pick2": 1}
+    )
+    assert open_games(tmp_path, split="train").task_ids == made.task_ids
+
+
+@pytest.mark.slow
+@pytest.mark.upstream
+@pytest.mark.skipif(importlib.util.find_spec("fast_downward") is None, reason="upstream is not installed")
+def test_a_sample_is_won_in_upstream(tmp_path: Path, capsys):
+    words = ["--splits", "valid_seen", "--games-per-type", "1", "--size", "real", "--mix", "real"]
+    assert skillc(["make-games", "--out", str(tmp_path), *words, "--prove-upstream", "2"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"valid_seen": {"games": 6, "won_in_upstream": 2}}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--difficulty", "3"], "difficulty is a number between 0 and 1"),
+        (["--receptacles", "9", "4"], "[lowest, highest]"),
+        (["--mix", "pick=many", "heat=1"], "--mix takes 'real' or weights"),
+        (["--rooms", "attic"], "kind of room 'attic'"),
+        (["--size", "huge"], "size of a house 'huge'; expected one of: small"),
+        (["--splits", "valid_sen"], "Did you mean 'valid_seen'"),
+        (["--task-types", "warm"], "task type 'warm'"),
+        (["--games-per-type", "0"], "games_per_type is a whole number of at least 1"),
+        (["--scenes", "0"], "scenes is a whole number of at least 1"),
+        (["--seed", "-1"], "seed is a whole number of at least 0"),
+    ],
+)
+def test_bad_choices_are_named_and_nothing_is_written(tmp_path: Path, capsys, words: list[str], message: str):
+    out = tmp_path / "games"
+    assert skillc(["make-games", "--out", str(out), *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_folder_in_use_is_refused_and_left_alone(tmp_path: Path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert skillc(["make-games", "--out", str(tmp_path), *SMALL]) == 2
+    assert "is not an empty folder; give a new --out" in capsys.readouterr().err
+    assert skillc(["make-games", "--out", str(tmp_path / "notes.txt"), *SMALL]) == 2
+    assert skillc(["make-games", "--out", str(tmp_path / "notes.txt" / "below"), *SMALL]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -1,0 +1,141 @@
+"""The demonstration without training: shipped policies on a task per type, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers", reason="needs the train extra")
+
+from skillc_gym.episodes import Episode
+from skillc_gym.episodes.record import Turn
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
+from skillc_lab.commands.cli import open_page
+from skillc_lab.commands.cli.demo import DemoOptions
+from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.commands.cli.quick_demo import describe_quick_demo, side_by_side
+from skillc_lab.commands.quick_demo import QuickDemoConfig, run_quick_demo
+from trainers.tracking.json_files import write_json
+from trainers.warmstart import shipped
+from trainers.warmstart.shipped import shipped_policy, shipped_trained_policy
+
+
+@pytest.fixture
+def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QuickDemoConfig, "per_type", 1)
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_the_command_shows_both_conditions_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert skillc(["demo", "--quick", "--out", str(tmp_path)]) == 0
+    said, aside = capsys.readouterr()
+    assert "Loading weights" not in aside
+    assert "Success in per cent on 6 held-out tasks of valid_unseen" in said
+    assert "start, with the skill" in said
+    assert str(tmp_path / "report" / "index.html") in said
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["policies"]["start"]["sr_with"] > summary["policies"]["start"]["sr_without"]
+    assert "Success without skills" in (tmp_path / "report" / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("few_tasks")
+def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    shutil.copytree(shipped_policy("webshop"), policy)
+    result = run_quick_demo(QuickDemoConfig(tmp_path / "out", "webshop", policy))
+    assert list(result.reports) == ["start", "trained"]
+    assert result.reports["start"].outcomes == result.reports["trained"].outcomes
+    assert list(result.example) == ["start, with the skill", "start, without", "trained, without"]
+    text = describe_quick_demo(result)
+    assert "trained " in text
+    assert "No trained policy" not in text
+    assert "before training" in result.page.read_text()
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_broken_policy_is_found_before_anything_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    policy = tmp_path / "policy"
+    shutil.copytree(shipped_policy("alfworld"), policy)
+    (policy / file).write_text("{")
+    monkeypatch.delattr("trainers.evaluation.policy.evaluate_policy")
+    with pytest.raises(CheckpointError, match="copy it again"):
+        run_quick_demo(QuickDemoConfig(tmp_path / "out", policy=policy))
+
+
+def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = shipped_policy("alfworld").name
+    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "shipped.py"))
+    with pytest.raises(MissingDataError, match="skillc make-policy --env alfworld"):
+        _ = QuickDemoConfig(tmp_path / "out").policies
+    write_json(tmp_path / "mine" / "config.json", {})
+    assert QuickDemoConfig(tmp_path / "out", policy=tmp_path / "mine").policies == {"start": tmp_path / "mine"}
+    start, place = tmp_path / name, tmp_path / f"{name}_trained"
+    write_json(start / "config.json", {})
+    assert shipped_trained_policy("alfworld") is None
+    write_json(place / "config.json", {})
+    assert shipped_trained_policy("alfworld") == place
+    assert QuickDemoConfig(tmp_path / "out").policies["trained"] == place
+    hard = place.with_name("checkpoint_hard")
+    write_json(hard / "config.json", {})
+    assert QuickDemoConfig(tmp_path / "out").policies == {"start": hard}
+    write_json(hard.with_name("checkpoint_hard_trained") / "config.json", {})
+    assert shipped_trained_policy("alfworld") == hard.with_name("checkpoint_hard_trained")
+
+
+def test_a_tenth_of_the_whole_demonstration_is_played(tmp_path: Path) -> None:
+    assert QuickDemoConfig(tmp_path).per_type == 4
+    assert QuickDemoConfig(tmp_path, "webshop").per_type == 24
+    assert QuickDemoConfig(tmp_path, tasks_per_type=2).per_type == 2
+
+
+def test_what_it_cannot_show_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match="no checkpoint folder"):
+        QuickDemoConfig(tmp_path, policy=tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="at least 1"):
+        QuickDemoConfig(tmp_path, tasks_per_type=0)
+    with pytest.raises(ConfigError, match="generated tasks only, got --data games"):
+        DemoOptions(quick=True, data="games").quick_config()
+
+
+def episode(*actions: str, won: bool) -> Episode:
+    return Episode(
+        task_id="t",
+        task_type="k",
+        goal="look.",
+        condition=0,
+        skill="",
+        skill_sha256="",
+        skill_text="",
+        seed=0,
+        group_id=0,
+        turns=tuple(Turn("", action, action, True, True, 0.0) for action in actions),
+        won=float(won),
+        task_score=float(won),
+        terminated=won,
+        truncated=not won,
+    )
+
+
+def test_commands_stand_side_by_side() -> None:
+    shown = side_by_side({"with": episode("go\x1b[31m", won=True), "without": episode("look", "look", won=False)})
+    rows = [line.split() for line in shown.splitlines()[2:]]
+    assert rows == [
+        ["with", "without"],
+        ["----", "-------"],
+        ["go?[31m", "look", "(2", "times)"],
+        ["=", "solved", "in", "1", "steps", "=", "not", "solved", "in", "2", "steps"],
+    ]
+
+
+def test_no_page_is_opened_without_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(open_page.webbrowser, "open", lambda url: not opened.append(url))
+    assert not open_page.open_page(tmp_path)
+    monkeypatch.setattr(open_page, "has_screen", lambda: True)
+    assert open_page.open_page(tmp_path)
+    assert opened == [tmp_path.resolve().as_uri()]

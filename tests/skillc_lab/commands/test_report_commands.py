@@ -1,0 +1,46 @@
+"""``skillc report`` and ``skillc replay`` on runs and evaluations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.episodes import write_jsonl
+from skillc_lab.commands.cli.main import main as skillc
+from tests.skillc_lab.report.synthetic_run import episode
+
+EPISODES = [episode(f"train/{task}", "heat", z, won=bool(z)) for task in "ab" for z in (1, 0)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run's folder that holds transcripts alone."""
+    folder = tmp_path / "run"
+    (folder / "transcripts").mkdir(parents=True)
+    for step in (10, 20):
+        write_jsonl(folder / "transcripts" / f"train-{step:06d}.jsonl", EPISODES)
+    return folder
+
+
+def test_a_step_is_replayed(run: Path, capsys: Any) -> None:
+    assert skillc(["replay", str(run), "--step", "10"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert "train/a" in page.read_text(encoding="utf-8")
+    assert skillc(["replay", str(run), "step=11"]) == 2
+    assert "skillc replay: error: " in capsys.readouterr().err
+
+
+def test_transcripts_alone_make_a_report(run: Path, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("matplotlib", reason="needs the train extra")
+    assert skillc(["report", str(run), "--out", str(tmp_path / "page"), "--title", "Mine"]) == 0
+    page = Path(capsys.readouterr().out.splitlines()[-1])
+    assert page == tmp_path / "page" / "index.html"
+    assert "Mine" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", ["report", "replay"])
+def test_a_folder_without_anything_is_refused(command: str, tmp_path: Path, capsys: Any) -> None:
+    assert skillc([command, str(tmp_path)]) == 2
+    assert f"skillc {command}: error: " in capsys.readouterr().err

@@ -1,0 +1,241 @@
+"""``skillc skills`` and ``skillc learn-skills``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from skill_library import Skill, load_library
+from skill_library.formats import write_library
+from skillc_gym.episodes import write_jsonl
+from skillc_lab.commands.cli.main import main as skillc
+from tests.openai_server import openai_server
+from tests.trainers.rollouts_of import episode
+
+HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
+KIND = "pick_heat_then_place_in_recep"
+
+
+@pytest.fixture
+def transcripts(tmp_path: Path) -> Path:
+    path = tmp_path / "t.jsonl"
+    write_jsonl(
+        path, [episode(f"train/{i}", won=i < 3, kind=KIND, actions=HEAT if i < 3 else HEAT[::2]) for i in range(6)]
+    )
+    return path
+
+
+def test_transcripts_become_a_library(transcripts, tmp_path, capsys):
+    out = str(tmp_path / "learned")
+    assert skillc(["learn-skills", "--from", str(transcripts), "--out", out]) == 0
+    assert "1 skills from 6 episodes" in capsys.readouterr().out
+    assert skillc(["skills", "check", out, "--shows", KIND]) == 0
+    assert "Key step: heat O with microwave 1" in capsys.readouterr().out
+    assert not (tmp_path / "learned" / "notes.jsonl").exists()
+    assert skillc(["skills", "check", out, "--env", "alfworld"]) == 1
+    assert "no skill serves the task type look_at_obj_in_light" in capsys.readouterr().out
+
+
+def test_test_tasks_teach_nothing(tmp_path, capsys):
+    write_jsonl(tmp_path / "t.jsonl", [episode("valid_unseen/x", kind=KIND, actions=HEAT)])
+    words = ["learn-skills", "--from", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "l")]
+    assert skillc(words) == 2
+    assert "training tasks only" in capsys.readouterr().err
+    assert skillc([*words, "--split", "valid_unseen"]) == 0
+
+
+OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers.engines.openai:ENGINE")
+"""Ways to name the same writer."""
+
+
+@pytest.mark.parametrize("writer", OPENAI)
+def test_a_model_behind_a_server_may_write(writer, transcripts, tmp_path, capsys):
+    with openai_server(lambda messages: '{"skills": ["Heat it in the microwave."]}') as server:
+        words = f"learn-skills --from {transcripts} --out {tmp_path / 'l'} --model m --no-notes --writer {writer}"
+        assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
+    assert [request["model"] for request in server.requests] == ["m"]
+    assert "Heat it in the microwave." in load_library(tmp_path / "l").for_task(KIND).text
+    assert not (tmp_path / "l" / "notes.jsonl").exists()
+
+
+@pytest.mark.parametrize("notes", ["", "--notes"])
+@pytest.mark.parametrize("writer", OPENAI[:2])
+def test_a_model_takes_notes_first(writer, notes, transcripts, tmp_path, capsys):
+    def reply(messages):
+        asked = messages[-1]["content"]
+        return (
+            '{"note": "Heat it."}' if "one note" in asked else '{"skills": ["Heat it first."], "mistakes": ["Haste."]}'
+        )
+
+    out = tmp_path / "l"
+    words = f"learn-skills --from {transcripts} --out {out} {notes} --model m --writer {writer}"
+    with openai_server(reply) as server:
+        assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
+    assert "1 skills from 6 episodes" in (said := capsys.readouterr().out)
+    assert "; 6 notes" in said
+    assert load_library(out).for_task(KIND).text == "Heat it first.\n\nMistake to avoid: Haste."
+    notes = [json.loads(line) for line in (out / "notes.jsonl").read_text().splitlines()]
+    assert len(notes) == 6
+    assert notes[0] == {"task_id": "train/0", "task_type": KIND, "won": True, "text": "Heat it."}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--writer steps --notes", "no use for --notes; let a model write by --writer model"),
+        ("--writer steps --model m --engine openai", "no use for --model and --engine;"),
+        ("--engine.base_url http://127.0.0.1:1/v1", "no use for --engine.OPTION"),
+        ("--writer openai", "The writer openai needs a language model: --model NAME"),
+        ("--writer openai --model m --engine vllm", "--writer openai and --engine vllm name two engines"),
+        ("--writer my:ONE --model m --engine my:OTHER", "--writer my:ONE and --engine my:OTHER name two engines"),
+        ("--writer opneai --model m", "Unknown writer 'opneai'"),
+        ("--writer model --engine opneai --model m", "Did you mean 'openai'"),
+        ("--writer nowhere.at_all:ENGINE --model m", "there is no module 'nowhere.at_all'"),
+        ("--writer transformers --model shipped", "shipped on the engine transformers says nothing but commands"),
+    ],
+)
+def test_writers_that_contradict_themselves_or_cannot_write_are_refused(words, message, transcripts, tmp_path, capsys):
+    out = tmp_path / "l"
+    assert skillc(["learn-skills", "--from", str(transcripts), "--out", str(out), *words.split()]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("env", "train", "test"),
+    [("webshop", "synthetic/1500", "synthetic/499"), ("coins", "train/easy/02-0000", "test/easy/02-0000")],
+)
+def test_every_world_knows_its_training_tasks(env, train, test, tmp_path, capsys):
+    words = ["learn-skills", "--env", env, "--out", str(tmp_path / "l"), "--from", str(tmp_path / "t.jsonl")]
+    write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode(test, kind="x")])
+    assert skillc(words) == 2
+    assert f"1 episodes are not of the split 'train', such as {test}" in capsys.readouterr().err
+    assert skillc([*words, "--split", "tset"]) == 2
+    write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode("of no known split", kind="x")])
+    assert skillc(words) == 0
+
+
+@pytest.mark.parametrize("library", ["alfworld", "webshop"])
+def test_the_shipped_libraries_pass(library, capsys):
+    assert skillc(["skills", "check", library, "--model", "shipped"]) == 0
+    said = capsys.readouterr().out
+    assert "Nothing found" in said
+    assert "not checked" not in said
+    assert skillc(["skills", "lint", library]) == 0
+    assert skillc(["skills", "diff", library, library]) == 0
+    assert skillc(["skills", "diff", "alfworld", "webshop"]) == 1
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    write_library(
+        [Skill("general", "d", ("*",), "Look."), Skill("heat", "d", (KIND,), "Heat it.\nKey step: heat.")], folder
+    )
+    return folder
+
+
+def test_a_check_without_an_environment_says_what_it_left_out(library, capsys):
+    assert skillc(["skills", "check", str(library)]) == 0
+    said = capsys.readouterr().out
+    assert "task types without a skill were not checked, since no environment was named; name it by --env" in said
+    assert "Nothing found." not in said
+    assert skillc(["skills", "check", str(library), "--env", "skillc/ALFWorld-v0"]) == 1
+    said = capsys.readouterr().out
+    assert "no skill serves the task type look_at_obj_in_light" in said
+    assert "not checked" not in said
+
+
+@pytest.mark.parametrize(
+    ("grade", "read"),
+    [
+        ("full", "general+heat (full, sha256 6a4e0cb5ca85):\n\nLook.\n\nHeat it.\nKey step: heat.\n"),
+        ("minimal", "general+heat (minimal"),
+        ("none", "nothing (none)."),
+    ],
+)
+@pytest.mark.parametrize("name", ["heat", KIND])
+def test_a_type_is_shown_by_its_full_or_its_short_name(name, grade, read, library, capsys):
+    assert skillc(["skills", "check", str(library), "--shows", name, "--grade", grade]) == 0
+    assert f"{KIND} reads {read}" in capsys.readouterr().out
+
+
+def recorded(library: Path, path: Path) -> Path:
+    """Two episodes with the skill, one of them of another type, and one without."""
+    on = {"condition": 1, "kind": KIND, "skill": "general+heat", "text": load_library(library).for_task(KIND).text}
+    unlike = {**on, "kind": "pick_cool_then_place_in_recep", "skill": "cool", "text": "Cool it."}
+    write_jsonl(path, [episode(**on), episode(**on), episode(**unlike), episode(kind=KIND)])
+    return path
+
+
+def rows(said: str) -> list[list[str]]:
+    return [line.split() for line in said.split("\n")]
+
+
+def test_what_episodes_saw_is_listed_with_those_that_saw_nothing(library, tmp_path, capsys):
+    folder = recorded(library, tmp_path / "run" / "transcripts" / "train-000010.jsonl").parent.parent
+    assert skillc(["skills", "shown", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert ["heat", "with", "general+heat", "-", "2", "6", "-", "6a4e0cb5ca85"] in rows(said)
+    assert ["heat", "without", "-", "-", "1", "-", "-", "-"] in rows(said)
+    assert "4 episodes in 1 file: 3 were shown a text, 1 were shown none." in said
+    assert skillc(["skills", "shown", str(folder), "--shows", "cool", "--model", "shipped"]) == 0
+    said = capsys.readouterr().out
+    assert f"cool with cool - 1 2 2 {hashlib.sha256(b'Cool it.').hexdigest()[:12]}".split() in rows(said)
+    assert ":\n\nCool it.\n" in said
+    assert "general+heat" not in said
+
+
+def test_what_episodes_saw_is_held_against_a_library(library, tmp_path, capsys):
+    words = ["skills", "shown", str(recorded(library, tmp_path / "t.jsonl")), str(library), "--shows"]
+    assert skillc([*words, "heat"]) == 0
+    assert "6a4e0cb5ca85 same" in " ".join((said := capsys.readouterr().out).split())
+    assert "contradicts its text, and with the skill each is or begins with that of mine." in said
+    assert skillc([*words, "cool"]) == 1
+    assert "the library mine has no such skill for this task type; 1 episodes read this one" in capsys.readouterr().out
+    skill = library / "heat" / "SKILL.md"
+    skill.write_text(skill.read_text().replace("Heat it.", "Heat it well."))
+    assert skillc([*words, "heat"]) == 1
+    said = capsys.readouterr().out
+    assert "6a4e0cb5ca85 changed" in " ".join(said.split())
+    assert "the library mine has another text for it today; 2 episodes read this one" in said
+
+
+def test_episodes_and_libraries_are_told_apart(library, tmp_path, capsys):
+    file = recorded(library, tmp_path / "evaluation" / "transcripts.jsonl")
+    for place in (file, file.parent):
+        assert skillc(["skills", "check", str(place)]) == 2
+        assert f"skillc skills shown {place} tells what they were shown" in capsys.readouterr().err
+    for place in (library, tmp_path / "nowhere", write_jsonl(tmp_path / "empty.jsonl", [])):
+        assert skillc(["skills", "shown", str(place)]) == 2
+        assert f"{place} holds no recorded episodes: expected a file of transcripts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["skills", "chek", "alfworld"], "check"),
+        (["skills", "diff", "alfworld"], "name the second"),
+        (["skills", "check", "alfworld", "webshop"], "looks at one library, got 'webshop' beside it"),
+        (["skills", "check", "alfworld", "--shows", "heet"], "Did you mean 'heat'"),
+        (["skills", "check", "x" * 300], "No skill library"),
+        (["learn-skills"], "--from FILE"),
+        (["learn-skills", "--from", "nowhere.jsonl", "--env", "alfwrld"], "Did you mean 'alfworld'"),
+    ],
+)
+def test_bad_input_is_said_in_a_line(words, message, capsys):
+    assert skillc(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_is_taken_is_refused_before_anything_is_asked(tmp_path, capsys):
+    (tmp_path / "mine").write_text("precious")
+    words = ["learn-skills", "--from", "nowhere.jsonl", "--writer", "model", "--model", "m", "--out"]
+    assert skillc([*words, str(tmp_path)]) == 2
+    assert "nothing is overwritten" in capsys.readouterr().err
+    assert skillc([*words, str(tmp_path / "mine")]) == 2
+    assert "name another one" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_text() == "precious"

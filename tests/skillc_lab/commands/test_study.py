@@ -1,0 +1,87 @@
+"""``skillc study``: what is refused before anything runs, and drawing from the record alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.studies.plan import UNTRAINED
+from skillc_lab.studies.record import write_comparison
+from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
+from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies.selection import Selection
+from tests.skillc_lab.studies_of import TEXT, write_run_file
+from trainers.tracking import revision
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    return write_run_file(tmp_path)
+
+
+def cell(method: str, seed: int) -> CellResult:
+    outcomes = tuple(TaskOutcome(f"t{i}", "kind", True, (i + seed) % 2 == 0, 1.0, 0.0) for i in range(4))
+    curve = (CurvePoint(0, 0.0, 1.0), CurvePoint(100, 0.5, 1.0, 2, 30))
+    return CellResult("easy", method, seed, "p", outcomes, curve, Usage(100, 0, 30, 2, 0.1, 1.0))
+
+
+def test_a_tree_with_changes_is_refused(run_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(revision, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
+    assert skillc(["study", str(run_file), "--out", str(tmp_path / "out")]) == 2
+    assert "the working tree has changes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["study", str(run_file), "--out", str(out), "--draw"]
+    assert skillc(words) == 2
+    assert "without --draw makes one" in capsys.readouterr().err
+    out.mkdir()
+    results = [cell(method, seed) for method in ("grpo", "ppo") for seed in (0, 1)]
+    write_comparison(read_run_file(run_file, out), [cell(UNTRAINED, 0), *results])
+    assert skillc(words) == 0
+    printed = capsys.readouterr().out
+    assert "## easy" in printed
+    assert "| ppo | 2 |" in printed
+    assert {path.name for path in out.iterdir()} == {
+        *("own.json", "table.md"),
+        *("own-easy.png", "own-map.png", "own-curves.png"),
+    }
+
+
+def test_a_run_file_that_makes_no_study_is_refused(run_file, capsys):
+    run_file.write_text(TEXT.replace("grpo", "grop"))
+    assert skillc(["study", str(run_file), "--allow-changes"]) == 2
+    assert "grpo" in capsys.readouterr().err
+    assert skillc(["study", str(run_file), "--workers", "-1"]) == 2
+
+
+def test_what_the_file_does_not_have_cannot_be_chosen(run_file, tmp_path, capsys):
+    words = ["study", str(run_file), "--out", str(tmp_path / "out"), "--allow-changes"]
+    for choice in (["--methods", "skillc"], ["--starts", "hard"], ["--seeds", "7"]):
+        assert skillc([*words, *choice]) == 2
+        assert f"{choice[1]!r}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tmp_path):
+    run_file.write_text(TEXT.replace("easy: shipped", "easy: shipped, hard: shipped-hard"))
+    plan = read_run_file(run_file, tmp_path)
+    assert Selection().jobs(plan) == plan.jobs
+    names = [job.name for job in Selection(methods=["ppo"], starts=["hard"], seeds=[1]).jobs(plan)]
+    assert names == ["hard-untrained", "hard-ppo-seed1"]
+    assert {cell.start for cell in Selection(seeds=[1]).cells(plan)} == {"easy", "hard"}
+
+
+@pytest.mark.parametrize(
+    "broken", [b"\xff\xfe", b"[" * 100_000, b"- 1", b"a: [", b"!!python/object/apply:os.system [ls]"]
+)
+@pytest.mark.parametrize("suffix", [".yaml", ".toml"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys, broken, suffix):
+    path = tmp_path / f"broken{suffix}"
+    path.write_bytes(broken)
+    assert skillc(["study", str(path), "--allow-changes"]) == 2
+    assert path.name in capsys.readouterr().err

@@ -1,0 +1,313 @@
+"""Figures and page of a run, from a simulated learner's records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from synthetic_run import SPEEDS, episode, metrics, report, write_run
+
+from skillc_gym.episodes import write_jsonl
+from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_lab.report import figures, outcome_panels, panels, strips
+from skillc_lab.report.diagnostic_panels import quiet_diagnostics
+from skillc_lab.report.make import make_report, replay_page
+from skillc_lab.report.records import RunRecords, Series, moving_mean
+from skillc_lab.report.style import figure_style, new_figure
+from skillc_lab.report.transcripts import choose_tasks, group_by_task, transcripts_section
+
+if TYPE_CHECKING:
+    from matplotlib.text import Text
+
+pytest.importorskip("matplotlib", reason="needs the extra 'train'")
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Outline(HTMLParser):
+    """Checks that tags close, and collects what the page refers to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.sources: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def outline(page: Path) -> Outline:
+    parsed = Outline()
+    parsed.feed(page.read_text(encoding="utf-8"))
+    assert parsed.open == []
+    return parsed
+
+
+def evaluate(folder: Path, step: int) -> None:
+    folder.mkdir()
+    paired = report(step, seed=1)
+    paired.save(folder / "report.json")
+    write_jsonl(folder / "transcripts.jsonl", paired.episodes)
+
+
+def test_a_full_report(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=60)
+    evaluate(run / "before", 0)
+    evaluate(run / "after", 60)
+    made = make_report(run, title="A <run> & its report")
+    assert set(made.figures) == {
+        "overview",
+        "success",
+        "success_by_type",
+        "gap",
+        "gate",
+        "active",
+        "rollout_fraction",
+        "diagnostics",
+        "before_after",
+    }
+    for path in made.figures.values():
+        assert path.read_bytes().startswith(PNG)
+        assert path.stat().st_size > 5_000
+    page = outline(made.page)
+    assert page.sources
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert "A <run> & its report" in page.text
+    before, after = report(0, 1).overall, report(60, 1).overall
+    assert f"{100 * before.sr_without:.1f} % → {100 * after.sr_without:.1f} %" in page.text
+    assert "see a <b>bread 1</b>" in page.text
+    for name in ("pick", "look", "clean", "heat", "cool", "pick2", "cut by the budget"):
+        assert name in page.text
+
+
+def test_runs_are_shown_beside_each_other(tmp_path: Path) -> None:
+    first, second = write_run(tmp_path / "a", "skillc", steps=20), write_run(tmp_path / "b", "grpo", steps=20)
+    for folder, steps in ((first, 180), (second, 60)):
+        evaluate(folder / "before", 0)
+        evaluate(folder / "after", steps)
+    made = make_report(first, beside=[second])
+    page = made.page.read_text()
+    assert made.figures["beside"].read_bytes().startswith(b"\x89PNG")
+    assert "<h2>skillc beside grpo</h2>" in page
+    assert page.count("skillc minus grpo") == 1
+    assert page.index("before training") < page.index("skillc minus grpo")
+    (second / "after" / "report.json").unlink()
+    assert "skillc minus grpo" not in make_report(first, beside=[second]).page.read_text()
+
+
+@pytest.mark.parametrize("preset", ["grpo", "no_pairing"])
+def test_a_run_without_evaluations_or_with_no_skills(tmp_path: Path, preset: str) -> None:
+    made = make_report(write_run(tmp_path / "run", preset, steps=20), out=tmp_path / "elsewhere")
+    assert made.page == tmp_path / "elsewhere" / "index.html"
+    assert "before_after" not in made.figures
+    assert "no evaluation before and after" in outline(made.page).text
+
+
+def test_an_interrupted_run_still_has_a_report(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    lines = [json.dumps(record) for record in metrics(steps=10)]
+    (run / "metrics.jsonl").write_text("\n".join(lines[:4]) + '\n{"step": 4, "ev')
+    assert RunRecords.read(run).last_step == 3
+    assert "No type retired" in outline(make_report(run).page).text
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match=r"metrics\.jsonl or transcripts/ of a training run, or report\.json"):
+        make_report(tmp_path)
+    run = write_run(tmp_path / "run", steps=5)
+    with pytest.raises(MissingDataError, match=r"report\.json"):
+        make_report(run, before=tmp_path / "nowhere")
+
+
+def test_records_are_read_back_as_written() -> None:
+    records = metrics(steps=60)
+    run = RunRecords.of(list(reversed(records)), {"preset": "skillc", "steps": 60})
+    assert run.task_types == tuple(SPEEDS)
+    assert [r["step"] for r in run.train] == list(range(1, 61))
+    assert run.validated("sr_with", "look_at_obj_in_light").steps == list(range(0, 61, 10))
+    assert (run.panel_size(), run.panel_size("pick_two_obj_and_place")) == (144, 24)
+    assert (run.capacity, run.threshold) == ((6, 3, 0), 0.0)
+    retired = {kind for r in records if r["event"] == "validation" for kind in [e["type"] for e in r["retired"]]}
+    assert set(run.retirements) == retired
+
+
+def test_moving_means_look_back_over_steps_not_values() -> None:
+    smooth = moving_mean(Series([1, 2, 10], [1.0, 3.0, 5.0]), window=3)
+    assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0])
+
+
+KINDS = {"a": "heat", "b": "heat", "c": "cool"}
+
+
+def test_the_tasks_that_show_most_come_first_and_types_take_turns() -> None:
+    before = [episode(t, k, z, won=bool(z)) for t, k in KINDS.items() for z in (1, 0)]
+    after = [episode(t, k, z, won=t != "a" or bool(z)) for t, k in KINDS.items() for z in (1, 0)]
+    assert choose_tasks(before, after, 3) == ("b", "c", "a")
+    won = [entry for entry in after if entry.task_id != "a"]
+    assert choose_tasks([], won, 1) == ("b",)
+
+
+def test_there_is_a_failure_among_the_examples() -> None:
+    after = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
+    assert choose_tasks([], after, 2) == ("b", "a")
+    page = transcripts_section([], after, 2)
+    assert "with the skill failed, without failed" in page
+    assert "with the skill solved, without solved" in page
+
+
+def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side() -> None:
+    flat = [episode("a", "heat", z, won=bool(i)) for i, z in enumerate((0, 1, 1, 0))]
+    flat.insert(1, episode("b", "cool", 0, won=False))
+    groups = group_by_task(flat)
+    assert list(groups) == ["a", "b"]
+    assert [e.condition for e in groups["a"].all] == [1, 1, 0, 0]
+    assert groups["a"].outcome() == "with the skill 2 of 2 solved, without 1 of 2 solved"
+    assert (groups["b"].outcome(), groups["b"].pair) == ("without failed", (flat[1],))
+
+
+def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
+    evaluate(tmp_path / "eval", 30)
+    made = make_report(tmp_path / "eval")
+    assert set(made.figures) == {"outcome"}
+    page = outline(made.page)
+    assert "120 held-out tasks" in page.text
+    assert f"{100 * report(30, 1).overall.sr_without:.1f} %" in page.text
+    assert "failed" in page.text
+    (tmp_path / "eval" / "report.json").unlink()
+    assert make_report(tmp_path / "eval").figures == {}
+
+
+def test_a_run_without_metrics_shows_its_last_transcripts(tmp_path: Path) -> None:
+    keep_transcripts(tmp_path)
+    made = make_report(tmp_path)
+    assert made.figures == {}
+    assert "Validation at step 20" in outline(made.page).text
+
+
+def test_a_step_of_a_run_is_replayed_whole(tmp_path: Path) -> None:
+    keep_transcripts(tmp_path)
+    page = replay_page(tmp_path, 10)
+    assert page == tmp_path / "report" / "replay-000010.html"
+    text = outline(page).text
+    assert "Training rollouts of step 10" in text
+    assert "3 episodes of 2 tasks, 2 of them solved." in text
+    assert "Validation at step 20" in outline(replay_page(tmp_path)).text
+    with pytest.raises(ConfigError, match="step 11; there are some of 10, 20"):
+        replay_page(tmp_path, 11)
+
+
+def test_evaluations_and_single_files_are_replayed_too(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "transcripts.jsonl", [episode("a", "heat", z, won=True) for z in (1, 0)])
+    assert "2 episodes of 1 tasks" in outline(replay_page(tmp_path)).text
+    page = replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "page.html")
+    assert page.read_text(encoding="utf-8").count("<article") == 2
+    with pytest.raises(ConfigError, match="leave the step out"):
+        replay_page(tmp_path, 3)
+    with pytest.raises(MissingDataError):
+        replay_page(tmp_path / "nowhere")
+
+
+def keep_transcripts(run: Path) -> None:
+    rollouts = [
+        episode("a", "heat", 1, won=True),
+        episode("a", "heat", 0, won=False),
+        episode("b", "cool", 0, won=True),
+    ]
+    write_jsonl(run / "transcripts" / "train-000010.jsonl", rollouts)
+    write_jsonl(run / "transcripts" / "validation-000020.jsonl", rollouts)
+
+
+def test_a_damaged_line_of_the_metrics_costs_that_line_only(tmp_path: Path) -> None:
+    lines = [json.dumps(record) for record in metrics(steps=10)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join([lines[0], '{"step": 1, "ev', "[]", "7", *lines[1:]]))
+    assert RunRecords.read(tmp_path).last_step == 10
+
+
+def texts(draw: Callable[..., None], *args: object) -> list[Text]:
+    """What stands on a panel, titles aside."""
+    with figure_style():
+        figure = new_figure(7, 4)
+        axes = figure.subplots()
+        draw(axes, *args)
+        figure.canvas.draw()
+        return [text for text in axes.texts if text.get_text() and text.xy != (0, 1)]
+
+
+def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRecords:
+    config = {"preset": preset, "steps": steps}
+    return RunRecords.of(metrics(preset, steps, **options), config)  # type: ignore[arg-type]
+
+
+def test_the_words_on_a_retirement_stand_within_the_grey() -> None:
+    run = run_of(steps=180)
+    assert run.retirements
+    for kind, (step, _) in run.retirements.items():
+        [text] = texts(panels.draw_type_success, run, kind)
+        box = text.get_window_extent()
+        left, right = text.axes.transData.transform([(step, 0), (run.total_steps * 1.02, 0)])[:, 0]
+        assert left <= box.x0
+        assert box.x1 <= right + 1
+
+
+def test_the_threshold_of_the_gap_is_named_where_the_gap_retires() -> None:
+    assert [text.get_text() for text in texts(panels.draw_gap, run_of())] == ["retires below 0"]
+    assert texts(panels.draw_gap, run_of("no_pruning")) == []
+
+
+def test_each_type_has_a_strip_of_its_own() -> None:
+    run = run_of()
+    with figure_style():
+        for draw in (strips.draw_gate, strips.draw_fraction):
+            axes = new_figure(7, 4).subplots()
+            draw(axes, run)
+            heights = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) > 2]
+            assert len(heights) == len(SPEEDS)
+            for row, ys in enumerate(heights):
+                assert row < min(ys) <= max(ys) <= row + 1
+
+
+def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
+    assert quiet_diagnostics(run_of()) == {
+        "failed_rewarded": "In no update a failed rollout was reinforced.",
+        "cuts": "It was not recorded whether the context cut a training episode.",
+    }
+    records = [{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)]
+    assert set(quiet_diagnostics(RunRecords.of(records, {}))) == {"failed_rewarded"}
+
+
+def test_an_arrow_leads_from_before_to_after() -> None:
+    arrows = texts(lambda axes: outcome_panels.draw_before_after(axes, report(0, 1), report(180, 1)))
+    assert arrows == []
+    with figure_style():
+        axes = new_figure(7, 4).subplots()
+        outcome_panels.draw_before_after(axes, report(0, 1), report(180, 1))
+        starts = [(note.xyann[0], note.xy[0]) for note in axes.texts]
+    assert (report(0, 1).overall.sr_without, report(180, 1).overall.sr_without) in starts
+
+
+def test_the_title_of_a_single_type_fits_its_figure(tmp_path: Path) -> None:
+    records = [one_type(record) for record in metrics(steps=20)]
+    run = RunRecords.of(records, {"steps": 20})
+    assert len(run.task_types) == 1
+    with figure_style():
+        figure = figures._by_type(run)
+        figure.canvas.draw()
+        assert figure._suptitle.get_window_extent().x1 <= figure.bbox.x1
+
+
+def one_type(record: dict) -> dict:
+    kind = next(iter(SPEEDS))
+    return {k: {kind: v[kind]} if isinstance(v, dict) and kind in v else v for k, v in record.items()}

@@ -1,0 +1,135 @@
+"""A whole comparison on the toy: cells, table, resumption, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from skillc_lab.studies.plan import ComparisonPlan, read_method
+from tests.trainers.toys import toy_config
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+from skillc_lab.studies import run as comparison
+
+
+def plan_of(toy_folder: Path, out: Path, **changes: Any) -> ComparisonPlan:
+    config = toy_config(toy_folder, steps=9, temperature=2.0, transcripts_every=0, budget_tokens=100)
+    fields: dict[str, Any] = {
+        "config": config,
+        "methods": ("grpo", "skillc:omega=0.2"),
+        "seeds": (0, 1),
+        "folder": out,
+        "held_out": "test",
+        "per_type": 2,
+    }
+    return ComparisonPlan(**{**fields, **changes})
+
+
+def test_a_comparison_is_written_and_gone_on_with(toy_folder, tmp_path, monkeypatch):
+    notes: list[str] = []
+    plan = plan_of(toy_folder, tmp_path)
+    first = comparison.compare(plan, note=notes.append)
+    assert [(cell.method, cell.seed) for cell in first] == [(m, s) for s in (0, 1) for m in plan.methods]
+    assert len(notes) == 5
+    assert notes[0].startswith("untrained: ")
+    assert all(cell.usage.tokens_generated >= 100 and cell.usage.updates < 9 for cell in first)
+    assert len({cell.panel_sha256 for cell in first}) == 1
+    for cell in first:
+        start, *_, end = cell.curve
+        assert (start.tokens, start.update, start.env_steps) == (0, 0, 0)
+        assert (end.tokens, end.env_steps) == (cell.usage.tokens_generated, cell.usage.env_steps)
+        # Two tasks of each of two types were held back; the rates are those of the outcomes.
+        assert all(len(point.won_without) == 4 for point in cell.curve)
+        assert end.without == end.won_without.count("1") / 4
+    assert all(cell.usage.prompt_tokens > 0 for cell in first)
+
+    record = json.loads((tmp_path / "comparison.json").read_text())
+    assert [row["method"] for row in record["rows"][""]] == list(plan.methods)
+    assert [len(panel) for panel in record["panels"].values()] == [4]
+    assert "skillc:omega=0.2" in (tmp_path / "table.md").read_text()
+    assert (tmp_path / "comparison.png").is_file()
+    # What a finished run no longer needs is gone; its policy stays.
+    assert {path.name for path in (tmp_path / "runs" / "grpo-seed0").iterdir()} >= {"metrics.jsonl", "policy"}
+    assert not list(tmp_path.glob("runs/*/checkpoints"))
+
+    monkeypatch.setattr(comparison, "run_cell", lambda plan, cell: pytest.fail(f"{cell.name} was run again"))
+    assert comparison.compare(plan) == first
+    with pytest.raises(CheckpointError, match="another protocol"):
+        comparison.compare(plan_of(toy_folder, tmp_path, per_type=1))
+
+
+def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
+    plan = plan_of(
+        toy_folder,
+        tmp_path,
+        starts={"easy": "a", "hard": "b"},
+        overrides={"grpo": {"learning_rate": 0.5, "preset_options": {}}},
+    )
+    assert [(c.seed, c.start) for c in plan.cells] == [(s, x) for s in (0, 1) for x in ("easy", "hard") for _ in "mm"]
+    assert [cell.name for cell in plan.jobs[:3]] == ["easy-untrained", "hard-untrained", "easy-grpo-seed0"]
+    own, other = plan.cells[:2]
+    assert (plan.training(own).learning_rate, plan.training(other).learning_rate) == (0.5, 1e-3)
+    assert plan.training(own).model == "a"
+    changed = plan_of(toy_folder, tmp_path, starts={"easy": "a", "hard": "b"})
+    assert changed.digest(own) != plan.digest(own)
+    assert changed.digest(other) == plan.digest(other)
+
+
+def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
+    plan = plan_of(toy_folder, tmp_path)
+
+    def revision(letter: str, *, changed: bool = False) -> None:
+        monkeypatch.setattr(comparison, "provenance", lambda: {"git": {"revision": letter * 40, "changed": changed}})
+
+    begun = tmp_path / "runs" / "grpo-seed0"
+    begun.mkdir(parents=True)
+    (begun / "versions.json").write_text(json.dumps({"git": {"revision": "a" * 40, "changed": False}}))
+    revision("a")
+    comparison.require_one_revision(plan)
+    revision("b")
+    with pytest.raises(ConfigError, match=r"2 revisions \(aaaaaaaaaaaa, bbbbbbbbbbbb\)"):
+        comparison.require_one_revision(plan)
+    revision("a", changed=True)
+    with pytest.raises(ConfigError, match="with changes"):
+        comparison.require_one_revision(plan)
+    comparison.require_one_revision(plan, allow_changes=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": ()}, "needs methods"),
+        ({"methods": ("grpo", "grpo")}, "each once"),
+        ({"seeds": ()}, "needs seeds"),
+        ({"methods": ("grpo:omega",)}, "option=value"),
+        ({"overrides": {"ppo": {"steps": 3}}}, "not compared: ppo"),
+        ({"starts": {"a b": "x", "a_b": "y"}}, "one file name"),
+    ],
+)
+def test_a_plan_that_makes_no_table_is_refused(changes, message, toy_folder, tmp_path):
+    with pytest.raises(ConfigError, match=message):
+        plan_of(toy_folder, tmp_path, **changes)
+
+
+def test_a_method_is_a_recipe_with_options():
+    assert read_method("skillc+baseline:raise_by=0.3,gate=null") == ("skillc+baseline", {"raise_by": 0.3, "gate": None})
+    with pytest.raises(UnknownNameError, match="skillc"):
+        read_method("skilc")
+    with pytest.raises(UnknownNameError, match="omega"):
+        read_method("skillc:omgea=1")
+
+
+def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
+    own = {"preset": "grpo", "group_size": 3, "preset_options": {"key": "task"}}
+    plan = plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": own})
+    (cell,) = (cell for cell in plan.cells if cell.method == "small groups" and cell.seed == plan.seeds[0])
+    config = plan.training(cell)
+    assert (config.preset, config.group_size, config.preset_options) == ("grpo", 3, {"key": "task"})
+    assert plan.evaluation(cell, "policy").group_size == plan.config.group_size
+    with pytest.raises(UnknownNameError, match="small groups"):
+        plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": {"group_size": 3}})

@@ -1,0 +1,85 @@
+"""Trained policies on another split or shown other skills: nothing is trained again, and what is missing is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from skill_library import SkillFileError
+from skillc_gym.errors import MissingDataError, UnknownNameError
+from skillc_lab.studies.record import read_record
+from skillc_lab.studies.replaying import Changed, Replay
+from skillc_lab.studies.run_file import RunFile
+from tests.skillc_lab.studies.test_compare_run import plan_of
+
+pytest.importorskip("trl", reason="needs the train extra")
+
+from skillc_lab.studies import run as comparison
+
+
+@pytest.fixture
+def trained(toy_folder: Path, tmp_path: Path):
+    plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0,))
+    comparison.compare(plan)
+    return plan
+
+
+def test_the_policies_play_other_tasks_and_keep_what_training_said(trained, tmp_path, monkeypatch):
+    first = read_record(tmp_path / "comparison.json")
+    monkeypatch.setattr("skillc_lab.studies.cells._trained", lambda plan, cell: pytest.fail(f"{cell.name} is trained"))
+    other = Changed("train").plan(trained)
+    assert [cell.method for cell in comparison.compare(other, work=Replay(trained))] == ["grpo"]
+    second = read_record(tmp_path / "train" / "comparison_train.json")
+    assert second.protocol["held_out"] == "train"
+    assert (tmp_path / "train" / "table.md").is_file()
+    for before, after in zip(first.results, second.results, strict=True):
+        assert (after.curve, after.usage) == (before.curve, before.usage)
+        assert after.panel_sha256 != before.panel_sha256
+        assert {task.task_id for task in after.outcomes}.isdisjoint(task.task_id for task in before.outcomes)
+
+
+def test_the_same_split_played_again_gives_the_same_outcomes(trained, tmp_path):
+    first = read_record(tmp_path / "comparison.json")
+    comparison.compare(Changed("test").plan(trained), work=Replay(trained))
+    second = read_record(tmp_path / "test" / "comparison_test.json")
+    assert [cell.outcomes for cell in second.results] == [cell.outcomes for cell in first.results]
+
+
+def test_cells_that_are_not_trained_are_left_out(toy_folder, trained, tmp_path):
+    more = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
+    found = comparison.compare(Changed("train").plan(more), work=Replay(more))
+    assert [cell.seed for cell in found] == [0]
+
+
+def test_a_policy_that_is_gone_is_said(trained, tmp_path):
+    shutil.rmtree(tmp_path / "runs" / "grpo-seed0" / "policy")
+    with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):
+        comparison.compare(Changed("train").plan(trained), work=Replay(trained))
+    done = json.loads((tmp_path / "train" / "comparison_train.json").read_text())["cells"]
+    assert [cell["method"] for cell in done] == ["untrained"]
+
+
+def test_a_split_that_the_environment_does_not_have_is_refused(tmp_path):
+    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
+    with pytest.raises(UnknownNameError, match="valid_seen"):
+        Changed("valid_sen").plan(plan)
+
+
+def test_a_changed_library_is_shown_to_the_policies_alone(tmp_path):
+    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
+    changed = Changed(library="alfworld:wrong")
+    played = changed.plan(plan)
+    cell = plan.cells[0]
+    assert (played.evaluation(cell, "p").library, plan.evaluation(cell, "p").library) == ("alfworld:wrong", None)
+    assert (played.held_out, played.folder, played.title) == (
+        plan.held_out,
+        tmp_path / "alfworld.wrong",
+        "own_alfworld.wrong",
+    )
+    assert Changed("valid_seen", "alfworld:wrong").name == "valid_seen-alfworld.wrong"
+    assert not Changed()
+    with pytest.raises(SkillFileError, match="wrng"):
+        Changed(library="alfworld:wrng").plan(plan)

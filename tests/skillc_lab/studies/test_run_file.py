@@ -1,0 +1,91 @@
+"""Run files of studies: what they may say, and what is refused in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skillc_gym.envs.registry import env_spec
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+from skillc_lab.studies.run_file import held_out_split, read_run_file
+
+STUDIES = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "studies").iterdir())
+TEXT = """
+starts: {easy: shipped, hard: shipped-hard}
+methods: [grpo, "skillc+relabelling:alpha=0"]
+budget_tokens: 1000
+steps: 4
+evaluate_every: 2
+"""
+
+
+def written(folder: Path, text: str, name: str = "own.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_the_studies_of_the_project_can_be_read(path, tmp_path):
+    plan = read_run_file(path, tmp_path)
+    assert plan.title == path.stem
+    assert len(plan.cells) == len(plan.methods) * len(plan.seeds) * len(plan.models)
+
+
+def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
+    plan = read_run_file(written(tmp_path, TEXT), tmp_path)
+    assert (plan.title, plan.budget, plan.seeds, plan.held_out) == ("own", 1000, (0, 1, 2), "valid_unseen")
+    assert plan.methods == ("grpo", "skillc+relabelling:alpha=0")
+    assert dict(plan.models) == {"easy": "shipped", "hard": "shipped-hard"}
+    assert (plan.config.learning_rate, plan.config.draw, plan.config.validate_every) == (3e-4, "types", 2)
+    assert plan.config.preset_options == {"tau_retire": 0.05}
+
+
+def test_toml_says_the_same(tmp_path):
+    text = (
+        'methods = ["grpo", "skillc+relabelling:alpha=0"]\nbudget_tokens = 1000\nsteps = 4\nevaluate_every = 2\n'
+        '[starts]\neasy = "shipped"\nhard = "shipped-hard"\n'
+    )
+    plan = read_run_file(written(tmp_path, text, "own.toml"), tmp_path)
+    assert plan == read_run_file(written(tmp_path, TEXT), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (TEXT + "seedz: [1]", UnknownNameError, "seedz.*seeds"),
+        (TEXT + "settings: {lerning_rate: 1}", UnknownNameError, "learning_rate"),
+        (TEXT + "overrides: {grpo: {stepz: 1}}", UnknownNameError, "overrides of grpo"),
+        (TEXT + "overrides: {ppo: {steps: 1}}", ConfigError, "not compared: ppo"),
+        (TEXT.replace("grpo", "grop"), UnknownNameError, "grpo"),
+        (TEXT.replace("steps: 4", "steps: 0"), ConfigError, "at least 1"),
+        (TEXT.replace("budget_tokens: 1000\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
+        (TEXT + "seeds: 3", ConfigError, "another form"),
+        ("- grpo", ConfigError, "must hold keys and values"),
+        ("a: [", ConfigError, "cannot be read"),
+    ],
+)
+def test_a_file_that_makes_no_study_is_refused(text, error, message, tmp_path):
+    with pytest.raises(error, match=message):
+        read_run_file(written(tmp_path, text), tmp_path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(MissingDataError, match="no run file"):
+        read_run_file(tmp_path / "none.yaml", tmp_path)
+
+
+def test_the_held_out_split_is_the_environments_own():
+    assert held_out_split("webshop", None) == "test"
+    assert held_out_split("webshop", "valid") == "valid"
+    assert held_out_split("coins", None) == "test"
+
+
+def test_where_nobody_demonstrates_the_split_must_be_named(monkeypatch):
+    silent = replace(env_spec("coins"), warm_start=None)
+    monkeypatch.setattr("skillc_lab.studies.run_file.env_spec", lambda _: silent)
+    assert held_out_split("coins", "train") == "train"
+    with pytest.raises(ConfigError, match="must be named"):
+        held_out_split("coins", None)
