@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillc_lab.studies.crossed import mean_over_seeds_and_tasks
-from trainers.evaluation.stats import mean_over_seeds
+from trainers.stats import mean_over_seeds, mean_over_seeds_and_tasks
 from trainers.tracking.progress import short_type
 
 __all__ = ["as_markdown"]

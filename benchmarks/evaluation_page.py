@@ -24,7 +24,7 @@ from skillc_gym.envs.registry import env_spec
 from trainers.config import TrainConfig
 from trainers.evaluation.outcomes import PairedOutcome
 from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 from trainers.tracking.json_files import read_object
 from trainers.tracking.run_folder import write_json
 from trainers.warmstart.make import sha256_of_file

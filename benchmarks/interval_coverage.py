@@ -19,8 +19,7 @@ import numpy as np
 
 from benchmarks.page_record import measure_and_write
 from benchmarks.revision import require_clean
-from skillc_lab.studies.crossed import variance_of_mean
-from trainers.evaluation.stats import t_quantile
+from trainers.stats import t_quantile, variance_of_mean
 
 __all__ = ["Setting", "coverage", "power"]
 

@@ -21,7 +21,7 @@ import numpy as np
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.errors import missing_extra
 from skillc_gym.wrappers import DiscreteCommands, TextHistory, WordPresence
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 from trainers.tracking.run_folder import provenance, write_json
 
 Policy = Callable[[Any, Any], int]

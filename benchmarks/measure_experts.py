@@ -24,7 +24,7 @@ from skillc_gym.envs.alfworld.experts.explorer import Explorer
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import SkillCError
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 from trainers.tracking.run_folder import make_folder
 
 Line = dict[str, Any]

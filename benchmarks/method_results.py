@@ -20,7 +20,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.studies.record import ComparisonRecord, read_record
 from skillc_lab.studies.regimes import Regime, regimes_of
 from skillc_lab.studies.table import MethodRow
-from trainers.evaluation.stats import Interval
+from trainers.stats import Interval
 
 __all__ = ["main", "results_table"]
 

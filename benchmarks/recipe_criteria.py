@@ -18,8 +18,9 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.studies.record import read_record
 from skillc_lab.studies.regimes import Regime, regimes_of
 from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.significance import Difference, area_difference, change, difference, holm
+from skillc_lab.studies.significance import area_difference, change, difference
 from trainers.recipes import RECOMMENDED
+from trainers.stats import Difference, holm
 
 __all__ = ["beside", "criteria", "main"]
 

@@ -16,8 +16,8 @@ from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_lab.studies.record import read_record
 from skillc_lab.studies.regimes import Regime, regimes_of
-from skillc_lab.studies.significance import Difference, difference, holm
-from trainers.evaluation.stats import t_quantile
+from skillc_lab.studies.significance import difference
+from trainers.stats import Difference, holm, t_quantile
 
 __all__ = ["CLAIMS", "Claim", "visible"]
 

@@ -21,7 +21,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.studies.check import check_cell
 from skillc_lab.studies.record import ComparisonRecord, read_record
 from skillc_lab.studies.result import CellResult, area_under_curve
-from trainers.evaluation.stats import MeanEstimate, mean_over_seeds
+from trainers.stats import MeanEstimate, mean_over_seeds
 from trainers.tracking.run_folder import write_json
 
 __all__ = ["cell_pairs", "main", "page", "same_cells"]

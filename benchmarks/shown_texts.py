@@ -19,7 +19,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.studies.record import ComparisonRecord, read_record
 from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.significance import change, success
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 
 __all__ = ["main", "shown_library"]
 

@@ -167,7 +167,6 @@ PRIVATE_YET: set[str] = {
     "trainers.evaluation.policy",
     "trainers.evaluation.repeats",
     "trainers.evaluation.scores",
-    "trainers.evaluation.stats",
     "trainers.evaluation.trials",
     "trainers.evaluation.usage",
     "trainers.interruption",

@@ -13,7 +13,7 @@ from skillc_lab.report.records import RunRecords
 from skillc_lab.report.sources import read_evaluation
 from skillc_lab.report.style import TypeStyle, figure_style, new_figure, rate_axis, step_axis, title, type_styles
 from trainers.evaluation.paired_report import PairedReport, compare_reports
-from trainers.evaluation.stats import Interval, wilson
+from trainers.stats import Interval, wilson
 
 __all__ = ["BesideRun", "beside_section", "read_run", "save_beside"]
 

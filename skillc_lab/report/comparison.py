@@ -10,7 +10,7 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from skillc_lab.report.records import Series
 from skillc_lab.report.style import SOFT, TypeStyle, figure_style, new_figure, rate_axis, title, type_styles
-from trainers.evaluation.stats import MeanEstimate, mean_over_seeds
+from trainers.stats import MeanEstimate, mean_over_seeds
 
 __all__ = ["SeedRun", "mean_curve", "save_comparison"]
 

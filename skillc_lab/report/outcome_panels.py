@@ -7,7 +7,7 @@ from typing import Any
 
 from skillc_lab.report.style import WITH, WITHOUT, title
 from trainers.evaluation.paired_report import PairedCounts, PairedReport
-from trainers.evaluation.stats import Interval
+from trainers.stats import Interval
 from trainers.tracking.progress import short_type
 
 __all__ = ["draw_before_after", "draw_outcome"]

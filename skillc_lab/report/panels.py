@@ -7,7 +7,7 @@ from typing import Any
 
 from skillc_lab.report.records import RunRecords, Series, moving_mean
 from skillc_lab.report.style import SOFT, WITH, WITHOUT, TypeStyle, rate_axis, step_axis, title, type_styles
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 from trainers.tracking.progress import short_type
 
 __all__ = ["draw_active", "draw_gap", "draw_success", "draw_type_success", "type_legend"]

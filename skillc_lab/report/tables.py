@@ -10,7 +10,7 @@ from skillc_lab.report.shell import table
 from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport, compare_reports
 from trainers.evaluation.repeats import pass_rates
 from trainers.evaluation.scores import graded, mean_scores
-from trainers.evaluation.stats import Interval
+from trainers.stats import Interval
 from trainers.tracking.progress import short_type
 
 __all__ = ["cards", "further", "results", "retirements"]

@@ -22,7 +22,7 @@ from skillc_lab.report.style import (
 )
 from skillc_lab.studies.result import CellResult, CurvePoint, by_env_steps
 from skillc_lab.studies.table import MethodRow
-from trainers.evaluation.stats import MeanEstimate
+from trainers.stats import MeanEstimate
 
 __all__ = ["draw_comparison"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from skillc_lab.report.style import SOFT, figure_style, new_figure, title
 from skillc_lab.studies.regimes import Regime, by_lead
 from skillc_lab.studies.table import MethodRow
-from trainers.evaluation.stats import MeanEstimate
+from trainers.stats import MeanEstimate
 
 __all__ = ["draw_regime_map"]
 

@@ -10,17 +10,8 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
-from skillc_lab.studies.significance import (
-    Difference,
-    Verdict,
-    area,
-    area_difference,
-    change,
-    difference,
-    holm,
-    success,
-)
-from trainers.evaluation.stats import Interval, MeanEstimate
+from skillc_lab.studies.significance import area, area_difference, change, difference, success
+from trainers.stats import Difference, Interval, MeanEstimate, Verdict, holm
 
 __all__ = ["Cost", "CurveSummary", "MethodRow", "Versus", "method_rows", "table_text"]
 

@@ -12,7 +12,7 @@ from benchmarks.replication_table import main, visible
 from skillc_lab.studies.record import write_comparison
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
 from skillc_lab.studies.run_file import read_run_file
-from skillc_lab.studies.significance import Difference
+from trainers.stats import Difference
 
 TEXT = (
     "starts: {hard: shipped-hard}\nmethods: [grpo, skillc, fixed_rho]\nbudget_tokens: 100\nsteps: 4\n"

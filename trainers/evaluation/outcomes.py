@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from trainers.evaluation.stats import Interval, paired_difference, wilson
+from trainers.stats import Interval, paired_difference, wilson
 
 __all__ = ["ArmOutcome", "PairedCounts", "PairedOutcome"]
 

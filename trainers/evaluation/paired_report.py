@@ -16,7 +16,7 @@ from skillc_gym.panels import panel_hash
 from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome
 from trainers.evaluation.repeats import pass_rates
 from trainers.evaluation.scores import graded, mean_scores
-from trainers.evaluation.stats import Interval, paired_difference
+from trainers.stats import Interval, paired_difference
 from trainers.tracking.json_files import write_json
 
 __all__ = ["ArmOutcome", "Change", "PairedCounts", "PairedOutcome", "PairedReport", "compare_reports"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.evaluation.outcomes import PairedOutcome
-from trainers.evaluation.stats import bootstrap_mean
+from trainers.stats import bootstrap_mean
 
 __all__ = ["pass_at_k", "pass_rates"]
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from trainers.evaluation.outcomes import PairedOutcome
-from trainers.evaluation.stats import bootstrap_mean
+from trainers.stats import bootstrap_mean
 
 __all__ = ["graded", "mean_scores"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillc_gym.episodes import Episode
 from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 
 __all__ = ["TrialOutcome", "TrialReport", "play_trials", "trial_table"]
 

@@ -9,7 +9,7 @@ import pytest
 from skillc_gym.errors import ConfigError
 from skillc_lab.report.comparison import SeedRun, mean_curve, save_comparison
 from skillc_lab.report.records import Series
-from trainers.evaluation.stats import mean_over_seeds
+from trainers.stats import mean_over_seeds
 
 
 def seed_run(method: str, seed: int, steps: tuple[int, ...] = (0, 5, 10)) -> SeedRun:

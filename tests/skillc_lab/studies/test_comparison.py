@@ -24,10 +24,9 @@ from skillc_lab.studies.result import (
     by_env_steps,
     tokens_to_reach,
 )
-from skillc_lab.studies.significance import area, area_difference, change, difference, holm, success
+from skillc_lab.studies.significance import area, area_difference, change, difference, success
 from skillc_lab.studies.table import method_rows, table_text
 from trainers.config import TrainConfig
-from trainers.evaluation.stats import t_p_value, t_quantile
 
 
 def cell(method: str, seed: int, won: list[bool], panel: str = "p", start: str = "") -> CellResult:
@@ -184,24 +183,6 @@ def test_only_common_seeds_on_one_panel_are_compared():
         difference([cell("a", 0, [True])], [cell("b", 1, [True])])
     with pytest.raises(ConfigError, match="one panel"):
         difference([cell("a", 0, [True])], [cell("b", 0, [True], panel="q")])
-
-
-def test_holm_steps_down():
-    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
-    assert holm({}) == {}
-
-
-@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=6))
-def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values):
-    adjusted = holm(p_values)
-    names = sorted(p_values, key=lambda name: p_values[name])
-    assert all(p_values[name] <= adjusted[name] <= 1 for name in p_values)
-    assert [adjusted[name] for name in names] == sorted(adjusted.values())
-
-
-@pytest.mark.parametrize("df", [1, 2, 7])
-def test_p_values_invert_the_quantile(df):
-    assert t_p_value(t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)
 
 
 def test_the_table_and_the_picture_have_a_row_per_method(tmp_path):

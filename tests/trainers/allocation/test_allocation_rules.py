@@ -12,7 +12,7 @@ from skillc_gym.errors import ConfigError
 from trainers.allocation.fading import fading_allocation
 from trainers.allocation.need import Trials, gap_lower_bound, skill_needed, wilson_bounds
 from trainers.allocation.signal import signal_allocation
-from trainers.evaluation.stats import wilson
+from trainers.stats import wilson
 
 RATE = st.floats(0, 1)
 

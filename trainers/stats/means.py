@@ -1,14 +1,53 @@
-"""The mean of a table whose rows and columns are both drawn by chance: seeds by tasks."""
+"""Means over seeds, and of tables whose rows and columns are both drawn by chance: seeds by tasks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, variance
+from dataclasses import dataclass
+from statistics import fmean, stdev, variance
 
-from trainers.evaluation.stats import Interval, MeanEstimate, t_quantile
+from skillc_gym.errors import ConfigError
+from trainers.stats.intervals import Interval
 
-__all__ = ["mean_over_seeds_and_tasks", "variance_of_mean"]
+__all__ = [
+    "MeanEstimate",
+    "mean_over_seeds",
+    "mean_over_seeds_and_tasks",
+    "t_p_value",
+    "t_quantile",
+    "variance_of_mean",
+]
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """A mean over independent repetitions.
+
+    Attributes:
+        mean: Their mean.
+        interval: Its confidence interval; None for a single repetition, which says nothing about the spread.
+        n: Number of repetitions.
+    """
+
+    mean: float
+    interval: Interval | None
+    n: int
+
+
+def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> MeanEstimate:
+    """Mean and Student's t interval over independent runs.
+
+    Raises:
+        ConfigError: No values.
+    """
+    if not values:
+        raise ConfigError("A mean over seeds needs at least one value, got none")
+    n, mean = len(values), fmean(values)
+    if n == 1:
+        return MeanEstimate(mean, None, 1)
+    half = t_quantile((1 + level) / 2, n - 1) * stdev(values) / math.sqrt(n)
+    return MeanEstimate(mean, Interval(mean - half, mean + half), n)
 
 
 def mean_over_seeds_and_tasks(table: Sequence[Sequence[float]], level: float = 0.95) -> MeanEstimate:
@@ -68,3 +107,41 @@ def _episodes(table: Sequence[Sequence[float]], by_seed: Sequence[float], by_tas
         for value, of_task in zip(row, by_task, strict=True)
     )
     return sum(left) / freedom
+
+
+def t_quantile(probability: float, df: int) -> float:
+    """Quantile of Student's t with a whole number of degrees of freedom, for probabilities from 0.5 up."""
+    if df < 1 or not 0.5 <= probability < 1:
+        raise ConfigError(f"t_quantile needs df >= 1 and 0.5 <= probability < 1, got {df} and {probability}")
+    low, high = 0.0, 1.0
+    while _t_within(high, df) < 2 * probability - 1:
+        high *= 2.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_within(middle, df) < 2 * probability - 1 else (low, middle)
+    return high
+
+
+def t_p_value(t: float, df: int) -> float:
+    """Two-sided p-value of Student's t with a whole number of degrees of freedom.
+
+    Raises:
+        ConfigError: ``t`` is negative or ``df`` below 1.
+    """
+    if df < 1 or not t >= 0:
+        raise ConfigError(f"t_p_value needs t >= 0 and df >= 1, got {t} and {df}")
+    return max(0.0, 1.0 - _t_within(t, df))
+
+
+def _t_within(t: float, df: int) -> float:
+    """P(|T| <= t): the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    theta = math.atan(t / math.sqrt(df))
+    sine, cosine = math.sin(theta), math.cos(theta)
+    term = cosine if df % 2 else 1.0
+    total = 0.0
+    for k in range(2 + df % 2, df + 1, 2):
+        total += term
+        term *= cosine**2 * (k - 1) / k
+    if df % 2:
+        return 2 / math.pi * (theta + sine * total)
+    return sine * total

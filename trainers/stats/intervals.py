@@ -1,4 +1,4 @@
-"""Intervals for the numbers that are reported: rates, differences of rates on the same tasks, means over seeds.
+"""Intervals for rates and for differences of rates on the same tasks.
 
 Rates get Wilson's score interval: it stays within [0, 1] and keeps its coverage at rates near 0 and 1, where trained
 and untrained policies live. Differences of two rates measured on the same tasks get Newcombe's square-and-add interval
@@ -12,22 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist
 
 import numpy as np
 
 from skillc_gym.errors import ConfigError
 
-__all__ = [
-    "Interval",
-    "MeanEstimate",
-    "bootstrap_mean",
-    "mean_over_seeds",
-    "paired_difference",
-    "t_p_value",
-    "t_quantile",
-    "wilson",
-]
+__all__ = ["Interval", "bootstrap_mean", "paired_difference", "wilson"]
 
 
 @dataclass(frozen=True)
@@ -44,21 +35,6 @@ class Interval:
     def to_json(self) -> list[float]:
         """Both ends, the lower first."""
         return [self.low, self.high]
-
-
-@dataclass(frozen=True)
-class MeanEstimate:
-    """A mean over independent repetitions.
-
-    Attributes:
-        mean: Their mean.
-        interval: Its confidence interval; None for a single repetition, which says nothing about the spread.
-        n: Number of repetitions.
-    """
-
-    mean: float
-    interval: Interval | None
-    n: int
 
 
 def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
@@ -128,59 +104,6 @@ def bootstrap_mean(values: Sequence[float], *, seed: int, level: float = 0.95, r
     means = np.asarray([array[rng.integers(array.size, size=array.size)].mean() for _ in range(resamples)])
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
-
-
-def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> MeanEstimate:
-    """Mean and Student's t interval over independent runs.
-
-    Raises:
-        ConfigError: No values.
-    """
-    if not values:
-        raise ConfigError("A mean over seeds needs at least one value, got none")
-    n, mean = len(values), fmean(values)
-    if n == 1:
-        return MeanEstimate(mean, None, 1)
-    half = t_quantile((1 + level) / 2, n - 1) * stdev(values) / math.sqrt(n)
-    return MeanEstimate(mean, Interval(mean - half, mean + half), n)
-
-
-def t_quantile(probability: float, df: int) -> float:
-    """Quantile of Student's t with a whole number of degrees of freedom, for probabilities from 0.5 up."""
-    if df < 1 or not 0.5 <= probability < 1:
-        raise ConfigError(f"t_quantile needs df >= 1 and 0.5 <= probability < 1, got {df} and {probability}")
-    low, high = 0.0, 1.0
-    while _t_within(high, df) < 2 * probability - 1:
-        high *= 2.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _t_within(middle, df) < 2 * probability - 1 else (low, middle)
-    return high
-
-
-def t_p_value(t: float, df: int) -> float:
-    """Two-sided p-value of Student's t with a whole number of degrees of freedom.
-
-    Raises:
-        ConfigError: ``t`` is negative or ``df`` below 1.
-    """
-    if df < 1 or not t >= 0:
-        raise ConfigError(f"t_p_value needs t >= 0 and df >= 1, got {t} and {df}")
-    return max(0.0, 1.0 - _t_within(t, df))
-
-
-def _t_within(t: float, df: int) -> float:
-    """P(|T| <= t): the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
-    theta = math.atan(t / math.sqrt(df))
-    sine, cosine = math.sin(theta), math.cos(theta)
-    term = cosine if df % 2 else 1.0
-    total = 0.0
-    for k in range(2 + df % 2, df + 1, 2):
-        total += term
-        term *= cosine**2 * (k - 1) / k
-    if df % 2:
-        return 2 / math.pi * (theta + sine * total)
-    return sine * total
 
 
 def _z(level: float) -> float:

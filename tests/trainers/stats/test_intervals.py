@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluation.stats import Interval, bootstrap_mean, mean_over_seeds, paired_difference, t_quantile, wilson
+from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
 counts = st.tuples(*[st.integers(0, 60)] * 4).filter(lambda c: sum(c) > 0)
 
@@ -64,21 +62,6 @@ def test_the_paired_interval_covers_what_it_promises(shared: float) -> None:
     assert 0.93 <= hits / trials <= 0.985
 
 
-@pytest.mark.parametrize(
-    ("df", "value"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (10, 2.2281), (120, 1.9799)]
-)
-def test_t_quantiles(df: int, value: float) -> None:
-    assert t_quantile(0.975, df) == pytest.approx(value, abs=1e-4)
-
-
-def test_mean_over_seeds() -> None:
-    estimate = mean_over_seeds([0.6, 0.7, 0.8])
-    half = 4.30265 * 0.1 / math.sqrt(3)
-    assert estimate.mean == pytest.approx(0.7)
-    assert estimate.interval == Interval(pytest.approx(0.7 - half, abs=1e-5), pytest.approx(0.7 + half, abs=1e-5))
-    assert mean_over_seeds([0.6]).interval is None
-
-
 def test_the_bootstrap_is_fixed_by_its_seed_and_near_the_normal_interval() -> None:
     values = np.random.default_rng(0).normal(0.3, 0.2, 100).tolist()
     interval = bootstrap_mean(values, seed=1, resamples=3000)
@@ -101,9 +84,7 @@ def test_bad_input_is_named() -> None:
         lambda: wilson(1, 2, level=1.0),
         lambda: paired_difference(0, 0, 0, 0),
         lambda: paired_difference(1, -1, 0, 0),
-        lambda: mean_over_seeds([]),
         lambda: bootstrap_mean([], seed=0),
-        lambda: t_quantile(0.975, 0),
     ):
         with pytest.raises(ConfigError):
             call()

@@ -1,13 +1,16 @@
-"""The variance of a mean over seeds and tasks."""
+"""Means over seeds, Student's t, and the variance of a mean over seeds and tasks."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_lab.studies.crossed import variance_of_mean
+from skillc_gym.errors import ConfigError
+from trainers.stats import Interval, mean_over_seeds, t_p_value, t_quantile, variance_of_mean
 
 TABLES = st.integers(2, 5).flatmap(
     lambda tasks: st.lists(st.lists(st.integers(-1, 1), min_size=tasks, max_size=tasks), min_size=2, max_size=4)
@@ -47,3 +50,29 @@ def test_one_row_or_one_column_leaves_the_other_source():
     assert variance_of_mean([[0.0, 1.0, 1.0]]) == (pytest.approx(1 / 9), 2)
     assert variance_of_mean([[0.0], [1.0]]) == (pytest.approx(1 / 4), 1)
     assert variance_of_mean([[1.0]]) == (0.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("df", "value"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (10, 2.2281), (120, 1.9799)]
+)
+def test_t_quantiles(df: int, value: float) -> None:
+    assert t_quantile(0.975, df) == pytest.approx(value, abs=1e-4)
+
+
+def test_mean_over_seeds() -> None:
+    estimate = mean_over_seeds([0.6, 0.7, 0.8])
+    half = 4.30265 * 0.1 / math.sqrt(3)
+    assert estimate.mean == pytest.approx(0.7)
+    assert estimate.interval == Interval(pytest.approx(0.7 - half, abs=1e-5), pytest.approx(0.7 + half, abs=1e-5))
+    assert mean_over_seeds([0.6]).interval is None
+
+
+def test_of_nothing_there_is_no_mean_and_no_quantile():
+    for call in (lambda: mean_over_seeds([]), lambda: t_quantile(0.975, 0), lambda: t_p_value(-1.0, 3)):
+        with pytest.raises(ConfigError):
+            call()
+
+
+@pytest.mark.parametrize("df", [1, 2, 7])
+def test_p_values_invert_the_quantile(df):
+    assert t_p_value(t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)

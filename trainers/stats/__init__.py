@@ -1,0 +1,30 @@
+"""Statistics of what is reported: intervals of rates, means over seeds and tasks, differences and their tests."""
+
+from trainers.stats.differences import MARGIN, Difference, Verdict, holm, mean_difference
+from trainers.stats.intervals import Interval, bootstrap_mean, paired_difference, wilson
+from trainers.stats.means import (
+    MeanEstimate,
+    mean_over_seeds,
+    mean_over_seeds_and_tasks,
+    t_p_value,
+    t_quantile,
+    variance_of_mean,
+)
+
+__all__ = [
+    "MARGIN",
+    "Difference",
+    "Interval",
+    "MeanEstimate",
+    "Verdict",
+    "bootstrap_mean",
+    "holm",
+    "mean_difference",
+    "mean_over_seeds",
+    "mean_over_seeds_and_tasks",
+    "paired_difference",
+    "t_p_value",
+    "t_quantile",
+    "variance_of_mean",
+    "wilson",
+]

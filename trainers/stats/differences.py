@@ -1,0 +1,133 @@
+"""Whether two means differ by more than noise, or by less than a margin: paired over seeds and tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal
+
+from trainers.stats.intervals import Interval
+from trainers.stats.means import mean_over_seeds, t_p_value, t_quantile, variance_of_mean
+
+__all__ = ["MARGIN", "Difference", "Verdict", "holm", "mean_difference"]
+
+Verdict = Literal["better", "worse", "as good", "inside the noise", "one seed", "fewer seeds"]
+MARGIN = 0.05
+"""What counts as equal: five points."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A method's success after training minus another's, or minus that of the starting point.
+
+    Attributes:
+        mean: Over seeds and tasks.
+        error: Standard error of the mean, of seeds and tasks together; 0 where nothing varied.
+        freedom: Its degrees of freedom.
+        seeds: Pairs of runs that it rests on.
+        over_seeds: 95 % interval of Student's t over the seeds' means alone; None with one seed.
+        over_tasks: The same over the tasks' means alone: what the panel leaves open.
+    """
+
+    mean: float
+    error: float
+    freedom: int
+    seeds: int
+    over_seeds: Interval | None = None
+    over_tasks: Interval | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 %, of seeds and tasks together; None where nothing varied."""
+        return self._within(0.975)
+
+    @property
+    def interval_90(self) -> Interval | None:
+        """90 % interval, for equivalence."""
+        return self._within(0.95)
+
+    @property
+    def p_value(self) -> float:
+        """Of no difference, two-sided; 1 where nothing varied."""
+        return t_p_value(abs(self.mean) / self.error, self.freedom) if self.error else 1.0
+
+    def equivalence_p(self, margin: float = MARGIN) -> float:
+        """Of a difference of at least the margin: the larger of two one-sided tests; 1 where nothing varied."""
+        if not self.error:
+            return 1.0
+        return self._beyond((margin - abs(self.mean)) / self.error)
+
+    def not_lower_p(self, margin: float = MARGIN) -> float:
+        """Of a difference of at least the margin downwards, one-sided; 1 where nothing varied."""
+        return self._beyond((self.mean + margin) / self.error) if self.error else 1.0
+
+    def verdict(self, adjusted_p: float, equivalence_p: float | None = None) -> Verdict:
+        """What may be said; of methods nothing with one seed, whose chance it does not show.
+
+        Args:
+            adjusted_p: The p-value after :func:`holm` over the methods of the table.
+            equivalence_p: That of equivalence after the same; its own by default.
+        """
+        if self.seeds < 2:
+            return "one seed"
+        if adjusted_p < 0.05:
+            return "better" if self.mean > 0 else "worse"
+        if (self.equivalence_p() if equivalence_p is None else equivalence_p) < 0.05:
+            return "as good"
+        return "inside the noise"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able values."""
+        # Records have called the second one "narrow" from the beginning.
+        found = {
+            "interval": self.interval,
+            "narrow": self.interval_90,
+            "over_seeds": self.over_seeds,
+            "over_tasks": self.over_tasks,
+        }
+        intervals = {name: interval and interval.to_json() for name, interval in found.items()}
+        return {"mean": self.mean, "p_value": self.p_value, "equivalence_p": self.equivalence_p(), **intervals}
+
+    def _beyond(self, statistic: float) -> float:
+        """Probability of more than this statistic, by chance alone."""
+        tail = t_p_value(abs(statistic), self.freedom) / 2
+        return tail if statistic > 0 else 1.0 - tail
+
+    def _within(self, quantile: float) -> Interval | None:
+        if not self.error:
+            return None
+        half = t_quantile(quantile, self.freedom) * self.error
+        return Interval(self.mean - half, self.mean + half)
+
+
+def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Difference:
+    """The mean of differences over seeds and tasks, with its standard error.
+
+    Args:
+        pairs: One pair per seed: the values of both sides, one per task. Tasks have the same order in all rows.
+    """
+    table = [[a - b for a, b in zip(own, other, strict=True)] for own, other in pairs]
+    by_seed = [fmean(row) for row in table]
+    total, freedom = variance_of_mean(table)
+    if total == 0.0:
+        return Difference(fmean(by_seed), 0.0, 1, len(pairs))
+    return Difference(
+        mean=fmean(by_seed),
+        error=math.sqrt(total),
+        freedom=freedom,
+        seeds=len(pairs),
+        over_seeds=mean_over_seeds(by_seed).interval,
+        over_tasks=mean_over_seeds([fmean(column) for column in zip(*table, strict=True)]).interval,
+    )
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Holm's step-down adjustment of several p-values (Holm 1979, Scandinavian Journal of Statistics 6)."""
+    adjusted: dict[str, float] = {}
+    highest = 0.0
+    for rank, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[name]))
+        adjusted[name] = highest
+    return {name: adjusted[name] for name in p_values}
