@@ -1,17 +1,68 @@
-"""From one info dict per member to Gymnasium's dict of arrays, without its dtype trap."""
+"""From one info dict per member to Gymnasium's dict of arrays, without its dtype trap, and only if somebody looks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["info_columns"]
+__all__ = ["InfoColumns", "info_columns"]
 
 Info = Mapping[str, Any]
 _BOOLS = {bool, np.bool_}
+
+
+class InfoColumns(dict[str, Any]):
+    """A dict that is filled when it is first looked at: columns over many members cost more than a member's step.
+
+    It behaves like the dict it becomes, and copies and pickles as a plain one.
+
+    Args:
+        make: Makes the content, once.
+        *args: What it is called with; later steps must not change these.
+    """
+
+    __slots__ = ("_args", "_make")
+
+    def __init__(self, make: Callable[..., dict[str, Any]], *args: Any) -> None:
+        self._make: Callable[..., dict[str, Any]] | None = make
+        self._args = args
+
+    def fill(self) -> None:
+        """Makes the content, unless it is there."""
+        make, args, self._make, self._args = self._make, self._args, None, ()
+        if make is not None:
+            dict.update(self, make(*args))
+
+    def copy(self) -> dict[str, Any]:
+        """A plain dict with the same content."""
+        return dict(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _fills_first(name: str) -> Callable[..., Any]:
+    method: Callable[..., Any] = getattr(dict, name)
+
+    @functools.wraps(method)
+    def filled(self: InfoColumns, *args: Any, **kwargs: Any) -> Any:
+        self.fill()
+        return method(self, *args, **kwargs)
+
+    return filled
+
+
+# With __iter__ and keys among them, dict(columns) and {**columns} ask these methods too instead of reading the memory.
+for _name in (
+    *("__contains__", "__delitem__", "__eq__", "__ge__", "__getitem__", "__gt__", "__ior__", "__iter__", "__le__"),
+    *("__len__", "__lt__", "__ne__", "__or__", "__repr__", "__reversed__", "__ror__", "__setitem__", "clear", "get"),
+    *("items", "keys", "pop", "popitem", "setdefault", "update", "values"),
+):
+    setattr(InfoColumns, _name, _fills_first(_name))
 
 
 def info_columns(infos: Sequence[Info | None]) -> dict[str, Any]:
@@ -26,42 +77,32 @@ def info_columns(infos: Sequence[Info | None]) -> dict[str, Any]:
     """
     first = infos[0] if infos else None
     if first is not None and all(info is not None and len(info) == len(first) for info in infos):
-        try:
-            return _uniform(infos, first)  # type: ignore[arg-type]
+        try:  # all have the same keys: no masks to work out
+            found = {key: _column([info[key] for info in infos]) for key in first}  # type: ignore[index]
         except KeyError:
             pass
-    return _ragged(infos)
-
-
-def _uniform(infos: Sequence[Info], first: Info) -> dict[str, Any]:
+        else:
+            everyone = np.ones(len(infos), dtype=np.bool_)
+            return {name: part for key in found for name, part in ((key, found[key]), (f"_{key}", everyone.copy()))}
     columns: dict[str, Any] = {}
-    for key in first:
-        columns[key] = _column([info[key] for info in infos])
-        columns[f"_{key}"] = np.ones(len(infos), dtype=np.bool_)
+    for key in dict.fromkeys(key for info in infos for key in info or ()):
+        there = [info is not None and key in info for info in infos]
+        columns[key] = _column([(info or {}).get(key) for info in infos], there)
+        columns[f"_{key}"] = np.array(there, dtype=np.bool_)
     return columns
 
 
-def _ragged(infos: Sequence[Info | None]) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
-    for key in dict.fromkeys(key for info in infos if info is not None for key in info):
-        mask = np.array([info is not None and key in info for info in infos], dtype=np.bool_)
-        columns[key] = _column([info[key] if there else None for info, there in zip(infos, mask, strict=True)], mask)  # type: ignore[index]
-        columns[f"_{key}"] = mask
-    return columns
-
-
-def _column(values: list[Any], mask: NDArray[np.bool_] | None = None) -> Any:
-    present = values if mask is None else [value for value, there in zip(values, mask, strict=True) if there]
-    kinds = set(map(type, present))
+def _column(values: list[Any], there: list[bool] | None = None) -> Any:
+    kinds = set(map(type, values if there is None else itertools.compress(values, there)))
     if kinds == {dict}:
         return info_columns(values)
     dtype = _dtype(kinds)
-    if dtype is object:
-        return np.fromiter(values, dtype=object, count=len(values))
-    try:
-        return np.array(values if mask is None else [0 if value is None else value for value in values], dtype=dtype)
-    except OverflowError:
-        return np.fromiter(values, dtype=object, count=len(values))
+    if dtype is not object:
+        try:
+            return np.array(values if there is None else [0 if v is None else v for v in values], dtype=dtype)
+        except OverflowError:
+            pass
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _dtype(kinds: set[type]) -> type:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import gymnasium
@@ -12,7 +12,7 @@ import gymnasium
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers.skill_injection import SkillInjection
 
-__all__ = ["AnyEnv", "member_maker", "step_members", "wrapped"]
+__all__ = ["AnyEnv", "member_maker", "step_at_once", "wrapped"]
 
 AnyEnv = gymnasium.Env[Any, Any]
 
@@ -52,26 +52,16 @@ def wrapped(
     return env
 
 
-def step_members(envs: Sequence[AnyEnv], due: Sequence[tuple[int, Any]]) -> Iterable[Any]:
-    """Steps members, and gives for each what its step returned, or the exception that it raised.
-
-    Members wait for each other, unless their environment has an attribute ``concurrent_steps``: so many of them then
-    step at once, each in a thread of its own. That helps where a step waits for another process, as a browser.
+def step_at_once(envs: Sequence[AnyEnv], due: Sequence[tuple[int, Any]], at_once: int) -> list[Future[Any]]:
+    """Steps members in threads of their own, which helps where a step waits for another process, as a browser.
 
     Args:
         envs: All members.
         due: The members to be stepped, (member, action).
+        at_once: How many step at the same time.
+
+    Returns:
+        What came of each step, in the order of ``due``.
     """
-
-    def step(entry: tuple[int, Any]) -> Any:
-        member, action = entry
-        try:
-            return envs[member].step(action)
-        except Exception as error:  # noqa: BLE001 - it is raised again once everybody has been stepped
-            return error
-
-    at_once = min(getattr(envs[0].unwrapped, "concurrent_steps", 1), len(due))
-    if at_once < 2:
-        return map(step, due)
     with ThreadPoolExecutor(at_once) as threads:
-        return list(threads.map(step, due))
+        return [threads.submit(envs[member].step, action) for member, action in due]

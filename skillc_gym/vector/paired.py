@@ -16,8 +16,8 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, MemberError
-from skillc_gym.vector.columns import info_columns
-from skillc_gym.vector.members import AnyEnv, member_maker, step_members, wrapped
+from skillc_gym.vector.columns import InfoColumns, info_columns
+from skillc_gym.vector.members import AnyEnv, member_maker, step_at_once, wrapped
 from skillc_gym.vector.requests import (
     check_options,
     group_mask,
@@ -53,9 +53,10 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     the next reset of its group: same observation, reward 0, both flags False after their one True, its action ignored.
     ``active`` says who needs an action.
 
-    ``infos`` is Gymnasium's dict of arrays; besides the members' own keys it always has ``group_id``, ``condition``,
-    ``episode_seed`` and ``held``. :meth:`member_info` gives one member's dict. Members may be stepped alone, as soon
-    as each is ready: ``step({i: action})``.
+    ``infos`` is Gymnasium's dict of arrays, built when it is first looked at; besides the members' own keys it always
+    has ``group_id``, ``condition``, ``episode_seed`` and ``held``. :meth:`member_info` gives one member's dict. Members
+    may be stepped alone, as soon as each is ready: ``step({i: action})``. Where the environment has an attribute
+    ``concurrent_steps``, so many members step at once, each in a thread of its own.
 
     Args:
         env_or_id: An id, an environment made from one (its whole stack is rebuilt for every member), or a function that
@@ -105,17 +106,17 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
         self._text = isinstance(self.single_observation_space, Text)
+        self._at_once: int = getattr(self.envs[0].unwrapped, "concurrent_steps", 1)
         self._group_ids = np.repeat(np.arange(num_groups), group_size)
         self._n_plus = np.full(num_groups, group_size // 2 if self._switchable else 0)
         self._seeds = np.zeros(num_groups, dtype=np.uint64)
         self._observations: list[Any] = [None] * self.num_envs
         self._infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._done = np.ones(self.num_envs, dtype=np.bool_)
-        self._held = self._done.copy()
-        self._lengths = np.zeros(self.num_envs, dtype=np.int64)
-        self._returns = np.zeros(self.num_envs)
+        self._held = self._done
+        self._lengths, self._returns = [0] * self.num_envs, [0.0] * self.num_envs
         self._failed = np.zeros(self.num_envs, dtype=np.bool_)
-        self._started = np.zeros(num_groups, dtype=np.bool_)
+        self._started = [False] * num_groups
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -135,8 +136,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     @property
     def conditions(self) -> NDArray[np.int64]:
         """Condition of every member: int of shape (num_envs,), 1 with the skill."""
-        places = np.tile(np.arange(self.group_size), self.num_groups)
-        return (places < np.repeat(self._n_plus, self.group_size)).astype(np.int64)
+        return _conditions(self._n_plus, self.group_size)
 
     @property
     def observations(self) -> tuple[Any, ...]:
@@ -146,12 +146,12 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     @property
     def episode_lengths(self) -> NDArray[np.int64]:
         """Steps of every member in its episode, held ones not counted."""
-        return self._lengths.copy()
+        return np.array(self._lengths, dtype=np.int64)
 
     @property
     def episode_returns(self) -> NDArray[np.float64]:
         """Summed reward of every member in its episode."""
-        return self._returns.copy()
+        return np.array(self._returns)
 
     def members(self, group_id: int) -> range:
         """The members of a group."""
@@ -196,7 +196,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         options = dict(options or {})
         check_options(options)
         wanted = group_mask(options.get("reset_mask"), self.num_groups, self.group_size)
-        if not self._started.any() and not wanted.all():
+        if not any(self._started) and not wanted.all():
             raise ConfigError("The first reset must be of all groups; leave reset_mask out")
         known = None if options.get("task_ids") is None else self._known_tasks
         tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, known)
@@ -214,7 +214,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         except BaseException:
             self._np_random = before
             raise
-        self._held = self._done.copy()
+        self._held = self._done
         return self._batch(), self._columns()
 
     def step(self, actions: Sequence[Any] | Mapping[int, Any]) -> StepResult:
@@ -228,12 +228,14 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             observations, rewards (float64), terminations, truncations (bool), infos. Members that were not stepped have
             their last observation and info, reward 0 and False flags.
         """
-        if not self._started.all():
-            waiting = np.flatnonzero(~self._started).tolist()
+        if False in self._started:
+            waiting = [group for group, started in enumerate(self._started) if not started]
             raise ResetNeeded(f"Groups {waiting} were not reset, or a member raised in their reset: call reset() first")
-        due = member_actions(actions, self.active)
-        restarted = self._restart_finished() if self._autoreset else frozenset()
-        return self.advance([entry for entry in due if entry[0] not in restarted])
+        due = member_actions(actions, self._done)
+        if self._autoreset:
+            restarted = self._restart_finished()
+            due = [entry for entry in due if entry[0] not in restarted]
+        return self.advance(due)
 
     def advance(self, due: Sequence[tuple[int, Any]]) -> StepResult:
         """Steps the given active members, (member, action), without checks and without autoreset.
@@ -242,25 +244,26 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             MemberError: Members raised. The others have been stepped all the same, and the error carries what came of
                 it; those that raised are held and marked in `failed` until their group is reset.
         """
-        self._held = self._done.copy()
-        rewards = np.zeros(self.num_envs)
-        terminations, truncations = np.zeros((2, self.num_envs), dtype=np.bool_)
+        self._held = self._done
+        rewards, *ends = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
         raised: dict[int, Exception] = {}
-        for (member, _), outcome in zip(due, step_members(self.envs, due), strict=True):
-            if isinstance(outcome, Exception):
-                raised[member] = outcome
+        waited = step_at_once(self.envs, due, self._at_once) if self._at_once > 1 else None
+        for place, (member, action) in enumerate(due):
+            try:
+                outcome = self.envs[member].step(action) if waited is None else waited[place].result()
+            except Exception as error:  # noqa: BLE001 - it is raised again once everybody has been stepped
+                raised[member] = error
                 continue
-            self._observations[member], rewards[member], terminated, truncated, self._infos[member] = outcome
-            if terminated or truncated:
-                terminations[member], truncations[member], self._done[member] = terminated, truncated, True
+            self._observations[member], reward, terminated, truncated, info = outcome
+            self._infos[member], rewards[member] = dict(info), reward
             self._lengths[member] += 1
-            self._returns[member] += rewards[member]
-        self._failed[list(raised)] = self._done[list(raised)] = True
-        result = self._batch(), rewards, terminations, truncations, self._columns()
+            self._returns[member] += float(reward)
+            if terminated or truncated:
+                ends[0][member], ends[1][member] = terminated, truncated
+                self._hold([member])
+        result = self._batch(), rewards, ends[0], ends[1], self._columns()
         if raised:
-            first = next(iter(raised))
-            group, task = self._group_ids[first], self._infos[first].get("task_id")
-            raise MemberError.of(raised, result, f"Member {{0}} of group {group}, task {task!r},") from raised[first]
+            raise self._failure(raised, result) from next(iter(raised.values()))
         return result
 
     def render(self) -> tuple[Any, ...]:
@@ -302,13 +305,18 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def _start_all(self, episodes: Mapping[int, _Start]) -> None:
         """Starts groups: all of them, or none if a member raises."""
         for group in episodes:
-            self._started[group], self._done[self._span(group)] = False, True
+            self._started[group] = False
+            self._hold(self._span(group))
         begun = {group: self._reset_members(group, episode) for group, episode in episodes.items()}
+        # Infos that nobody has looked at yet hold these two arrays as they were.
+        self._n_plus, self._seeds = self._n_plus.copy(), self._seeds.copy()
         for group, episode in episodes.items():
             span = self._span(group)
             self._observations[span], self._infos[span] = begun[group]
             self._n_plus[group], self._seeds[group], self._started[group] = episode.n_plus, episode.seed, True
-            self._done[span], self._failed[span], self._lengths[span], self._returns[span] = False, False, 0, 0.0
+            self._hold(span, held=False)
+            self._failed[span] = False
+            self._lengths[span], self._returns[span] = [0] * self.group_size, [0.0] * self.group_size
 
     def _reset_members(self, group: int, start: _Start) -> tuple[list[Any], list[dict[str, Any]]]:
         """Resets a group's members; returns their observations and infos."""
@@ -325,7 +333,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             raise ConfigError(
                 f"Members of group {group} got different tasks from seed {start.seed}: {sorted(map(str, played))}"
             )
-        return [observation for observation, _ in answers], [info for _, info in answers]
+        return [observation for observation, _ in answers], [dict(info) for _, info in answers]
 
     def _restart_finished(self) -> frozenset[int]:
         nothing = [None] * self.group_size
@@ -338,6 +346,11 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         )
         return frozenset(member for group in finished for member in self.members(group))
 
+    def _hold(self, members: Sequence[int] | slice, held: bool = True) -> None:
+        """Marks members as finished, or as under way; the array before stays as it was, for the infos before."""
+        self._done = self._done.copy()
+        self._done[members] = held
+
     def _span(self, group: int) -> slice:
         return slice(group * self.group_size, (group + 1) * self.group_size)
 
@@ -347,13 +360,30 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         batch: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
         return concatenate(self.single_observation_space, self._observations, batch)
 
-    def _columns(self) -> dict[str, Any]:
-        columns = info_columns(self._infos)
-        everyone = np.ones(self.num_envs, dtype=np.bool_)
-        own = {
-            "group_id": self._group_ids.copy(),
-            "condition": self.conditions,
-            "episode_seed": np.repeat(self._seeds, self.group_size),
-            "held": self._held.copy(),
-        }
-        return {**columns, **own, **{f"_{key}": everyone.copy() for key in own}}
+    def _failure(self, raised: Mapping[int, Exception], result: StepResult) -> MemberError:
+        self._failed[list(raised)] = True
+        self._hold(list(raised))
+        first = next(iter(raised))
+        group, task = self._group_ids[first], self._infos[first].get("task_id")
+        return MemberError.of(raised, result, f"Member {{0}} of group {group}, task {task!r},")
+
+    def _columns(self) -> InfoColumns:
+        """The infos as they are now: what a later step or reset changes, it replaces."""
+        return InfoColumns(_columns, tuple(self._infos), self._n_plus, self._seeds, self._held)
+
+
+def _columns(
+    infos: Sequence[dict[str, Any]], n_plus: NDArray[np.int64], seeds: NDArray[np.uint64], held: NDArray[np.bool_]
+) -> dict[str, Any]:
+    size = len(infos) // len(n_plus)
+    own = {
+        "group_id": np.repeat(np.arange(len(n_plus)), size),
+        "condition": _conditions(n_plus, size),
+        "episode_seed": np.repeat(seeds, size),
+        "held": held.copy(),
+    }
+    return {**info_columns(infos), **own, **{f"_{key}": np.ones(len(infos), dtype=np.bool_) for key in own}}
+
+
+def _conditions(n_plus: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return (np.arange(size) < n_plus[:, None]).astype(np.int64).ravel()

@@ -23,6 +23,7 @@ __all__ = [
 
 OPTIONS = ("task_ids", "n_plus", "skills", "reset_mask")
 _SEED_BOUND = 2**64
+_WHOLE = (int, np.integer)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -88,7 +89,7 @@ def n_plus_values(
     counts = group_values(values, "n_plus", num_groups)
     for group in np.flatnonzero(wanted):
         count = counts[group]
-        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 0 <= count <= group_size:
+        if not isinstance(count, _WHOLE) or isinstance(count, bool) or not 0 <= count <= group_size:
             raise ConfigError(f"n_plus of group {group} is an integer from 0 to group_size={group_size}, got {count!r}")
         if count and not switchable:
             raise ConfigError(
@@ -131,43 +132,39 @@ def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:
     if len(seeds) != num_groups:
         raise ConfigError(f"seed is an integer or one seed per group ({num_groups}), got a list of {len(seeds)}")
     for value in seeds:
-        if not isinstance(value, (int, np.integer)) or not 0 <= value < _SEED_BOUND:
+        if not isinstance(value, _WHOLE) or not 0 <= value < _SEED_BOUND:
             raise ConfigError(f"A seed is an integer from 0 to 2**64 - 1, got {value!r}")
     return [int(value) for value in seeds]
 
 
-def member_actions(actions: Any, active: NDArray[np.bool_]) -> list[tuple[int, Any]]:
-    """The actions of active members as (member, action); those of held members are dropped.
+def member_actions(actions: Any, held: NDArray[np.bool_]) -> list[tuple[int, Any]]:
+    """The actions of active members as (member, action), sorted; those of held members are dropped.
 
     Args:
         actions: One per member (None for held ones), or ``{member: action}`` for those that are ready.
-        active: bool of shape (members,).
+        held: Who needs no action: bool of shape (members,).
     """
-    if isinstance(actions, Mapping):
-        return _ready_actions(actions, active)
-    if isinstance(actions, str) or not isinstance(actions, (Sequence, np.ndarray)):
-        raise ConfigError(f"Expected a list of {len(active)} actions or a dict {{member: action}}, got {actions!r:.80}")
-    if len(actions) != len(active):
-        raise ConfigError(
-            f"Expected one action per member ({len(active)}), got {len(actions)}; "
-            "pass None for held members, or a dict {member: action} to step only some"
-        )
-    due = [(i, action) for i, (action, acts) in enumerate(zip(actions, active.tolist(), strict=True)) if acts]
-    for i, action in due:
+    if not isinstance(actions, (dict, Mapping)):
+        actions = dict(enumerate(_one_each(actions, held)))
+    due = []
+    for i, action in actions.items():
+        if not (isinstance(i, _WHOLE) and 0 <= i < len(held)):
+            raise ConfigError(f"There is no member {i!r}; members are numbered 0 to {len(held) - 1}")
+        if held[i]:
+            continue
         if action is None:
-            raise ConfigError(
-                f"Member {i} is active but its action is None; to step only some, pass {{member: action}}"
-            )
+            raise ConfigError(f"Member {i} is active but its action is None; pass {{member: action}} to step only some")
+        due.append((int(i), action))
+    due.sort()
     return due
 
 
-def _ready_actions(actions: Mapping[Any, Any], active: NDArray[np.bool_]) -> list[tuple[int, Any]]:
-    due = []
-    for i, action in actions.items():
-        if not isinstance(i, (int, np.integer)) or not 0 <= i < len(active):
-            raise ConfigError(f"There is no member {i!r}; members are numbered 0 to {len(active) - 1}")
-        if active[i]:
-            if action is None:
-                raise ConfigError(f"Member {i} is active but its action is None; leave it out if it is not ready")
-            due.append((int(i), action))
-    return sorted(due, key=lambda entry: entry[0])
+def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any]:
+    if isinstance(actions, str) or not isinstance(actions, (Sequence, np.ndarray)):
+        raise ConfigError(f"Expected a list of {len(held)} actions or a dict {{member: action}}, got {actions!r:.80}")
+    if len(actions) != len(held):
+        raise ConfigError(
+            f"Expected one action per member ({len(held)}), got {len(actions)}; "
+            "pass None for held members, or a dict {member: action} to step only some"
+        )
+    return actions

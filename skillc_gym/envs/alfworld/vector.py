@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.errors import ConfigError, MemberError
-from skillc_gym.vector.columns import info_columns
+from skillc_gym.vector.columns import InfoColumns, info_columns
 
 __all__ = ["ALFWorldVectorEnv"]
 
@@ -88,7 +88,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
             observations[i], infos[i] = self.games[i].reset(seed=seeds[i], options={"task_id": tasks[i]})
         self._observations = observations
         self._steps[mask], self._over[mask], self._waiting[mask] = 0, False, False
-        return tuple(observations), info_columns(infos)
+        return tuple(observations), InfoColumns(info_columns, infos)
 
     def step(self, actions: Sequence[str]) -> StepResult:
         """Carries out one command per game; a game that had ended starts a new task instead, with reward 0.
@@ -117,7 +117,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         if self.max_episode_steps is not None:
             cut = self._steps >= self.max_episode_steps
         self._over = won | cut
-        result = tuple(self._observations), rewards, won, cut, info_columns(infos)
+        result = tuple(self._observations), rewards, won, cut, InfoColumns(info_columns, infos)
         if raised:
             self._waiting[list(raised)] = True
             raise MemberError.of(raised, result, "Game {0}") from next(iter(raised.values()))

@@ -1,8 +1,14 @@
+import copy
+import pickle
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toy_env import ToyEnv
 
-from skillc_gym.vector.columns import info_columns
+from skillc_gym.vector import PairedVectorEnv
+from skillc_gym.vector.columns import InfoColumns, info_columns
 
 value = st.one_of(
     st.booleans(),
@@ -46,3 +52,51 @@ def test_nested_dicts_become_nested_columns():
 
 def test_nothing_gives_nothing():
     assert info_columns([]) == info_columns([{}, {}]) == {}
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        dict,
+        lambda infos: {**infos},
+        lambda infos: {} | infos,
+        lambda infos: infos | {},
+        lambda infos: dict(infos.items()),
+        lambda infos: {key: infos[key] for key in infos},
+        lambda infos: {key: infos.get(key) for key in reversed(infos)},
+        lambda infos: pickle.loads(pickle.dumps(infos)),
+        copy.copy,
+        copy.deepcopy,
+        lambda infos: infos.copy(),
+    ],
+)
+def test_columns_made_late_are_the_dict_they_become(look):
+    made = []
+    infos = InfoColumns(lambda n: made.append(n) or {"n": n, "m": [n]}, 3)
+    assert not made
+    assert look(infos) == {"n": 3, "m": [3]} == infos
+    assert made == [3]
+
+
+def test_columns_made_late_can_be_written_to():
+    for write in (lambda infos: infos.update(b=2), lambda infos: infos.__setitem__("b", 2)):
+        infos = InfoColumns(lambda: {"a": 1})
+        write(infos)
+        assert ("a" in infos, len(infos), repr(infos)) == (True, 2, "{'a': 1, 'b': 2}")
+
+
+def test_columns_read_late_tell_the_step_they_came_from():
+    early, late = PairedVectorEnv(ToyEnv, 2, 2), PairedVectorEnv(ToyEnv, 2, 2)
+    kept, read = [], []
+    for groups in (early, late):
+        infos = [groups.reset(seed=0)[1]]
+        read += [dict(infos[0])] * (groups is early)
+        for actions in (["take key"] * 4, {0: "open it", 3: "fly"}, {1: "wait"}):
+            infos.append(groups.step(actions)[-1])
+            read += [dict(infos[-1])] * (groups is early)
+        infos.append(groups.reset(seed=1)[1])
+        read += [dict(infos[-1])] * (groups is early)
+        kept = infos
+    for one, other in zip(read, kept, strict=True):
+        assert list(one) == list(other)
+        assert all(np.array_equal(one[key], other[key]) for key in one)
