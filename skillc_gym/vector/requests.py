@@ -167,4 +167,4 @@ def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any]:
             f"Expected one action per member ({len(held)}), got {len(actions)}; "
             "pass None for held members, or a dict {member: action} to step only some"
         )
-    return actions
+    return actions  # type: ignore[return-value]
