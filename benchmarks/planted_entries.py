@@ -26,11 +26,11 @@ from skill_library import load_library
 from skillc_gym.envs.registry import env_spec, short_type
 from skillc_lab.report.style import WITH, figure_style, new_figure, rate_axis, title
 from trainers.config import TrainConfig
-from trainers.memory.bank import SkillBank
-from trainers.memory.entries import Draft
+from trainers.memory import SkillBank
 from trainers.stats import mean_over_seeds
 from trainers.training import run
 from trainers.warmstart.settings import small_policy_settings
+from trainers.writers import Draft
 
 __all__ = ["main", "measure_planted", "page", "planted_bank", "save_picture"]
 

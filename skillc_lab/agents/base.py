@@ -14,14 +14,11 @@ from skill_library import SkillText
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
-from skillc_lab.agents.policy_writer import PolicyWriter
-from skillc_lab.agents.rule_writer import RuleWriter
-from skillc_lab.agents.writer import AgentWriter
 from trainers.config import TrainConfig
 from trainers.evaluation.agents import PhaseProgress, RunningAgent
 from trainers.evaluation.player import PolicyPlayer
-from trainers.memory.asking import Speak
 from trainers.options import Options, flat_options
+from trainers.writers import AgentWriter, AnswerChats, PolicyWriter, StepWriter
 
 __all__ = ["ActingAgent", "Agent", "AgentTools", "Choose", "Play", "WritingAgent", "at_least", "note"]
 
@@ -55,7 +52,7 @@ class AgentTools:
     training_tasks: Callable[[], Mapping[str, str]]
     make_env: Callable[[], gymnasium.Env[Any, Any]]
     play: Play
-    write: Speak
+    write: AnswerChats
     writes: bool
     seed: int
 
@@ -98,7 +95,7 @@ class WritingAgent(Agent):
     def new_writer(self, tools: AgentTools) -> AgentWriter:
         """The writer that the options ask for."""
         by_policy = tools.writes if self.writer == "auto" else self.writer == "policy"
-        return PolicyWriter(tools.write) if by_policy else RuleWriter()
+        return PolicyWriter(tools.write) if by_policy else StepWriter()
 
 
 class ActingAgent:

@@ -11,9 +11,9 @@ from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import ActingAgent, AgentTools, at_least, note
 from skillc_lab.agents.gathering import GatheringAgent, gather
-from trainers.memory.bank import SkillBank
-from trainers.memory.entries import Draft, Entry
-from trainers.memory.retrieval import nearest, similarity
+from trainers.memory import Entry, SkillBank
+from trainers.retrieval import nearest, similarity
+from trainers.writers import Draft
 
 __all__ = ["AGENT", "Mem0"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import note
-from skillc_lab.agents.writer import AgentWriter
+from trainers.writers import AgentWriter
 
 __all__ = ["Reflections"]
 

@@ -9,11 +9,7 @@ from skill_library.formats.names import plain_name, unique
 from skill_library.skill import EVERY_TYPE
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
-from skillc_lab.skills.noted_writer import NotedWriter
-from trainers.memory.asking import AskingWriter
-from trainers.memory.entries import Draft
-from trainers.memory.step_writer import supported_steps
-from trainers.memory.writer import Writer
+from trainers.writers import Draft, LLMWriter, NotedWriter, Writer, supported_steps
 
 __all__ = ["learn_skills"]
 
@@ -96,7 +92,7 @@ def _of_the_writer(drafts: Sequence[Draft]) -> Skill | None:
 def _remedy(writer: Writer) -> str:
     if not writer.bad_replies:
         return "play more episodes, or take those of an expert"
-    fault = f" (the last one: {writer.last_fault})" if isinstance(writer, AskingWriter) else ""
+    fault = f" (the last one: {writer.last_fault})" if isinstance(writer, LLMWriter) else ""
     return f"{writer.bad_replies} replies of the writer could not be read{fault}; take a model that follows formats"
 
 

@@ -16,14 +16,13 @@ from trainers.evaluation.journal import Journal
 from trainers.evaluation.text_player import TextRollouts, decisive_settings, text_rollouts
 from trainers.evaluation.text_speaker import TextSpeaker
 from trainers.evaluation.usage import no_price, usage_report, usage_row
-from trainers.memory import SkillMemory
-from trainers.memory.asking import Speak
-from trainers.memory.choosing import choosers
-from trainers.memory.speaking import EngineSpeaker
+from trainers.memory import SkillMemory, skill_selectors
 from trainers.models import load_model, within_model, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import GroupRollouts
 from trainers.session import chat_tokens, load_tokenizer, make_rollouts
+from trainers.writers import AnswerChats
 
 __all__ = ["PolicyPlayer", "Rollouts", "TextPlayer", "TokenPlayer", "checkpoint_engine", "policy_player"]
 
@@ -63,12 +62,12 @@ class TokenPlayer:
         within = config.with_(max_context=self._config.max_context)
         rollouts = make_rollouts(within, self._chat, self._engine, wrappers)
         if self._memory is not None:
-            rollouts.choose_skills = partial(choosers, self._memory, training=False)
+            rollouts.choose_skills = partial(skill_selectors, self._memory, training=False)
         return rollouts
 
-    def speaker(self, seed: int) -> Speak:
+    def speaker(self, seed: int) -> AnswerChats:
         """The policy as a writer."""
-        return EngineSpeaker(self._engine, self._chat, seed=seed, max_context=self.max_context)
+        return EngineChat(self._engine, self._chat, seed=seed, max_context=self.max_context)
 
     def usage(self) -> None:
         """Nobody counts its tokens for money."""
@@ -102,7 +101,7 @@ class TextPlayer:
         self._made.append((made, preparing))
         return made
 
-    def speaker(self, seed: int) -> Speak:
+    def speaker(self, seed: int) -> AnswerChats:
         """The policy as a writer."""
         speaker = TextSpeaker(self._engine, seed=seed, max_parallel=self._config.max_parallel, journal=self._journal)
         self._speakers.append(speaker)

@@ -11,9 +11,8 @@ from trainers.advantages import FloatArray, RolloutBatch
 from trainers.engines.types import Sampling
 from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
-from trainers.memory import Memory, MemoryTools
-from trainers.memory.choosing import Chooser, choosers, has_own_choice
-from trainers.memory.speaking import EngineSpeaker
+from trainers.memory import Memory, MemoryTools, SkillSelector, has_own_choice, skill_selectors
+from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.distributed import SharedRollouts
 from trainers.trajectory import Trajectory
@@ -33,7 +32,7 @@ class SharedMemory:
     """
 
     def __init__(self, options: Memory, setup: Setup) -> None:
-        self._policy = _AskedPolicy(setup.rollouts, setup.config.seed)
+        self._policy = PolicyChat(setup.rollouts, setup.config.seed)
         self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, self._policy))
 
     @property
@@ -46,9 +45,11 @@ class SharedMemory:
         """Whether pairs of the two conditions share their draws in training."""
         return self.memory.shared_draws
 
-    def skills(self, n_plus: Sequence[int], group_size: int, *, training: bool) -> list[list[Chooser | None]] | None:
+    def skills(
+        self, n_plus: Sequence[int], group_size: int, *, training: bool
+    ) -> list[list[SkillSelector | None]] | None:
         """Per group and member, who chooses the text when the episode begins; None for the library's everywhere."""
-        return choosers(self.memory, n_plus, group_size, training=training)
+        return skill_selectors(self.memory, n_plus, group_size, training=training)
 
     def remembering(self, shared: SharedRollouts) -> SharedRollouts | _Remembering:
         """Rollouts for a validation, in which nothing is explored."""
@@ -95,7 +96,7 @@ class _Remembering:
         return self.shared.collect(task_ids, n_plus, group_size, seed=seed, sampling=sampling, skills=skills)
 
 
-class _AskedPolicy:
+class PolicyChat:
     """Answers prompts greedily, each on its own; one that leaves no room has the reply "".
 
     Attributes:
@@ -108,7 +109,7 @@ class _AskedPolicy:
 
     def __call__(self, prompts: Sequence[Sequence[Message]]) -> list[str]:
         rollouts = self._rollouts
-        speak = EngineSpeaker(
+        speak = EngineChat(
             rollouts.engine,
             rollouts.chat,
             seed=derive_seed(self._seed, _WRITE),

@@ -4,17 +4,66 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from skill_library.errors import brief
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, unknown_name
 from skillc_gym.files import replace_file
-from trainers.memory.entries import Draft, Entry
+from trainers.writers.base import Draft
 
-__all__ = ["FORMAT", "VERSION", "SkillBank"]
+__all__ = ["FORMAT", "VERSION", "Entry", "SkillBank"]
 
 FORMAT, VERSION = "skillc-bank", 1
+
+
+@dataclass(frozen=True)
+class Entry(Draft):
+    """A text in a bank.
+
+    Attributes:
+        name: Unique and never used again in its bank.
+        created: Update in which it was added.
+        utility: What its method believes it is worth.
+        uses: Episodes that were shown it.
+        wins: How many of them succeeded.
+        last_used: Update in which it was last shown; that of its creation at first.
+    """
+
+    name: str = ""
+    created: int = 0
+    utility: float = 0.0
+    uses: int = 0
+    wins: float = 0.0
+    last_used: int = 0
+
+    def used(self, won: bool, update: int) -> Entry:
+        """The entry after one more episode was shown it."""
+        return replace(self, uses=self.uses + 1, wins=self.wins + float(won), last_used=update)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able values; :meth:`from_dict` gives an equal entry."""
+        return {**asdict(self), "sources": list(self.sources)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Entry:
+        """Rebuilds an entry.
+
+        Raises:
+            TranscriptError: A field is missing, unknown or of another type.
+        """
+        known = {spec.name: type(getattr(_LIKE, spec.name)) for spec in fields(cls)}
+        if set(values) != set(known):
+            raise TranscriptError(f"An entry has the fields {sorted(known)}, got {sorted(values)}")
+        for name, kind in known.items():
+            if not isinstance(values[name], _READ_AS.get(kind, kind)):
+                raise TranscriptError(f"An entry's {name} is a {kind.__name__}, got {brief(values[name])}")
+        return cls(**values)
+
+
+_LIKE = Entry("an entry with a value of the right type in every field")
+_READ_AS: Mapping[type, Any] = {float: int | float, tuple: list | tuple}
 
 
 class SkillBank:

@@ -11,14 +11,10 @@ from typing import Any, Literal
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
-from trainers.memory.bank import SkillBank
+from trainers.memory.bank import Entry, SkillBank
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
-from trainers.memory.entries import Draft, Entry
-from trainers.memory.model_writer import ModelWriter
-from trainers.memory.retrieval import Similarity, similarity
-from trainers.memory.silent_writer import SilentWriter
-from trainers.memory.step_writer import StepWriter
-from trainers.memory.writer import Writer
+from trainers.retrieval import Similarity, similarity
+from trainers.writers import Draft, ModelWriter, SilentWriter, StepWriter, Writer
 
 __all__ = ["BankMemory", "BankOptions", "shown_entries", "skill_text"]
 
@@ -35,6 +31,7 @@ class BankOptions(Memory):
         start_with: What the bank holds at first: nothing, or the skills of the environment's library.
         bank: A bank's JSONL file to start from instead.
         embeddings: A sentence encoder, by folder or name; BM25 if None.
+        retrieval: A retrieval rule of another name, or ``module:RULE``; "" leaves it to ``embeddings``.
         show: Most entries that an episode is shown.
         bank_capacity: Most entries that the bank keeps.
         candidates: Entries most like the task among which the score decides; all if None.
@@ -44,6 +41,7 @@ class BankOptions(Memory):
     start_with: Literal["nothing", "library"] = "nothing"
     bank: str | None = None
     embeddings: str | None = None
+    retrieval: str = ""
     show: int = 1
     bank_capacity: int = 300
     candidates: int | None = None
@@ -68,7 +66,7 @@ class BankOptions(Memory):
 
     def new_similarity(self) -> Similarity:
         """How a query is compared with entries."""
-        return similarity(self.embeddings)
+        return similarity(self.embeddings, self.retrieval)
 
 
 class BankMemory(SkillMemory):

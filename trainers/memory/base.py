@@ -12,7 +12,10 @@ from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.options import Options
 
-__all__ = ["FixedLibrary", "Memory", "MemoryTools", "SkillMemory"]
+__all__ = ["FixedLibrary", "Memory", "MemoryTools", "SkillMemory", "SkillSelector", "has_own_choice", "skill_selectors"]
+
+SkillSelector = Callable[[Mapping[str, Any]], SkillText | None]
+"""From an episode's first info to what it sees; None for the library's text."""
 
 
 @dataclass(frozen=True)
@@ -88,3 +91,34 @@ class FixedLibrary(Memory):
     def start(self, tools: MemoryTools) -> SkillMemory:
         """A memory that chooses nothing itself."""
         return SkillMemory()
+
+
+def has_own_choice(memory: SkillMemory) -> bool:
+    """Whether a memory ever shows another text than the library's."""
+    return type(memory).choose is not SkillMemory.choose
+
+
+def skill_selectors(
+    memory: SkillMemory, n_plus: Sequence[int], group_size: int, *, training: bool
+) -> list[list[SkillSelector | None]] | None:
+    """Per group and member, what chooses the text when the episode begins; None for the library's everywhere.
+
+    Args:
+        memory: Chooses.
+        n_plus: How many members of each group see a skill: the first ones.
+        group_size: Members per group.
+        training: Whether it may explore.
+    """
+    if not has_own_choice(memory):
+        return None
+    return [
+        [_selector(memory, member, training) if member < count else None for member in range(group_size)]
+        for count in n_plus
+    ]
+
+
+def _selector(memory: SkillMemory, member: int, training: bool) -> SkillSelector:
+    def select(info: Mapping[str, Any]) -> SkillText | None:
+        return memory.choose(info["task_id"], info["task_type"], info.get("goal", ""), member, training=training)
+
+    return select

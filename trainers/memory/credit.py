@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trainers.advantages import FloatArray
-from trainers.memory.entries import Entry
+from trainers.memory.bank import Entry
 
 __all__ = [
     "d2skill_score",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.memory.d2skill import D2SkillMemory
+from trainers.memory import D2SkillMemory
 from trainers.recipes.half_skill_grpo import RECIPE as HALF_SKILL_GRPO
 
 __all__ = ["RECIPE"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.memory.evolver import EvolveRMemory
+from trainers.memory import EvolveRMemory
 from trainers.recipes.skill_grpo import RECIPE as SKILL_GRPO
 
 __all__ = ["RECIPE"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.memory.retroagent import RetroAgentMemory
+from trainers.memory import RetroAgentMemory
 from trainers.recipes.half_skill_grpo import RECIPE as HALF_SKILL_GRPO
 
 __all__ = ["RECIPE"]

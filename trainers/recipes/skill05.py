@@ -12,7 +12,7 @@ from dataclasses import replace
 from trainers.advantages.utilisation import Utilisation
 from trainers.losses import ClippedPolicyGradient
 from trainers.losses.distribution_distillation import GuidedDistillation
-from trainers.memory.skill05 import GuidedLibrary
+from trainers.memory import GuidedLibrary
 from trainers.recipes.grpo import RECIPE as GRPO
 from trainers.recipes.parts.difficulty_allocation import ByDifficulty
 from trainers.recipes.parts.guided_rows import GuidedRows

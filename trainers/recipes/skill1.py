@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.memory.skill1 import Skill1Memory
+from trainers.memory import Skill1Memory
 from trainers.recipes.skill_grpo import RECIPE as SKILL_GRPO
 
 __all__ = ["RECIPE"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.memory.skillrl import SkillRLMemory
+from trainers.memory import SkillRLMemory
 from trainers.recipes.skill_grpo import RECIPE as SKILL_GRPO
 
 __all__ = ["RECIPE"]

@@ -18,12 +18,9 @@ from skillc_gym.files import replace_file
 from skillc_lab.commands.cli.command import Command
 from skillc_lab.commands.cli.console import say
 from skillc_lab.skills.learn import learn_skills
-from skillc_lab.skills.noted_writer import NotedWriter
 from trainers.engines.registry import ENGINES, check_engine_name
-from trainers.memory.model_writer import ModelWriter
-from trainers.memory.step_writer import StepWriter
-from trainers.memory.writer import Writer
 from trainers.tracking.json_files import json_line
+from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
 
 __all__ = ["COMMAND", "LearnSkillsOptions"]
 

@@ -12,10 +12,8 @@ from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError
 from skillc_lab.skills.check import check_library, diff_libraries, lint_library, skill_lengths
 from skillc_lab.skills.learn import learn_skills
-from skillc_lab.skills.noted_writer import NotedWriter
 from tests.trainers.rollouts_of import episode
-from trainers.memory.model_writer import ModelWriter
-from trainers.memory.step_writer import StepWriter
+from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
 HEAT = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
 GENERAL = '{"skills": ["Look around."]}'

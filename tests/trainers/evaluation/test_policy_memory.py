@@ -14,8 +14,8 @@ from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy
 from trainers.evaluation.policy_memory import MEMORY_FILE, policy_memory
-from trainers.memory.bank import SkillBank
-from trainers.memory.entries import Draft
+from trainers.memory import SkillBank
+from trainers.writers import Draft
 
 pytest.importorskip("trl", reason="needs the train extra")
 

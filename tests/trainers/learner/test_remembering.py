@@ -13,7 +13,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 from tests.trainers.rollouts_of import batch_of, episode
 from tests.trainers.toys import toy_config
 from trainers.learner.remembering import SharedMemory
-from trainers.memory.d2skill import D2SkillMemory
+from trainers.memory import D2SkillMemory
 from trainers.rollout.distributed import SharedRollouts
 from trainers.training import run
 

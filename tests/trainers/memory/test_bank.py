@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, UnknownNameError
-from trainers.memory.bank import SkillBank
-from trainers.memory.entries import Draft
+from trainers.memory import SkillBank
+from trainers.writers import Draft
 
 
 def bank_of(*texts: str) -> SkillBank:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from trainers.memory.bank import SkillBank
+from trainers.memory import Entry, SkillBank
 from trainers.memory.credit import (
     d2skill_score,
     exploration_bonus,
@@ -17,7 +17,7 @@ from trainers.memory.credit import (
     principle_score,
     retroagent_score,
 )
-from trainers.memory.entries import Draft, Entry
+from trainers.writers import Draft
 
 
 def test_the_scores_follow_their_definitions():

@@ -11,15 +11,17 @@ import pytest
 from skill_library import load_library
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import grpo
-from trainers.memory.bank import SkillBank
+from trainers.memory import (
+    D2SkillMemory,
+    EvolveRMemory,
+    GuidedLibrary,
+    RetroAgentMemory,
+    Skill1Memory,
+    SkillBank,
+    SkillRLMemory,
+)
 from trainers.memory.base import MemoryTools
-from trainers.memory.d2skill import D2SkillMemory
-from trainers.memory.entries import Draft
-from trainers.memory.evolver import EvolveRMemory
-from trainers.memory.retroagent import RetroAgentMemory
-from trainers.memory.skill05 import GuidedLibrary
-from trainers.memory.skill1 import Skill1Memory
-from trainers.memory.skillrl import SkillRLMemory
+from trainers.writers import Draft
 
 METHODS = [D2SkillMemory, SkillRLMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory]
 WIN = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skillc_gym.episodes import Episode
-from trainers.memory.step_writer import StepWriter
 from trainers.recipes.parts.rows import RowMaker, UpdateView
 from trainers.rollout.training_rows import TrainingRow, split_by_row
+from trainers.writers import StepWriter
 
 __all__ = ["HindsightRows"]
 

@@ -1,29 +1,17 @@
-"""Strict reading of what a language model writes for a memory: a reply has the asked form, or it is a bad reply."""
+"""Strict reading of what a language model writes: a reply has the asked form, or it is a bad reply."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from skill_library.errors import brief
 from skillc_gym.errors import SkillCError
 
-__all__ = [
-    "BadReplyError",
-    "Decision",
-    "Edit",
-    "EditKind",
-    "Operation",
-    "read_decision",
-    "read_edits",
-    "read_lists",
-    "read_object",
-    "read_text",
-    "read_texts",
-]
+__all__ = ["BadReplyError", "Decision", "Edit", "read_decision", "read_edits", "read_lists", "read_object", "read_text"]
 
 EditKind = Literal["ADD", "AGREE", "EDIT", "REMOVE"]
 Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
@@ -58,7 +46,7 @@ def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
 
     Args:
         reply: The model's reply.
-        fields: Name and type of every field; ``float`` takes whole numbers too, ``bool`` is no number.
+        fields: Name and type of every field; a bool is no int.
 
     Raises:
         BadReplyError: The message says what is wrong.
@@ -71,37 +59,35 @@ def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
     if not isinstance(value, dict) or set(value) != set(fields):
         raise BadReplyError(f"The reply must be a JSON object with the fields {', '.join(fields)}")
     for name, kind in fields.items():
-        if not _is(value[name], kind):
-            raise BadReplyError(f"The field {name} must be of type {kind.__name__}, got {value[name]!r}")
+        if type(value[name]) is not kind:
+            raise BadReplyError(f"The field {name} must be of type {kind.__name__}, got {brief(value[name])}")
     return value
 
 
-def read_texts(reply: str, field: str, *, at_most: int, longest: int) -> list[str]:
-    """Reads ``{"<field>": [text, ...]}``.
+def read_lists(reply: str, *fields: str, at_most: int, longest: int) -> tuple[list[str], ...]:
+    """Reads ``{"<field>": [text, ...], ...}``.
 
     Args:
         reply: The model's reply.
-        field: Name of the list.
-        at_most: Most texts.
+        *fields: Names of the lists.
+        at_most: Most texts of a list.
         longest: Most characters of a text.
+
+    Returns:
+        One list per field.
 
     Raises:
         BadReplyError: Another form, an empty or overlong text, or too many of them.
     """
-    return read_lists(reply, [field], at_most=at_most, longest=longest)[field]
-
-
-def read_lists(reply: str, fields: Sequence[str], *, at_most: int, longest: int) -> dict[str, list[str]]:
-    """Reads ``{"<field>": [text, ...], ...}``; bounds hold for each list, errors as of :func:`read_texts`."""
     lists = read_object(reply, dict.fromkeys(fields, list))
     for texts in lists.values():
         if len(texts) > at_most:
             raise BadReplyError(f"At most {at_most} texts were asked for, got {len(texts)}")
-    return {field: [_text(text, longest) for text in texts] for field, texts in lists.items()}
+    return tuple([_text(text, longest) for text in lists[field]] for field in fields)
 
 
 def read_text(reply: str, field: str, *, longest: int) -> str:
-    """Reads ``{"<field>": text}``; arguments and errors as of :func:`read_texts`."""
+    """Reads ``{"<field>": text}``; arguments and errors as of :func:`read_lists`."""
     return _text(read_object(reply, {field: str})[field], longest)
 
 
@@ -118,7 +104,7 @@ def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
     """
     found = read_object(reply, {"operation": str, "number": int, "text": str})
     if found["operation"] not in get_args(Operation):
-        raise BadReplyError(f"The operation is {' or '.join(get_args(Operation))}, got {found['operation']!r}")
+        raise BadReplyError(f"The operation is {' or '.join(get_args(Operation))}, got {brief(found['operation'])}")
     operation = cast("Operation", found["operation"])
     if operation in ("ADD", "NOOP"):
         return Decision(operation)
@@ -152,7 +138,7 @@ def _edit(line: str, rules: int) -> Edit:
     kind, number, text = match.groups()
     rule = int(number) if number else None
     if (kind == "ADD") != (rule is None) or (rule is not None and not 1 <= rule <= rules):
-        raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {line!r}")
+        raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {brief(line)}")
     return Edit(cast("EditKind", kind), rule, _text(text, len(line)))
 
 
@@ -162,11 +148,3 @@ def _text(text: Any, longest: int) -> str:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise BadReplyError(f"A text holds half of a surrogate pair, which nothing can write: {brief(text)}")
     return text.strip()
-
-
-def _is(value: Any, kind: type) -> bool:
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)

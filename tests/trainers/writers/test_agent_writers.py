@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.episodes import Turn
-from skillc_lab.agents.policy_writer import PolicyWriter
-from skillc_lab.agents.rule_writer import RuleWriter
+from skillc_lab.agents.expel import RuleList
 from tests.trainers.rollouts_of import episode
-from trainers.memory.replies import BadReplyError, Decision, Edit, read_decision
-from trainers.memory.retrieval import BM25, nearest
-from trainers.memory.rules import RuleList
+from trainers.retrieval import nearest
+from trainers.retrieval.bm25 import BM25
+from trainers.writers import Decision, Edit, PolicyWriter, StepWriter
+from trainers.writers.replies import BadReplyError, read_decision
 
 HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
 WON, LOST = episode("train/1", actions=HEAT), episode("train/1", won=False, actions=[HEAT[0], HEAT[2]])
@@ -87,7 +87,7 @@ def test_what_is_no_decision_is_a_bad_reply(reply):
 
 def test_by_rule_a_plan_says_what_was_done_and_what_was_not_possible():
     impossible = replace(LOST, turns=(*LOST.turns, Turn("Nothing happens.", "fly", "fly", True, False, 0.0)))
-    plan = RuleWriter().reflect([impossible, replace(LOST, turns=())], [(), ()])
+    plan = StepWriter().reflect([impossible, replace(LOST, turns=())], [(), ()])
     assert plan[0] == (
         "The last try failed. Do something else.\nDone in vain: take egg 1 from fridge 1; move egg 1 to shelf 1.\n"
         "Not possible: fly."
@@ -96,7 +96,7 @@ def test_by_rule_a_plan_says_what_was_done_and_what_was_not_possible():
 
 
 def test_by_rule_rules_are_what_the_failure_lacked_and_successes_share():
-    by_rule, rules = RuleWriter(), RuleList()
+    by_rule, rules = StepWriter(), RuleList()
     rules.apply(by_rule.edit(rules.texts, [LOST, WON]))
     assert rules.texts == ("heat: heat O with microwave 1.",)
     rules.apply(by_rule.edit(rules.texts, [WON, WON]))
@@ -109,7 +109,7 @@ def test_by_rule_rules_are_what_the_failure_lacked_and_successes_share():
 
 
 def test_by_rule_facts_are_how_tasks_were_won():
-    by_rule = RuleWriter()
+    by_rule = StepWriter()
     fact = "heat: take O from R, then heat O with microwave 1, then move O to R."
     assert by_rule.facts(WON) == [fact]
     assert by_rule.facts(LOST) == []

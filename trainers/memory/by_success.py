@@ -1,23 +1,78 @@
-"""SkillRL's memory (arXiv 2602.08234): a skill bank that grows where agents keep failing."""
+"""Memories that judge their texts by success alone: EvolveR's principles and SkillRL's skills."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
+from trainers.memory.bank import Entry
 from trainers.memory.banked import BankMemory, BankOptions
 from trainers.memory.base import MemoryTools
-from trainers.memory.entries import Draft, Entry
+from trainers.memory.credit import principle_score
+from trainers.writers import Draft
 
-__all__ = ["SkillRLMemory"]
+__all__ = ["EvolveRMemory", "SkillRLMemory"]
+
+
+@dataclass(frozen=True)
+class EvolveRMemory(BankOptions):
+    """Options of EvolveR's memory (arXiv 2510.16079): principles with a score of how often they helped.
+
+    The paper's agent asks for principles when it wants them and its code is for question answering alone; here an
+    episode is shown the best of them from the start.
+
+    Attributes:
+        merge_above: A new principle this like an old one of its task type is taken for the same.
+        purge_below: Principles with a lower score are dropped.
+    """
+
+    name: ClassVar[str] = "evolver"
+    show: int = 3
+    merge_above: float = 0.85
+    purge_below: float = 0.3
+
+    def start(self, tools: MemoryTools) -> _EvolveR:
+        """With an empty bank unless the options say otherwise."""
+        return _EvolveR(self, tools)
+
+
+class _EvolveR(BankMemory):
+    options: EvolveRMemory
+
+    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
+        return principle_score(entry) * similarity
+
+    def credit(self, batch: RolloutBatch) -> None:
+        """Writes the score where others look for the utility."""
+        for entry in self.bank:
+            self.bank.rate(entry.name, principle_score(entry))
+
+    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
+        """One principle per episode, unless the bank says the same already."""
+        drafts: list[Draft] = []
+        for episode in episodes:
+            lesson = self.writer.write_lesson(episode)
+            if lesson is not None and not self._is_known(lesson, drafts):
+                drafts.append(replace(lesson, kind="principle"))
+        return drafts
+
+    def _is_known(self, lesson: Draft, drafts: Sequence[Draft]) -> bool:
+        same = [entry.text for entry in (*self.bank, *drafts) if entry.task_type == lesson.task_type]
+        return bool(same) and float(self.similarity(lesson.text, same).max()) >= self.options.merge_above
+
+    def evict(self) -> list[str]:
+        weak = [entry.name for entry in self.bank if principle_score(entry) < self.options.purge_below]
+        for name in weak:
+            self.bank.remove(name)
+        return [*weak, *self.bank.keep_best(self.options.bank_capacity, principle_score)]
 
 
 @dataclass(frozen=True)
 class SkillRLMemory(BankOptions):
-    """Options of SkillRL's memory.
+    """Options of SkillRL's memory (arXiv 2602.08234): a bank that grows where agents keep failing.
 
     The paper sends failures of *validation* tasks to its language model; here only training tasks teach.
 

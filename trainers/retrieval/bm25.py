@@ -1,4 +1,4 @@
-"""Which texts are like a query: BM25 over words, without any model."""
+"""BM25 over words, without any model."""
 
 from __future__ import annotations
 
@@ -6,42 +6,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from trainers.advantages.grouping import FloatArray
+from trainers.retrieval import RetrievalRule
 
-__all__ = ["BM25", "Similarity", "nearest", "similarity", "words"]
+__all__ = ["BM25", "RULE", "words"]
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-
-
-class Similarity(Protocol):
-    """Compares a query with texts."""
-
-    def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """One number in [0, 1] per text, 1 for a text that says just what the query says."""
-        ...
-
-
-def similarity(embeddings: str | None) -> Similarity:
-    """How texts are compared: by a sentence encoder, named by folder or name, or by BM25 if None.
-
-    Raises:
-        MissingExtraError: An encoder without transformers.
-    """
-    if embeddings is None:
-        return BM25()
-    from trainers.memory.embeddings import SentenceEmbeddings
-
-    return SentenceEmbeddings(embeddings)
-
-
-def nearest(compare: Similarity, query: str, texts: Sequence[str], count: int) -> list[int]:
-    """The places of the texts most like a query, the most like first; earlier ones first where they are equal."""
-    likeness = compare(query, texts) if texts else ()
-    return sorted(range(len(texts)), key=lambda place: -float(likeness[place]))[:count]
 
 
 def words(text: str) -> list[str]:
@@ -68,7 +41,7 @@ class BM25:
         self.k1, self.b = k1, b
 
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """As :class:`Similarity` says."""
+        """As :class:`trainers.retrieval.Similarity` says."""
         asked = Counter(words(query))
         bags = [Counter(words(text)) for text in texts]
         everything = [*bags, asked]
@@ -80,6 +53,7 @@ class BM25:
 
     def _score(self, asked: Counter[str], bag: Counter[str], weight: dict[str, float], average: float) -> float:
         norm = self.k1 * (1 - self.b + self.b * bag.total() / average)
+        # Sorted and summed exactly: the order of a query's words must not show in the last bits.
         return math.fsum(
             count * weight[word] * bag[word] * (self.k1 + 1) / (bag[word] + norm)
             for word, count in sorted(asked.items())
@@ -89,3 +63,6 @@ class BM25:
 
 def _rarity(holding: int, documents: int) -> float:
     return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+RULE = RetrievalRule("bm25", lambda embeddings: BM25())

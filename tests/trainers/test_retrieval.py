@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import MissingDataError
-from trainers.memory.retrieval import BM25, similarity, words
+from trainers.retrieval import similarity
+from trainers.retrieval.bm25 import BM25, words
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=6).map(" ".join), max_size=5)
 

@@ -9,12 +9,12 @@ import numpy as np
 from trainers.engines.types import Engine, Request, Sampling
 from trainers.rollout.chat_tokens import ChatTokens
 
-__all__ = ["EngineSpeaker"]
+__all__ = ["EngineChat"]
 
 Message = dict[str, str]
 
 
-class EngineSpeaker:
+class EngineChat:
     """Gives one reply to each chat; the n-th question of a run always draws the same random numbers.
 
     Args:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from skill_library.errors import brief
-from skillc_gym.errors import MissingDataError, missing_extra
+from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
 from trainers.advantages.grouping import FloatArray
+from trainers.retrieval import RetrievalRule
 
-__all__ = ["SentenceEmbeddings"]
+__all__ = ["RULE", "SentenceEmbeddings"]
 
 
 class SentenceEmbeddings:
@@ -41,7 +42,7 @@ class SentenceEmbeddings:
         self._known: dict[str, FloatArray] = {}
 
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """As :class:`trainers.memory.retrieval.Similarity` says."""
+        """As :class:`trainers.retrieval.Similarity` says."""
         own = self._embedding(query)
         # One product at a time, as below: that of a matrix differs in the last bits with its number of rows.
         products = [float(self._embedding(text) @ own) for text in texts]
@@ -57,3 +58,12 @@ class SentenceEmbeddings:
             mean = states[0].mean(0).double()
             self._known[text] = (mean / mean.norm()).numpy()
         return self._known[text]
+
+
+def _start(embeddings: str | None) -> SentenceEmbeddings:
+    if embeddings is None:
+        raise ConfigError("Retrieval by embeddings needs a sentence encoder: embeddings=FOLDER or a model's name")
+    return SentenceEmbeddings(embeddings)
+
+
+RULE = RetrievalRule("embeddings", _start)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, EpisodeRecorder, Turn
-from trainers.memory.model_writer import ModelWriter, transcript
-from trainers.memory.replies import BadReplyError, Edit, read_edits, read_object, read_texts
-from trainers.memory.rules import RuleList
-from trainers.memory.step_writer import StepWriter
+from skillc_lab.agents.expel import RuleList
+from trainers.writers import Edit, ModelWriter, StepWriter
+from trainers.writers.llm import transcript
+from trainers.writers.replies import BadReplyError, read_edits, read_lists, read_object
 
 
 def episode(
@@ -127,19 +127,19 @@ def test_a_transcript_shows_the_last_steps():
 )
 def test_replies_of_another_form_are_bad(reply):
     with pytest.raises(BadReplyError):
-        read_texts(reply, "skills", at_most=1, longest=10)
+        read_lists(reply, "skills", at_most=1, longest=10)
 
 
 def test_a_reply_may_stand_in_a_fence():
-    assert read_texts('```json\n{"skills": [" a "]}\n```', "skills", at_most=1, longest=10) == ["a"]
-    assert read_object('{"done": true, "share": 1}', {"done": bool, "share": float}) == {"done": True, "share": 1}
-    with pytest.raises(BadReplyError, match="share"):
-        read_object('{"done": true, "share": true}', {"done": bool, "share": float})
+    assert read_lists('```json\n{"skills": [" a "]}\n```', "skills", at_most=1, longest=10) == (["a"],)
+    assert read_object('{"operation": "ADD", "number": 1}', {"operation": str, "number": int})["number"] == 1
+    with pytest.raises(BadReplyError, match="number"):
+        read_object('{"operation": "ADD", "number": true}', {"operation": str, "number": int})
 
 
 @given(st.text(max_size=60))
 def test_no_reply_breaks_the_readers(reply):
-    for read in (lambda: read_texts(reply, "skills", at_most=2, longest=9), lambda: read_edits(reply, 3)):
+    for read in (lambda: read_lists(reply, "skills", at_most=2, longest=9), lambda: read_edits(reply, 3)):
         try:
             read()
         except BadReplyError:

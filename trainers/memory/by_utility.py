@@ -1,0 +1,232 @@
+"""Memories whose entries have a measured utility: those of D2Skill, RetroAgent and Skill1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from skillc_gym.episodes import Episode
+from trainers.advantages import FloatArray, RolloutBatch
+from trainers.memory.bank import Entry
+from trainers.memory.banked import BankMemory, BankOptions, shown_entries
+from trainers.memory.base import MemoryTools
+from trainers.memory.credit import (
+    d2skill_score,
+    hindsight_bonus,
+    intrinsic_reward,
+    moving_utility,
+    retroagent_score,
+    upper_confidence,
+)
+from trainers.writers import Draft
+
+__all__ = ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
+
+
+@dataclass(frozen=True)
+class D2SkillMemory(BankOptions):
+    """Options of D2Skill's memory (arXiv 2603.28716): utilities are measured against skill-free siblings.
+
+    The released code also wants a likeness of 0.7 by its own encoder; BM25's likeness has another scale, so the ten
+    most alike come into question here whatever their likeness.
+
+    Attributes:
+        utility_rate: Weight of an update's credit in an entry's utility.
+        written_below: A group is reflected on if the success of its skill-injected rollouts lies below this.
+        most_written: Most groups that are reflected on per update.
+        protected_updates: Entries this young are not evicted.
+        hindsight_weight: Weight of the hindsight bonus in the return.
+        hindsight_for: Whose return it is added to: every rollout's, as in the released code, or only the
+            skill-injected ones', as the bonus is also described.
+    """
+
+    name: ClassVar[str] = "d2skill"
+    candidates: int | None = 10
+    utility_rate: float = 0.5
+    written_below: float = 0.5
+    most_written: int = 10
+    protected_updates: int = 10
+    hindsight_weight: float = 1.0
+    hindsight_for: Literal["all", "injected"] = "all"
+
+    def start(self, tools: MemoryTools) -> _D2Skill:
+        """With a bank that is empty unless the options say otherwise."""
+        return _D2Skill(self, tools)
+
+
+class _D2Skill(BankMemory):
+    options: D2SkillMemory
+
+    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
+        if training:
+            return d2skill_score(similarity, entry, self.bank.total_uses)
+        return 0.1 * similarity + 0.9 * entry.utility
+
+    def returns(self, batch: RolloutBatch) -> FloatArray:
+        """Adds the hindsight bonus."""
+        bonus = hindsight_bonus(batch.success, batch.task, batch.condition)
+        whose = batch.condition if self.options.hindsight_for == "injected" else np.ones(len(bonus), dtype=bool)
+        return batch.returns + self.options.hindsight_weight * bonus * whose
+
+    def credit(self, batch: RolloutBatch) -> None:
+        """``u <- (1 - rate) u + rate (mean success with - mean success without)``, per task in which it was shown."""
+        for own in _groups(batch):
+            plain = [e.won for e in own if not e.condition]
+            for name in sorted({name for e in own for name in shown_entries(e)} if plain else ()):
+                shown = [e.won for e in own if name in shown_entries(e)]
+                if name in self.bank:
+                    worth = fmean(shown) - fmean(plain)
+                    self.bank.rate(name, moving_utility(self.bank[name].utility, worth, self.options.utility_rate))
+
+    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
+        """Reflects on groups whose skill-injected branch mostly failed, beside a sibling that succeeded."""
+        poor = [own for own in _groups(batch) if self._is_poor(own)]
+        drafts = []
+        for own in poor[: self.options.most_written]:
+            lost = [e for e in own if e.condition and not e.won]
+            drafts += self.writer.write([*[e for e in own if e.won], *lost])
+        return drafts
+
+    def _is_poor(self, own: Sequence[Episode]) -> bool:
+        injected = [e.won for e in own if e.condition]
+        return bool(injected) and fmean(injected) < self.options.written_below
+
+    def evict(self) -> list[str]:
+        return self.bank.keep_best(
+            self.options.bank_capacity,
+            lambda entry: upper_confidence(entry, self.bank.total_uses),
+            protect=lambda entry: self.update - entry.created < self.options.protected_updates,
+        )
+
+
+def _groups(batch: RolloutBatch) -> list[list[Episode]]:
+    """The episodes of each task, in order of first appearance."""
+    groups: dict[str, list[Episode]] = {}
+    for trajectory in batch.trajectories:
+        groups.setdefault(trajectory.episode.task_id, []).append(trajectory.episode)
+    return list(groups.values())
+
+
+@dataclass(frozen=True)
+class RetroAgentMemory(BankOptions):
+    """Options of RetroAgent's memory (arXiv 2603.08561): lessons of all episodes, a reward for going further.
+
+    The paper's policy reflects in JSON on its own episode and says how much of the task it did; with the rule-based
+    writer an episode's progress is its task score, 1 if it won.
+
+    Attributes:
+        likeness_weight: Weight of likeness in the score (the paper's alpha).
+        least_likeness: Entries less like the task than this are not shown.
+        utility_rate: Weight of an episode's success in the utility of what it was shown.
+        intrinsic_weight: Weight of the reward for progress beyond the task's best.
+    """
+
+    name: ClassVar[str] = "retroagent"
+    likeness_weight: float = 0.7
+    least_likeness: float = 0.4
+    utility_rate: float = 0.05
+    intrinsic_weight: float = 1.0
+
+    def start(self, tools: MemoryTools) -> _RetroAgent:
+        """With an empty bank unless the options say otherwise."""
+        return _RetroAgent(self, tools)
+
+
+class _RetroAgent(BankMemory):
+    options: RetroAgentMemory
+
+    def __init__(self, options: RetroAgentMemory, tools: MemoryTools) -> None:
+        super().__init__(options, tools)
+        self._best: dict[str, float] = {}
+
+    def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
+        """Only entries that are like the task."""
+        pairs = super().retrieved(likeness, entries)
+        return [pair for pair in pairs if pair[0] >= self.options.least_likeness]
+
+    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
+        scale = 1.0 if training else 0.0
+        return retroagent_score(similarity, entry, self.bank.total_uses, self.options.likeness_weight, scale)
+
+    def returns(self, batch: RolloutBatch) -> FloatArray:
+        """Adds the intrinsic reward; moves no running best."""
+        extra = [
+            intrinsic_reward(_progress(t.episode), self._best.get(t.episode.task_id, 0.0)) for t in batch.trajectories
+        ]
+        return batch.returns + self.options.intrinsic_weight * np.asarray(extra, dtype=np.float64)
+
+    def credit(self, batch: RolloutBatch) -> None:
+        """``u <- (1 - rate) u + rate won`` per episode; each task's running best follows its group's mean success."""
+        for trajectory in batch.trajectories:
+            won = float(trajectory.episode.won)
+            for name in shown_entries(trajectory.episode):
+                if name in self.bank:
+                    self.bank.rate(name, moving_utility(self.bank[name].utility, won, self.options.utility_rate))
+        for task in dict.fromkeys(batch.task):
+            success = fmean(float(w) for w, other in zip(batch.success, batch.task, strict=True) if other == task)
+            self._best[task] = max(success, self._best.get(task, 0.0))
+
+    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
+        """One lesson per episode that has one; the same lesson is kept once."""
+        lessons = (self.writer.write_lesson(episode) for episode in episodes)
+        return [lesson for lesson in lessons if lesson is not None]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "best": dict(sorted(self._best.items()))}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._best = {task: float(best) for task, best in state["best"].items()}
+
+
+def _progress(episode: Episode) -> float:
+    return 1.0 if episode.won else float(episode.task_score)
+
+
+@dataclass(frozen=True)
+class Skill1Memory(BankOptions):
+    """Options of Skill1's memory (arXiv 2605.06130): retrieve a few, select one, distil a new one from what worked.
+
+    In the paper one policy writes the query, ranks the candidates and distils, and is rewarded for each; the exact form
+    of its ranking reward is unsure. Here the query is the goal, the ranking is by utility with a bonus for trying, and
+    a distilled skill is kept if its episode did better than the best candidate's utility promised.
+
+    Attributes:
+        candidates: Entries that are retrieved, of which one is selected; all if None.
+        utility_rate: Weight of an episode's success in the utility of what it was shown.
+    """
+
+    name: ClassVar[str] = "skill1"
+    bank_capacity: int = 5000
+    candidates: int | None = 3
+    utility_rate: float = 0.05
+
+    def start(self, tools: MemoryTools) -> _Skill1:
+        """With an empty bank unless the options say otherwise."""
+        return _Skill1(self, tools)
+
+
+class _Skill1(BankMemory):
+    options: Skill1Memory
+
+    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
+        return upper_confidence(entry, self.bank.total_uses, 0.05 if training else 0.0)
+
+    def credit(self, batch: RolloutBatch) -> None:
+        for trajectory in batch.trajectories:
+            for name in shown_entries(trajectory.episode):
+                if name in self.bank:
+                    worth = float(trajectory.episode.won)
+                    self.bank.rate(name, moving_utility(self.bank[name].utility, worth, self.options.utility_rate))
+
+    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
+        """Distils won episodes of the types in which no entry promises success yet."""
+        best: dict[str, float] = {}
+        for entry in self.bank:
+            best[entry.task_type] = max(best.get(entry.task_type, 0.0), entry.utility)
+        lessons = (self.writer.write_lesson(e) for e in episodes if float(e.won) > best.get(e.task_type, 0.0))
+        return [lesson for lesson in lessons if lesson is not None]

@@ -1,0 +1,62 @@
+"""Retrieval rules: which texts are like a query, one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from trainers.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainers.advantages.grouping import FloatArray
+
+__all__ = ["RETRIEVALS", "RetrievalRule", "Similarity", "nearest", "similarity"]
+
+RETRIEVALS = Registry("retrieval rule", "trainers.retrieval", "RULE", "skillc_gym.retrieval")
+"""Built-in rules, entry points, and ``module:RULE``."""
+
+
+class Similarity(Protocol):
+    """Compares a query with texts."""
+
+    def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
+        """One number in [0, 1] per text, 1 for a text that says just what the query says."""
+        ...
+
+
+@dataclass(frozen=True)
+class RetrievalRule:
+    """A way to compare a query with texts.
+
+    Attributes:
+        name: What it is called.
+        start: Makes it ready; called with the encoder that was named, None where none was.
+    """
+
+    name: str
+    start: Callable[[str | None], Similarity]
+
+
+def similarity(embeddings: str | None = None, rule: str = "") -> Similarity:
+    """How texts are compared.
+
+    Args:
+        embeddings: A sentence encoder, by folder or name.
+        rule: Name of a rule, or ``module:RULE``; "" for the encoder if there is one, else BM25.
+
+    Raises:
+        UnknownNameError: There is no such rule.
+        MissingExtraError: An encoder without transformers.
+    """
+    found: Any = RETRIEVALS.get(rule or ("bm25" if embeddings is None else "embeddings"))
+    started: Similarity = found.start(embeddings)
+    return started
+
+
+def nearest(compare: Similarity, query: str, texts: Sequence[str], count: int) -> list[int]:
+    """The places of the texts most like a query, the most like first; earlier ones first where they are equal."""
+    likeness = compare(query, texts) if texts else ()
+    return sorted(range(len(texts)), key=lambda place: -float(likeness[place]))[:count]

@@ -1,0 +1,205 @@
+"""Writing without a language model, in the words of the commands: so every method and agent runs with small policies.
+
+Commands become steps that hold for other tasks too, by their form alone. Two forms are known: entities with a number
+(``take mug 1 from shelf 2``) and arguments in brackets (``click[red]``). Things become ``O`` and places ``R``, as in
+the shipped skills; what is used as a tool keeps its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from skillc_gym.episodes import Episode
+from trainers.retrieval.bm25 import BM25
+from trainers.writers.base import Draft
+from trainers.writers.replies import Decision, Edit
+
+__all__ = ["StepSupport", "StepWriter", "abstract_actions", "by_type", "supported_steps"]
+
+_ENTITY = r"\w+ \d+"
+_NUMBERED = re.compile(rf"\b({_ENTITY})\b")
+_TOOL = re.compile(rf"(?:\bwith|^use) ({_ENTITY})$")
+_PLACE = re.compile(rf"(?:\b(?:to|from|in|on)|^open|^close) ({_ENTITY})")
+_BRACKETS = re.compile(r"(\w+)\[(.*)\]", re.DOTALL)
+_CODE = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{8,}")
+_LISTED, _ALIKE = 12, 0.85
+
+
+def abstract_actions(actions: Sequence[str], goal: str) -> list[str]:
+    """Puts placeholders for what changes from task to task.
+
+    Args:
+        actions: The commands of an episode, in order.
+        goal: The task's sentence; what a command quotes from it is an option.
+
+    Returns:
+        One step per command.
+
+    Examples:
+        >>> abstract_actions(["take mug 1 from shelf 2", "go to microwave 1", "heat mug 1 with microwave 1"], "")
+        ['take O from R', 'go to microwave 1', 'heat O with microwave 1']
+        >>> abstract_actions(["search[red mug]", "click[b0gavnsvxn]", "click[red]", "click[buy now]"], "a red mug")
+        ['search[words]', 'click[its code]', 'click[option]', 'click[buy now]']
+    """
+    tools = {match[1] for action in actions if (match := _TOOL.search(action))}
+    return [_abstract(action.strip(), tools, goal.lower()) for action in actions]
+
+
+def _abstract(action: str, tools: set[str], goal: str) -> str:
+    if bracketed := _BRACKETS.fullmatch(action):
+        return f"{bracketed[1]}[{_argument(bracketed[1], bracketed[2], goal)}]"
+    # The same entity may be a thing in one command and a place in another, so each command is read for itself.
+    places = {match[1] for match in _PLACE.finditer(action)}
+    return _NUMBERED.sub(lambda m: m[1] if m[1] in tools else "R" if m[1] in places else "O", action)
+
+
+def _argument(verb: str, argument: str, goal: str) -> str:
+    if verb == "search":
+        return "words"
+    if _CODE.fullmatch(argument):
+        return "its code"
+    return "option" if argument.lower() in goal else argument
+
+
+@dataclass(frozen=True)
+class StepSupport:
+    """An abstract step of the episodes of one task type.
+
+    Attributes:
+        step: The step.
+        won: Share of the won episodes that took it.
+        lost: Share of the lost ones that took it; 0 without lost ones.
+        place: Where in a won episode it was last taken, from 0 (the start) to 1 (the end), on average.
+    """
+
+    step: str
+    won: float
+    lost: float
+    place: float
+
+    @property
+    def difference(self) -> float:
+        """How much oftener won episodes took it."""
+        return self.won - self.lost
+
+
+def supported_steps(won: Sequence[Episode], lost: Sequence[Episode], least: float = 0.6) -> list[StepSupport]:
+    """The abstract steps that at least a share of the won episodes took, in the order in which they are taken.
+
+    Args:
+        won: Won episodes of one task type.
+        lost: Lost ones of the same type.
+        least: Smallest share.
+    """
+    places: dict[str, list[float]] = {}
+    for episode in won:
+        for step, place in _last_places(episode).items():
+            places.setdefault(step, []).append(place)
+    missed = Counter(step for episode in lost for step in _last_places(episode))
+    found = [
+        StepSupport(step, len(seen) / len(won), missed[step] / len(lost) if lost else 0.0, fmean(seen))
+        for step, seen in places.items()
+        if len(seen) >= least * len(won)
+    ]
+    return sorted(found, key=lambda support: (support.place, support.step))
+
+
+class StepWriter:
+    """Writes by rule, deterministic and free of any model.
+
+    A skill is the steps that won episodes of a type share; the one in which they differ most from lost ones is called
+    the key step. A plan lists what the failed try did and what was not possible. A rule is a step that won episodes of
+    a type share: it is agreed with where it is found again, and removed where a won episode did without it. A fact is
+    how a won episode went; one that is nearly known of its type replaces the known one if it is shorter.
+
+    Args:
+        least: Share of the won episodes that must have taken a step.
+    """
+
+    def __init__(self, least: float = 0.6) -> None:
+        self.name, self.bad_replies, self.least = "steps", 0, least
+
+    def write(self, episodes: Sequence[Episode]) -> list[Draft]:
+        """One skill per type with at least one won episode, by type."""
+        drafts = (self._skill(played) for played in by_type(episodes))
+        return [draft for draft in drafts if draft is not None]
+
+    def write_lesson(self, episode: Episode) -> Draft | None:
+        """The steps of a won episode, nothing from a lost one."""
+        return self._skill([episode])
+
+    def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
+        """As :class:`trainers.writers.AgentWriter` says."""
+        return [_plan(episode) for episode in failed]
+
+    def edit(self, rules: Sequence[str], episodes: Sequence[Episode]) -> list[Edit]:
+        """As :class:`trainers.writers.AgentWriter` says."""
+        return [edit for own in by_type(episodes) for edit in _edits(rules, own)]
+
+    def facts(self, episode: Episode) -> list[str]:
+        """As :class:`trainers.writers.AgentWriter` says."""
+        steps = list(dict.fromkeys(_steps(episode))) if episode.won else []
+        return [f"{episode.task_type}: {', then '.join(steps)}."] if steps else []
+
+    def decide(self, fact: str, similar: Sequence[str]) -> Decision:
+        """As :class:`trainers.writers.AgentWriter` says."""
+        kind = fact.partition(": ")[0]
+        likeness = BM25()(fact, similar) if similar else ()
+        for number, (known, alike) in enumerate(zip(similar, likeness, strict=True), 1):
+            # Commands are worded alike in all types, so alone they make facts of two types nearly equal.
+            if known.startswith(f"{kind}: ") and float(alike) >= _ALIKE:
+                return Decision("UPDATE", number, fact) if len(fact) < len(known) else Decision("NOOP")
+        return Decision("ADD")
+
+    def _skill(self, episodes: Sequence[Episode]) -> Draft | None:
+        won = [episode for episode in episodes if episode.won]
+        steps = supported_steps(won, [episode for episode in episodes if not episode.won], self.least) if won else []
+        if not steps:
+            return None
+        key = max(steps, key=lambda support: (support.difference, support.place)) if len(won) < len(episodes) else None
+        lines = [f"{i}. {'Key step: ' if step is key else ''}{step.step}." for i, step in enumerate(steps, 1)]
+        text = "\n".join(["Skill: do this in order.", *lines])
+        sources = tuple(sorted({episode.task_id for episode in episodes}))
+        return Draft(text, won[0].goal, episodes[0].task_type, writer=self.name, sources=sources)
+
+
+def by_type(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """Episodes by task type, the types in order."""
+    return [[e for e in episodes if e.task_type == kind] for kind in sorted({e.task_type for e in episodes})]
+
+
+def _last_places(episode: Episode) -> Mapping[str, float]:
+    steps = _steps(episode)
+    return {step: place / max(len(steps) - 1, 1) for place, step in enumerate(steps)}
+
+
+def _steps(episode: Episode) -> list[str]:
+    return abstract_actions([turn.action for turn in episode.turns if turn.action_valid], episode.goal)
+
+
+def _plan(episode: Episode) -> str | None:
+    done = list(dict.fromkeys(turn.action for turn in episode.turns if turn.action_valid))
+    vain = list(dict.fromkeys(turn.action for turn in episode.turns if not turn.action_valid))
+    lines = [f"Done in vain: {'; '.join(done[-_LISTED:])}."] if done else []
+    lines += [f"Not possible: {'; '.join(vain[-_LISTED:])}."] if vain else []
+    return "\n".join(["The last try failed. Do something else.", *lines]) if lines else None
+
+
+def _edits(rules: Sequence[str], episodes: Sequence[Episode]) -> list[Edit]:
+    """Edits in the light of one type's episodes; none if all were lost."""
+    kind, won = episodes[0].task_type, [e for e in episodes if e.won]
+    if not won:
+        return []
+    lost = [e for e in episodes if not e.won]
+    found = [f"{kind}: {step.step}." for step in supported_steps(won, lost) if not lost or step.difference > 0]
+    edits = [
+        Edit("AGREE", rules.index(rule) + 1, rule) if rule in rules else Edit("ADD", None, rule)
+        for rule in dict.fromkeys(found)
+    ]
+    taken = {f"{kind}: {step}." for episode in won for step in _steps(episode)}
+    needless = [rule for rule in rules if rule.startswith(f"{kind}: ") and rule not in taken]
+    return [*edits, *(Edit("REMOVE", rules.index(rule) + 1, rule) for rule in needless)]

@@ -1,0 +1,298 @@
+"""Writers that ask a language model, behind any engine; replies are read strictly, and a bad one is only counted."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TypeVar
+
+from skill_library.errors import brief
+from skillc_gym.episodes import Episode
+from trainers.writers.base import AnswerChats, Draft
+from trainers.writers.by_rule import by_type
+from trainers.writers.replies import BadReplyError, Decision, Edit, read_decision, read_edits, read_lists, read_text
+
+__all__ = ["LLMWriter", "ModelWriter", "Note", "NotedWriter", "PolicyWriter", "transcript"]
+
+T = TypeVar("T")
+
+
+@cache
+def _prompts(kind: str) -> dict[str, str]:
+    """The questions of one writer, from ``prompts.toml``."""
+    prompts: dict[str, str] = tomllib.loads(files(__package__).joinpath("prompts.toml").read_text("utf-8"))[kind]
+    return prompts
+
+
+class LLMWriter:
+    """Base of these writers.
+
+    Args:
+        answer: The language model.
+        name: Recorded with every text.
+        role: Who it is to be, the system message of every question.
+        at_most: Most texts per question.
+        longest: Most characters of a text.
+        last_steps: Steps of each episode that a question shows, from its end.
+
+    Attributes:
+        bad_replies: Replies so far that could not be read.
+        last_fault: What was wrong with the last of them, and how it begins.
+    """
+
+    def __init__(
+        self, answer: AnswerChats, name: str, role: str, *, at_most: int, longest: int, last_steps: int
+    ) -> None:
+        self.name, self.bad_replies, self.last_fault = name, 0, ""
+        self._answer, self._role = answer, role
+        self._at_most, self._longest, self._last_steps = at_most, longest, last_steps
+
+    def _ask(self, questions: Sequence[str], read: Callable[[str], T]) -> list[T | None]:
+        """Asks all questions in one batch; None for each reply that ``read`` refuses."""
+        chats = [[{"role": "system", "content": self._role}, {"role": "user", "content": text}] for text in questions]
+        return [self._read(reply, read) for reply in self._answer(chats)] if chats else []
+
+    def _read(self, reply: str, read: Callable[[str], T]) -> T | None:
+        try:
+            return read(reply)
+        except BadReplyError as error:
+            self.bad_replies += 1
+            self.last_fault = f"{error}; it begins {brief(reply)}"
+            return None
+
+    def _texts(self, questions: Sequence[str], field: str, at_most: int | None = None) -> list[list[str]]:
+        """Asks for one list of texts per question; an empty one where the reply is bad."""
+        most = self._at_most if at_most is None else at_most
+        found = self._ask(questions, lambda reply: read_lists(reply, field, at_most=most, longest=self._longest))
+        return [lists[0] if lists else [] for lists in found]
+
+    def _shown(self, episodes: Sequence[Episode]) -> str:
+        return "\n\n".join(transcript(episode, self._last_steps) for episode in episodes)
+
+
+class ModelWriter(LLMWriter):
+    """Asks for skills by task type.
+
+    Args:
+        answer: The language model.
+        name: Recorded with every text.
+        at_most: Most skills per task type and call.
+        longest: Most characters of a skill.
+        shown: Most won and most lost episodes that a prompt shows, each.
+        last_steps: Steps of each episode that a prompt shows, from its end.
+    """
+
+    def __init__(
+        self,
+        answer: AnswerChats,
+        *,
+        name: str = "language model",
+        at_most: int = 3,
+        longest: int = 600,
+        shown: int = 3,
+        last_steps: int = 12,
+    ) -> None:
+        role = _prompts("skills")["role"]
+        super().__init__(answer, name, role, at_most=at_most, longest=longest, last_steps=last_steps)
+        self._most_shown = shown
+
+    def write(self, episodes: Sequence[Episode]) -> list[Draft]:
+        """One question per task type, in one batch; won and lost episodes side by side."""
+        return self._drafts("skills", [self._choice(group) for group in by_type(episodes)], self._at_most)
+
+    def write_lesson(self, episode: Episode) -> Draft | None:
+        """Asks what one episode taught."""
+        return next(iter(self._drafts("lesson", [[episode]], 1)), None)
+
+    def _choice(self, group: Sequence[Episode]) -> list[Episode]:
+        won, lost = [e for e in group if e.won], [e for e in group if not e.won]
+        return won[: self._most_shown] + lost[: self._most_shown]
+
+    def _drafts(self, prompt: str, groups: Sequence[Sequence[Episode]], at_most: int) -> list[Draft]:
+        questions = [
+            _prompts("skills")[prompt].format(
+                kind=group[0].task_type, episodes=self._shown(group), at_most=at_most, longest=self._longest
+            )
+            for group in groups
+        ]
+        found = self._texts(questions, "skills", at_most)
+        return [self._draft(text, group) for group, texts in zip(groups, found, strict=True) for text in texts]
+
+    def _draft(self, text: str, group: Sequence[Episode]) -> Draft:
+        sources = tuple(sorted({episode.task_id for episode in group}))
+        return Draft(text, group[0].goal, group[0].task_type, writer=self.name, sources=sources)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What an episode taught.
+
+    Attributes:
+        task_id: Its task.
+        task_type: Of that type.
+        won: Whether it succeeded.
+        text: The note.
+    """
+
+    task_id: str
+    task_type: str
+    won: bool
+    text: str
+
+
+class NotedWriter(ModelWriter):
+    """Asks in three rounds: for notes on single episodes, for skills and mistakes by type, for what is general.
+
+    So the skill libraries of the literature were made (SkillRL, arXiv 2602.08234, among them); the prompts are ours.
+
+    Args:
+        answer: The language model.
+        name: Recorded with every text.
+        at_most: Most skills, and most mistakes, per task type; most general skills.
+        longest: Most characters of each text.
+        shown: Most won and most lost episodes of a type that a note is asked on, each.
+        last_steps: Steps of each episode that a question shows, from its end.
+
+    Attributes:
+        notes: All notes so far.
+    """
+
+    def __init__(
+        self,
+        answer: AnswerChats,
+        *,
+        name: str = "language model",
+        at_most: int = 3,
+        longest: int = 600,
+        shown: int = 8,
+        last_steps: int = 12,
+    ) -> None:
+        super().__init__(answer, name=name, at_most=at_most, longest=longest, shown=shown, last_steps=last_steps)
+        self.notes: list[Note] = []
+
+    def write(self, episodes: Sequence[Episode]) -> list[Draft]:
+        """Skills and mistakes of every type with a note that could be read, then general ones with the type ""."""
+        groups, most, longest = self._take_notes(episodes), self._at_most, self._longest
+        questions = [
+            _prompts("notes")["skills"].format(
+                kind=notes[0].task_type, notes=_listed(notes), at_most=most, longest=longest
+            )
+            for notes in groups
+        ]
+        found = self._ask(
+            questions, lambda reply: read_lists(reply, "skills", "mistakes", at_most=most, longest=longest)
+        )
+        drafts = [
+            self._noted(text, notes)
+            for notes, (skills, mistakes) in zip(groups, (each or ([], []) for each in found), strict=True)
+            for text in (*skills, *(f"Mistake to avoid: {text}" for text in mistakes))
+        ]
+        return drafts + self._general(drafts)
+
+    def write_lesson(self, episode: Episode) -> Draft | None:
+        """The note on one episode."""
+        groups = self._take_notes([episode])
+        return self._noted(groups[0][0].text, groups[0]) if groups else None
+
+    def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
+        """The notes that could be read, by task type."""
+        chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self._longest
+        questions = [
+            _prompts("notes")["note"].format(kind=e.task_type, episode=self._shown([e]), longest=longest)
+            for e in chosen
+        ]
+        texts = self._ask(questions, lambda reply: read_text(reply, "note", longest=longest))
+        notes = [Note(e.task_id, e.task_type, bool(e.won), text) for e, text in zip(chosen, texts, strict=True) if text]
+        self.notes += notes
+        kinds = dict.fromkeys(note.task_type for note in notes)
+        return [[note for note in notes if note.task_type == kind] for kind in kinds]
+
+    def _general(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """What all types share; nothing with one type alone."""
+        if len({draft.task_type for draft in drafts}) < 2:
+            return []
+        skills = "\n".join(f"- ({draft.task_type}) {draft.text}" for draft in drafts)
+        question = _prompts("notes")["general"].format(skills=skills, at_most=self._at_most, longest=self._longest)
+        sources = tuple(sorted({task for draft in drafts for task in draft.sources}))
+        texts = self._texts([question], "skills")[0]
+        return [Draft(text, kind="general", writer=self.name, sources=sources) for text in texts]
+
+    def _noted(self, text: str, notes: Sequence[Note]) -> Draft:
+        sources = tuple(sorted({note.task_id for note in notes}))
+        return Draft(text, task_type=notes[0].task_type, writer=self.name, sources=sources)
+
+
+class PolicyWriter(LLMWriter):
+    """Asks for plans, edits and facts; methods as :class:`trainers.writers.AgentWriter` says.
+
+    Args:
+        answer: The language model.
+        longest: Most characters of a plan or a fact.
+        at_most: Most edits or facts per question.
+        last_steps: Steps of each episode that a question shows, from its end.
+    """
+
+    def __init__(self, answer: AnswerChats, *, longest: int = 600, at_most: int = 4, last_steps: int = 30) -> None:
+        role = _prompts("agent")["role"]
+        super().__init__(answer, "policy", role, at_most=at_most, longest=longest, last_steps=last_steps)
+
+    def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
+        """All episodes in one batch of questions."""
+        prompts = _prompts("agent")
+        questions = [
+            prompts["reflect"].format(
+                episode=self._shown([episode]),
+                earlier=prompts["earlier"].format(plans=_numbered(plans)) if plans else "",
+                longest=self._longest,
+            )
+            for episode, plans in zip(failed, earlier, strict=True)
+        ]
+        return self._ask(questions, lambda reply: read_text(reply, "plan", longest=self._longest))
+
+    def edit(self, rules: Sequence[str], episodes: Sequence[Episode]) -> list[Edit]:
+        """Asks what a failure and a success differ in, or what successes have in common."""
+        prompts = _prompts("agent")
+        question = prompts["edit"].format(
+            rules=_numbered(rules),
+            episodes=self._shown(episodes),
+            question=prompts["set" if all(episode.won for episode in episodes) else "pair"],
+            at_most=self._at_most,
+        )
+        return self._ask([question], lambda reply: read_edits(reply, len(rules), at_most=self._at_most))[0] or []
+
+    def facts(self, episode: Episode) -> list[str]:
+        """Asks what will help with other tasks."""
+        question = _prompts("agent")["facts"].format(
+            episode=self._shown([episode]), at_most=self._at_most, longest=self._longest
+        )
+        return self._texts([question], "facts")[0]
+
+    def decide(self, fact: str, similar: Sequence[str]) -> Decision:
+        """A fact with nothing similar is added unasked."""
+        if not similar:
+            return Decision("ADD")
+        question = _prompts("agent")["decide"].format(similar=_numbered(similar), fact=fact)
+        found = self._ask([question], lambda reply: read_decision(reply, len(similar), longest=self._longest))[0]
+        return found or Decision("NOOP")
+
+
+def transcript(episode: Episode, last_steps: int) -> str:
+    """An episode in words: goal, outcome, and its last steps."""
+    turns = episode.turns[-last_steps:] if last_steps else ()
+    left_out = len(episode.turns) - len(turns)
+    lines = [f"Goal: {episode.goal}", f"Outcome: {'success' if episode.won else 'failure'}"]
+    lines += [f"({left_out} steps left out)"] if left_out else []
+    for turn in turns:
+        lines += [f"Observation: {turn.observation}", f"Command: {turn.action}"]
+    return "\n".join([*lines, f"Observation: {episode.final_observation}"])
+
+
+def _listed(notes: Sequence[Note]) -> str:
+    return "\n".join(f"- ({'success' if note.won else 'failure'}) {note.text}" for note in notes)
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1)) or "(none yet)"
