@@ -52,7 +52,7 @@ def load_site(data: str | None, sessions: int, requests: int) -> Load:
         sessions: The number of visitors.
         requests: The requests of every visitor.
     """
-    command = [sys.executable, "-m", "skillc_lab.commands.cli", "serve-webshop", "--port", "0"]
+    command = [sys.executable, "-m", "skillc_lab", "serve-webshop", "--port", "0"]
     command += [] if data is None else ["--data", data]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -38,7 +38,7 @@ SETTINGS = (
     "panel_per_type=2",
 )
 ROOT = Path(__file__).parents[1]
-OWN = "-m skillc_lab.commands.cli.main train"
+OWN = "-m skillc_lab train"
 
 Update = dict[str, float]
 

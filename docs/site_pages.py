@@ -10,6 +10,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from skillc_lab.cli.tables import completed
+
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE: Mapping[str, str] = {
     "README.md": "readme.md",
@@ -41,6 +43,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Lets links between the root and ``docs`` lead to the site's pages."""
+    markdown = completed(markdown) if page.file.src_uri == "commands.md" else markdown
     text = markdown.replace("](docs/", "](") if page.file.src_uri in OUTSIDE.values() else markdown
     for name, place in {**OUTSIDE, "CONTRIBUTING.md": "contributing.md"}.items():
         text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}(?=[)#])", f"]({place}", text)

@@ -5,6 +5,6 @@ from pathlib import Path
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])  # the checkout instead of this folder
-    from skillc_lab.commands.cli.main import main
+    from skillc_lab.cli.main import main
 
     sys.exit(main(["doctor", *sys.argv[1:]]))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from skillc_lab.commands.cli.grammar import options_of, parse
-from skillc_lab.commands.cli.main import COMMANDS, find_command
-from skillc_lab.commands.cli.tables import renewed
+from skillc_lab.cli.main import command_names, find_command
+from skillc_lab.cli.options import options_of, parse
+from skillc_lab.cli.tables import completed, renewed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -77,11 +77,13 @@ def test_skillc_lines_are_understood(page: str, line: str):
         parse(options, [*given, *words], f"skillc {name}")
 
 
-def test_the_page_of_commands_lists_them_all():
+def test_the_page_of_commands_names_commands_only():
+    """What it leaves out is added when the site is built, so a new command needs no page."""
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `skillc ([\w-]+)", page, re.MULTILINE) == list(COMMANDS)
+    assert set(re.findall(r"^\| `skillc ([\w-]+)", page, re.MULTILINE)) <= set(command_names())
+    assert "| `skillc play` |" in completed("| `skillc plan` | x | y |\n\nz")
 
 
 def test_the_tables_of_settings_are_those_of_the_doc_strings():
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    assert page == renewed(page), "python -m skillc_lab.commands.cli.tables makes them again"
+    assert page == renewed(page), "python -m skillc_lab.cli.tables makes them again"

@@ -81,9 +81,9 @@ def test_every_file_belongs_to_a_layer():
         "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
         "skillc_gym.envs.alfworld.env, skillc_gym.envs.alfworld.generate, skillc_gym.envs.alfworld.experts.explorer",
         "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, skillc_lab.report.make",
-        "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, skillc_lab.commands.cli.main",
-        "skillc_lab.commands.cli.train, skillc_lab.commands.cli.evaluate, skillc_lab.commands.cli.demo",
-        "skillc_lab.commands.cli.play, skillc_lab.commands.cli.doctor, skillc_lab.commands.cli.report",
+        "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, skillc_lab.cli.main",
+        "skillc_lab.commands.train, skillc_lab.commands.evaluate, skillc_lab.commands.cli.demo",
+        "skillc_lab.commands.play, skillc_lab.commands.doctor, skillc_lab.commands.cli.report",
     ],
 )
 def test_importing_brings_in_nothing_heavy(modules: str):

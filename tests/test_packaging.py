@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from skillc_gym.version import __version__
-from skillc_lab.commands.cli.grammar import parse
-from skillc_lab.commands.cli.main import find_command
+from skillc_lab.cli.main import find_command
+from skillc_lab.cli.options import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

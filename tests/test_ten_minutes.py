@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.adapters import ChatEnv
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "ten-minutes.md"
 ROLLOUT, SKILL = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

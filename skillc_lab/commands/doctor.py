@@ -1,7 +1,8 @@
-"""What is installed, which data and devices are seen, what will run, and the command that mends what will not."""
+"""``skillc doctor``: say what is installed, which data is seen, and what will run."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -17,12 +18,13 @@ from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
 from skillc_gym.envs.webshop.catalog.catalog import cache_folder
 from skillc_gym.errors import SkillCError, missing_extra
 from skillc_gym.version import __version__
+from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_of
 from skillc_lab.commands.context import context_findings
-from skillc_lab.commands.extras import PURPOSES, checkout, declared_extras, version_of
-from skillc_lab.commands.findings import Finding
+from skillc_lab.commands.findings import Finding, as_json, as_text
 from trainers.engines.registry import engine_spec
 
-__all__ = ["Questions", "examine"]
+__all__ = ["COMMAND", "DoctorOptions", "Questions", "examine"]
 
 
 @dataclass(frozen=True)
@@ -178,3 +180,50 @@ def _caches() -> Iterator[Finding]:
     known = len(list(hub.glob("models--*"))) if hub.is_dir() else 0
     reach = "nothing is fetched: HF_HUB_OFFLINE is set" if offline else "models named organisation/model are fetched"
     yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")
+
+
+# The command -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    """Say what is installed, which data and devices are seen, what will run, and what mends the rest.
+
+    The exit status is 0 unless something that was asked for here by name cannot run.
+
+    Example: skillc doctor --env alfworld --data generated --model shipped
+    """
+
+    env: str | None = None
+    """Environment that shall run; all if none."""
+    data: str | None = None
+    """Its data: a folder, an archive, or "generated"; none looks where the environment looks."""
+    model: str | None = None
+    """Checkpoint whose context limit is held against the environment's episodes."""
+    engine: str | None = None
+    """Engine that shall generate."""
+    form: str = "conversation"
+    """Form of the prompts, as in training."""
+    max_context: int | None = None
+    """Longest row in tokens, as in training; its default if none."""
+    json: bool = False
+    """Write JSON."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment, as in training; singly as env.generator='{"size": "small"}'."""
+
+    def questions(self) -> Questions:
+        """What is asked."""
+        options: dict[str, Any] = {"form": self.form, "env_options": self.env_options}
+        if self.max_context is not None:
+            options["max_context"] = self.max_context
+        return Questions(self.env, self.data, self.model, self.engine, options)
+
+
+def doctor(options: DoctorOptions) -> int:
+    """Runs the command; 2 if something that was asked for cannot run."""
+    findings = examine(options.questions())
+    say(json.dumps(as_json(findings), indent=2) if options.json else as_text(findings))
+    return 2 if any(finding.asked and finding.status == "missing" for finding in findings) else 0
+
+
+COMMAND = Command(DoctorOptions, doctor)

@@ -1,4 +1,4 @@
-"""Many commands on the machines of a Ray cluster: evaluations and data generation, which need nothing of each other."""
+"""``skillc fan-out``: run a file of commands on the machines of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from skillc_gym.errors import ConfigError, missing_extra
+import tyro
 
-__all__ = ["Outcome", "fan_out", "read_commands", "run_one"]
+from skillc_gym.errors import ConfigError, MissingDataError, missing_extra, unknown_name
+from skillc_lab.cli.command import Command, complain, say
+from trainers.config.bounds import Natural, NotNegative, Positive
+
+__all__ = ["COMMAND", "FanOutOptions", "Outcome", "fan_out", "read_commands", "run_one"]
 
 _KEPT = 2000
 """Characters of a command's output that come back."""
@@ -62,7 +66,7 @@ def run_one(words: Sequence[str], folder: str) -> Outcome:
     """Runs a command in a process of its own, in a folder that all machines see."""
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "skillc_lab.commands.cli", *words],
+        [sys.executable, "-m", "skillc_lab", *words],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -136,3 +140,61 @@ def _outcome(ray: Any, ready: Any, words: Sequence[str]) -> Outcome:
     except ray.exceptions.RayError as error:
         return Outcome(tuple(words), -1, str(error).strip()[-_KEPT:])
     return outcome
+
+
+# The command -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FanOutOptions:
+    """Run a file of skillc commands, one a line, on the machines of a Ray cluster.
+
+    For evaluations (of checkpoints, splits, seeds) and for making data. The folder in which it is started must be one
+    that all machines see, and the package be installed on each.
+
+    Example: skillc fan-out evaluations.txt --gpus 1
+    """
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The commands; a line that begins with # is left out."""
+    address: str = "auto"
+    """A cluster that runs: auto for the one this machine belongs to, local for this machine alone, or host:port."""
+    cpus: Positive = 1.0
+    """Cores that each command takes."""
+    gpus: NotNegative = 0.0
+    """GPUs that each command takes, or a part of one."""
+    retries: Natural = 3
+    """How often a command whose machine was lost is begun again."""
+
+
+def run(options: FanOutOptions) -> int:
+    """Runs the command; 1 if one of the commands failed."""
+    from skillc_lab.cli.main import command_names
+
+    if not options.file.is_file():
+        raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
+    commands = read_commands(options.file.read_text(encoding="utf-8"))
+    for name in {words[0] for words in commands}.difference(command_names()):
+        raise unknown_name("command", name, command_names())
+    outcomes = fan_out(
+        commands,
+        address=options.address,
+        cpus=options.cpus,
+        gpus=options.gpus,
+        retries=options.retries,
+        note=_tell,
+    )
+    failed = sum(outcome.status != 0 for outcome in outcomes)
+    say(f"{len(outcomes) - failed} of {len(outcomes)} commands succeeded.")
+    return 1 if failed else 0
+
+
+def _tell(outcome: Outcome) -> None:
+    how = "done" if outcome.status == 0 else f"failed ({outcome.status})"
+    where = f" on {outcome.machine}" if outcome.machine else ""
+    complain(f"{how}{where}, {outcome.seconds:.0f} s: skillc {shlex.join(outcome.words)}")
+    if outcome.status != 0:
+        complain("\n".join(f"    {line}" for line in outcome.said.splitlines()[-5:]))
+
+
+COMMAND = Command(FanOutOptions, run, "interrupted; what was finished stays.")

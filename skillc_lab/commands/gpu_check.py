@@ -1,4 +1,4 @@
-"""Does training work on this GPU, and how fast: a warm start and a few SkillC updates in bfloat16, measured."""
+"""``skillc gpu-check``: check and measure training on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
+from skillc_lab.cli.command import Command, say
 from skillc_lab.planning import Machine, make_plan
 from trainers.config import TrainConfig
-from trainers.tracking.progress import Progress, SilentProgress
+from trainers.tracking.progress import Progress, SilentProgress, make_progress
 from trainers.tracking.run_folder import RunFolder, provenance, write_json
 from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe, make_policy
-from trainers.warmstart.model import SMALL, PolicySize
+from trainers.warmstart.model import SMALL, TINY, PolicySize
 
-__all__ = ["GpuCheckConfig", "as_table", "run_gpu_check"]
+__all__ = ["COMMAND", "GpuCheckConfig", "GpuCheckOptions", "as_table", "run_gpu_check"]
 
 
 @dataclass(frozen=True)
@@ -262,3 +263,40 @@ def _peak_mib() -> float:
     import torch
 
     return torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_available() else 0.0
+
+
+# The command -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GpuCheckOptions:
+    """Check and measure training on this machine's GPU: make a policy, train it with SkillC, write figures."""
+
+    out: Path = Path("runs/gpu_check")
+    """Folder for policy, run and figures."""
+    steps: int = GpuCheckConfig.steps
+    """SkillC updates."""
+    engine: str = GpuCheckConfig.engine
+    """Who generates: transformers, vllm, or an engine of your own as module:NAME."""
+    tiny: bool = False
+    """Take 0.9 instead of some 28 million parameters, and little cloning."""
+    allow_cpu: bool = False
+    """Run without a GPU too, to try the check itself."""
+
+    def config(self) -> GpuCheckConfig:
+        """What the check is asked to do."""
+        config = GpuCheckConfig(out=self.out, steps=self.steps, engine=self.engine, allow_cpu=self.allow_cpu)
+        if not self.tiny:
+            return config
+        return replace(config, size=TINY, demonstrations=240, cloning_batches=20, tasks_per_step=4, group_size=4)
+
+
+def check(options: GpuCheckOptions) -> int:
+    """Runs the command."""
+    table = as_table(run_gpu_check(options.config(), progress=make_progress()))
+    (options.out / "gpu_check.md").write_text(table + "\n", encoding="utf-8")
+    say(table)
+    return 0
+
+
+COMMAND = Command(GpuCheckOptions, check)

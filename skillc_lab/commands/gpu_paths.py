@@ -19,7 +19,7 @@ from trainers.tracking.run_folder import RunFolder
 
 __all__ = ["matmul_tflops", "sharded_training", "sleeping_training", "trained_apart"]
 
-_COMMAND = "skillc_lab.commands.cli"
+_COMMAND = "skillc_lab"
 _PATIENCE = 240.0
 
 

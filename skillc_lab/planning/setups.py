@@ -72,7 +72,7 @@ def launch_command(config: Mapping[str, Any], machine: Machine) -> str:
         return f"skillc train {words}"
     kind = machine.sharding
     shard = f' --config_file "$(skillc plan --launcher {kind})"' if kind in LAUNCHERS else ""
-    return f"accelerate launch{shard} --num_processes {machine.gpus} --module skillc_lab.commands.cli train {words}"
+    return f"accelerate launch{shard} --num_processes {machine.gpus} --module skillc_lab train {words}"
 
 
 def launcher_file(name: str) -> Path:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import measure_shopper, odd_actions, parity_webshop
 from skillc_gym.envs.webshop.catalog.catalog import open_catalog
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the train extra")
 
-from skillc_lab.commands.cli.grammar import parse
-from skillc_lab.commands.cli.main import find_command
+from skillc_lab.cli.main import find_command
+from skillc_lab.cli.options import parse
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "smollm2" / "run.sh"
 

@@ -41,7 +41,7 @@ def count_gatherings() -> list[str]:
 
 
 if __name__ == "__main__":
-    from skillc_lab.commands.cli.main import main
+    from skillc_lab.cli.main import main
 
     shard_on_processors()
     gathered = count_gatherings()

@@ -24,7 +24,7 @@ def train_with_two(
     config: TrainConfig,
     folder: Path,
     *,
-    entry: str = "skillc_lab.commands.cli",
+    entry: str = "skillc_lab",
     env: Mapping[str, str] | None = None,
     dies: bool = False,
 ) -> subprocess.CompletedProcess[str]:

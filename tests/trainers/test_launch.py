@@ -24,8 +24,8 @@ from trainers.trajectory import Trajectory
     [
         ("accelerate launch --num_processes 2 --cpu scripts/train.py", {}, 2),
         ("accelerate launch --num-processes=4 scripts/train.py steps=3", {"WORLD_SIZE": "1"}, 4),
-        ("torchrun --nproc_per_node 2 --nnodes=3 -m skillc_lab.commands.cli", {}, 6),
-        ("torchrun --nproc-per-node=gpu -m skillc_lab.commands.cli", {"WORLD_SIZE": "8"}, 8),
+        ("torchrun --nproc_per_node 2 --nnodes=3 -m skillc_lab", {}, 6),
+        ("torchrun --nproc-per-node=gpu -m skillc_lab", {"WORLD_SIZE": "8"}, 8),
         ("bash", {}, None),
         ("", {"WORLD_SIZE": "x"}, None),
     ],

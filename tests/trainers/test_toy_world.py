@@ -9,7 +9,7 @@ import gymnasium
 import pytest
 
 from skillc_gym.envs import registry
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from tests.trainers.toy_world import spec, write_library
 
 pytest.importorskip("trl", reason="needs the extra 'train'")

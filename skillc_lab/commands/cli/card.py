@@ -1,4 +1,4 @@
-"""``skillc card``."""
+"""``skillc card``: write the card of an environment or a policy for a model hub."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import tyro
 
 from skillc_gym.errors import unknown_name
 from skillc_gym.files import replace_file
+from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.cards import environment_card, policy_card
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
 
 __all__ = ["COMMAND", "CardOptions"]
 

@@ -1,4 +1,4 @@
-"""``skillc compare``."""
+"""``skillc compare``: train several methods under one protocol, and say which differ beyond noise."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import complain, say
-from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.cli.settings import Settings
 from skillc_lab.studies.plan import ComparisonPlan
 from skillc_lab.studies.run_file import held_out_split
 

@@ -1,4 +1,4 @@
-"""``skillc demo``."""
+"""``skillc demo``: evaluate a small policy, train it, evaluate it again, draw the report."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
+from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.commands.beside import run_demo_beside
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import complain, say
 from skillc_lab.commands.cli.open_page import open_page
 from skillc_lab.commands.cli.quick_demo import describe_quick_demo
 from skillc_lab.commands.demo import DemoConfig, run_demo

@@ -1,4 +1,4 @@
-"""``skillc replay``."""
+"""``skillc replay``: show recorded episodes, both conditions of a task side by side."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import tyro
 
 from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
-from skillc_lab.commands.cli.serve_webshop import serve_site
+from skillc_lab.cli.command import Command, say
+from skillc_lab.commands.serve_webshop import serve_site
 from skillc_lab.report.make import replay_page
 from skillc_lab.report.records import read_object
 from skillc_lab.report.sources import transcripts_of_step

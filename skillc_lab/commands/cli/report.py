@@ -1,4 +1,4 @@
-"""``skillc report``."""
+"""``skillc report``: draw the pictures and the page of a run or an evaluation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
+from skillc_lab.cli.command import Command, say
 from skillc_lab.report.make import make_report
 
 __all__ = ["COMMAND", "ReportOptions"]

@@ -1,4 +1,4 @@
-"""``skillc study``."""
+"""``skillc study``: run a grid of methods, starting points and seeds from a file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Annotated
 import tyro
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import complain, say
+from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.studies.plan import ComparisonPlan
 from skillc_lab.studies.replaying import Changed, Replay
 from skillc_lab.studies.result import CellResult

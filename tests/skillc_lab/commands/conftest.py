@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from trainers.warmstart.shipped import shipped_policy
 
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 
 TINY = "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4 chat=compact"
 FETCH = "data='generated'"
@@ -45,7 +45,7 @@ SHARED = [
     ("--steps x", ["steps='x'", "int"]),
     ("--stepz 3", ["'--stepz'", "Did you mean '--steps'"]),
     ("--steps", ["--steps wants a value"]),
-    ("eval_greedy=maybe", ["eval_greedy", "'maybe'", "true nor false"]),
+    ("eval_greedy=maybe", ["eval_greedy", "'maybe'", "boolean"]),
     ("nonsense", ["option=value", "'nonsense'"]),
 ]
 TRAINING = [

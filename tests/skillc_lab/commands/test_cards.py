@@ -11,8 +11,8 @@ import yaml
 from skill_library import load_library
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.cards import environment_card, policy_card
-from skillc_lab.commands.cli.main import main as skillc
 from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
 from trainers.evaluation.paired_report import PairedReport
 from trainers.tracking.json_files import write_json

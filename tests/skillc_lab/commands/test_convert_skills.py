@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skill_library import load_library
-from skillc_lab.commands.cli.main import main
+from skillc_lab.cli.main import main
 
 BANK = {
     "general_skills": [{"skill_id": "gen_001", "title": "Search", "principle": "Look everywhere once."}],

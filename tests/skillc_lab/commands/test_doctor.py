@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from skillc_lab.commands import doctor, extras
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli import extras
+from skillc_lab.cli.main import main as skillc
+from skillc_lab.commands import doctor
 from skillc_lab.commands.doctor import Questions, examine
 from skillc_lab.commands.findings import as_text
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, MissingExtraError
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.fan_out import Outcome, fan_out, read_commands
 
 COMMANDS = "# two\nskillc play --help\n\nmake-games --count 'no number'  # wrong\n"

@@ -15,12 +15,12 @@ pytest.importorskip("trl", reason="needs the train extra")
 import torch
 
 from skillc_gym.errors import ConfigError
+from skillc_lab.cli.main import main as skillc
+from skillc_lab.cli.options import parse
 from skillc_lab.commands import gpu_paths
-from skillc_lab.commands.cli.grammar import parse
-from skillc_lab.commands.cli.main import main as skillc
-from skillc_lab.commands.cli.train import TrainOptions
 from skillc_lab.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures, update_tflops
 from skillc_lab.commands.gpu_paths import trained_apart
+from skillc_lab.commands.train import TrainOptions
 from trainers.config import TrainConfig
 from trainers.warmstart.model import PolicySize
 

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = (
@@ -74,7 +74,7 @@ INSIDE = {
     "train": ("trainers.training.run", ["model=x"]),
     "evaluate": ("trainers.evaluation.policy.evaluate_policy", ["model=x"]),
     "demo": ("skillc_lab.commands.cli.demo.run_demo_beside", []),
-    "make-policy": ("skillc_lab.commands.cli.make_policy.make_policy", ["--out", "policy"]),
+    "make-policy": ("skillc_lab.commands.make_policy.make_policy", ["--out", "policy"]),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from skillc_gym.envs.webshop.catalog.catalog import open_catalog
 from skillc_gym.errors import MissingDataError
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 
 
 def test_json_and_folder_are_the_same_catalogue(tmp_path, capsys):

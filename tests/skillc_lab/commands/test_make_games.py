@@ -11,7 +11,7 @@ import pytest
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.generate import GeneratedGames
 from skillc_gym.envs.alfworld.tasks import SPLITS
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 
 SMALL = ["--games-per-type", "2", "--seed", "3"]
 

@@ -9,7 +9,7 @@ import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import load_library
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.envs.registry import env_spec
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.play import Game, in_columns, play
 
 

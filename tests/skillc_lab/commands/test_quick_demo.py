@@ -13,9 +13,9 @@ pytest.importorskip("transformers", reason="needs the train extra")
 from skillc_gym.episodes import Episode
 from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.cli import open_page
 from skillc_lab.commands.cli.demo import DemoOptions
-from skillc_lab.commands.cli.main import main as skillc
 from skillc_lab.commands.cli.quick_demo import describe_quick_demo, side_by_side
 from skillc_lab.commands.quick_demo import QuickDemoConfig, run_quick_demo
 from trainers.tracking.json_files import write_json

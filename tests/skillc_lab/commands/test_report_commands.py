@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.episodes import write_jsonl
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from tests.skillc_lab.report.synthetic_run import episode
 
 EPISODES = [episode(f"train/{task}", "heat", z, won=bool(z)) for task in "ab" for z in (1, 0)]

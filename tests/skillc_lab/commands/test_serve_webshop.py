@@ -14,7 +14,7 @@ import pytest
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.episodes import EpisodeRecorder, write_jsonl
-from skillc_lab.commands.cli.main import main
+from skillc_lab.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
 SHOP = {"data": "generated", "generator": {"size": 40}}
@@ -22,7 +22,7 @@ SHOP = {"data": "generated", "generator": {"size": 40}}
 
 def served(*words):
     """Starts a command; returns what its address leads to, and its exit status after Ctrl-C."""
-    command = [sys.executable, "-m", "skillc_lab.commands.cli", *map(str, words), "--port", "0"]
+    command = [sys.executable, "-m", "skillc_lab", *map(str, words), "--port", "0"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

@@ -11,7 +11,7 @@ import pytest
 from skill_library import Skill, load_library
 from skill_library.formats import write_library
 from skillc_gym.episodes import write_jsonl
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from tests.openai_server import openai_server
 from tests.trainers.rollouts_of import episode
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies.plan import UNTRAINED
 from skillc_lab.studies.record import write_comparison
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage

@@ -16,9 +16,9 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config, Qwen3Config
 
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
-from skillc_lab.commands.cli.grammar import parse
-from skillc_lab.commands.cli.main import main as skillc
-from skillc_lab.commands.cli.train import TrainOptions
+from skillc_lab.cli.main import main as skillc
+from skillc_lab.cli.options import parse
+from skillc_lab.commands.train import TrainOptions
 from skillc_lab.planning import Machine, Plan, load_setup, make_plan, setup_names
 from skillc_lab.planning.activations import Arithmetic, layer_bytes, residual_bytes
 from skillc_lab.planning.operations import update_operations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies.cells import cell_path
 from skillc_lab.studies.check import check_cell, require_recorded
 from skillc_lab.studies.plan import ComparisonPlan

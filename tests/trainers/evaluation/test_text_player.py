@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, ServerError
-from skillc_lab.commands.cli.main import main
+from skillc_lab.cli.main import main
 from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from trainers.config import TrainConfig

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("transformers", reason="needs the extra 'train'")
 
 from skillc_gym.errors import CheckpointError, MissingDataError
-from skillc_lab.commands.cli.main import main as skillc
+from skillc_lab.cli.main import main as skillc
 from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer
 from trainers.pretrained import fetch

@@ -14,7 +14,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
+from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
 from tests.trainers.pretrained.test_get_model import tokenizer_and_pairs
 from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy

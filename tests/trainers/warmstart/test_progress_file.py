@@ -12,7 +12,7 @@ pytest.importorskip("transformers", reason="needs the train extra")
 import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError
-from skillc_lab.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
+from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.warmstart import make
 from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue

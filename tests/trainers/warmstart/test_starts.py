@@ -9,8 +9,8 @@ import pytest
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.commands.cli.main import main as skillc
-from skillc_lab.commands.cli.make_policy import Cloning, MakePolicyOptions, Shown
+from skillc_lab.cli.main import main as skillc
+from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.warmstart import make
 from trainers.warmstart.make import make_policy
 from trainers.warmstart.recipes import shipped_recipe

@@ -1,4 +1,4 @@
-"""``skillc plan``."""
+"""``skillc plan``: say how much memory a run takes on each GPU, and which setting makes it fit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
-from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.settings import Settings
 from skillc_lab.planning import Machine, load_setup, make_plan, setup_names
 from skillc_lab.planning.machine import Sharding
 from skillc_lab.planning.setups import launch_command, launcher_file

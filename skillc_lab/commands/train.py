@@ -1,12 +1,12 @@
-"""``skillc train``."""
+"""``skillc train``: train a policy, or go on with a run that was interrupted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.recipe_help import recipe_help
-from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.cli.command import Command
+from skillc_lab.cli.recipe_help import recipe_help
+from skillc_lab.cli.settings import Settings
 from trainers.tracking.progress import make_progress
 
 __all__ = ["COMMAND", "TrainOptions"]

@@ -1,4 +1,4 @@
-"""``skillc get-model``."""
+"""``skillc get-model``: fetch a pretrained language model, and convert it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
+from skillc_lab.cli.command import Command, say
 from trainers.pretrained.packages import package_named
 
 __all__ = ["COMMAND", "GetModelOptions"]

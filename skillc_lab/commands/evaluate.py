@@ -1,4 +1,4 @@
-"""``skillc evaluate``."""
+"""``skillc evaluate``: evaluate a policy with and without skills."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillc_lab.agents import get_agent
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
-from skillc_lab.commands.cli.recipe_help import agent_help
-from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.recipe_help import agent_help
+from skillc_lab.cli.settings import Settings
 from trainers.tracking.progress import make_progress
 from trainers.tracking.run_folder import make_folder
 

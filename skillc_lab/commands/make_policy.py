@@ -1,4 +1,4 @@
-"""``skillc make-policy``."""
+"""``skillc make-policy``: make a small policy from demonstrations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import count_line, say
+from skillc_lab.cli.command import Command, count_line, say
 from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstrations import DemonstrationConfig
 from trainers.warmstart.make import PolicyRecipe, make_policy, write_card

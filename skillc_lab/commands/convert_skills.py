@@ -1,4 +1,4 @@
-"""``skillc convert-skills``."""
+"""``skillc convert-skills``: read skills of another form into a library, or write a library in another form."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from skill_library.loader import BUILT_IN, decode
 from skillc_gym.envs.registry import described_env
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
+from skillc_lab.cli.command import Command, say
 
 __all__ = ["COMMAND", "ConvertSkillsOptions"]
 

@@ -1,4 +1,4 @@
-"""``skillc tag-nouns``."""
+"""``skillc tag-nouns``: find the nouns of a catalogue's names beforehand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import tyro
 from skillc_gym.envs.webshop.catalog.catalog import open_catalog
 from skillc_gym.envs.webshop.goals.noun_table import keep_nouns
 from skillc_gym.envs.webshop.goals.nouns import noun_tagger
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import complain, say
+from skillc_lab.cli.command import Command, complain, say
 
 __all__ = ["COMMAND", "TagNounsOptions"]
 

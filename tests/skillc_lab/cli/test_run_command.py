@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, MissingDataError, StorageError
-from skillc_lab.commands.cli.command import Command, run_command
+from skillc_lab.cli.command import Command, run_command
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def test_options_reach_the_command_and_its_status_comes_back(capsys: Any) -> Non
 def test_a_reader_that_has_gone_ends_it_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    words = [sys.executable, "-m", "skillc_lab.commands.cli", "train", "--help"]
+    words = [sys.executable, "-m", "skillc_lab", "train", "--help"]
     ended = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (141, "")

@@ -1,4 +1,4 @@
-"""``skillc make-catalog``."""
+"""``skillc make-catalog``: make a WebShop catalogue from upstream's files or of generated products."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
 from skillc_gym.envs.webshop.catalog.sources import JsonSource
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
-from skillc_lab.commands.cli.folders import require_empty
+from skillc_lab.cli.command import Command, require_empty, say
 
 __all__ = ["COMMAND", "MakeCatalogOptions"]
 

@@ -1,4 +1,4 @@
-"""``skillc skills``."""
+"""``skillc skills``: check, lint and compare skill libraries; say what episodes were shown."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from skill_library import SkillLibrary, load_library
 from skill_library.errors import SkillFileError
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
+from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library, skill_lengths
 from skillc_lab.skills.shown import ShownText, check_shown, episode_files, read_episodes, shown_texts
 from skillc_lab.skills.shown_table import shown_table, shown_text

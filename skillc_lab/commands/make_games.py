@@ -1,4 +1,4 @@
-"""``skillc make-games``."""
+"""``skillc make-games``: write generated ALFWorld games in upstream's layout."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from skillc_gym.envs.alfworld.generate.house import SCENES
 from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import ConfigError
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import count_line, say
-from skillc_lab.commands.cli.folders import require_empty
+from skillc_lab.cli.command import Command, count_line, require_empty, say
 
 __all__ = ["COMMAND", "MakeGamesOptions"]
 

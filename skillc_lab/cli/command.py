@@ -1,4 +1,4 @@
-"""A command: a class of options and a function that runs with them."""
+"""A command: a class of options and a function that runs with them; what it says, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from skillc_gym.errors import MissingDataError, SkillCError
-from skillc_lab.commands.cli.console import complain, say
-from skillc_lab.commands.cli.grammar import parse
-from skillc_lab.commands.extras import missing_package
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
+from skillc_lab.cli.extras import missing_package
+from skillc_lab.cli.options import parse
 from trainers.interruption import interrupts
 
-__all__ = ["Command", "run_command"]
+__all__ = ["Command", "complain", "count_line", "require_empty", "run_command", "say"]
 
 Options = TypeVar("Options")
 
@@ -28,7 +28,7 @@ class Command(Generic[Options]):
     run: Callable[[Options], int]
     """Returns the exit status."""
     interrupted: str = "interrupted"
-    """What Ctrl-C or SIGTERM leaves behind, in words."""
+    """What Ctrl-C or SIGTERM leaves, in a few words."""
     more_help: Callable[[Sequence[str]], str] | None = None
     """Writes what follows the help, by the words that were typed."""
 
@@ -38,7 +38,7 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
 
     Args:
         command: The command.
-        words: What was typed behind its name.
+        words: What was typed after its name.
         prog: The command, as it is typed.
 
     Returns:
@@ -50,7 +50,7 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Whoever read the output has gone; Python would complain once more when it closes the stream.
+        # The reader of the output has gone; Python would complain once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 
@@ -63,17 +63,17 @@ def _run(command: Command[Any], words: Sequence[str], prog: str) -> int:
         complain(f"{prog}: {command.interrupted}")
         return 130
     except SystemExit as leaving:
-        return _helped(command, words, prog, int(leaving.code or 0))
+        return _complete_help(command, words, prog, int(leaving.code or 0))
     except BrokenPipeError:
         raise
     except (SkillCError, ModuleNotFoundError, OSError) as error:
-        complain(f"{prog}: error: {_named(error)}")
+        complain(f"{prog}: error: {_with_extra(error)}")
         refused = isinstance(error, OSError) and not isinstance(error, MissingDataError)
         return 1 if refused else 2
 
 
-def _helped(command: Command[Any], words: Sequence[str], prog: str, status: int) -> int:
-    """Completes the help that was printed."""
+def _complete_help(command: Command[Any], words: Sequence[str], prog: str, status: int) -> int:
+    """Writes what follows the help that was printed."""
     if status == 0 and command.more_help:
         try:
             say(command.more_help(words))
@@ -83,7 +83,7 @@ def _helped(command: Command[Any], words: Sequence[str], prog: str, status: int)
     return status
 
 
-def _named(error: Exception) -> Exception:
+def _with_extra(error: Exception) -> Exception:
     """The error, or for a package that an extra brings one that names the extra."""
     if not isinstance(error, ModuleNotFoundError) or isinstance(error, SkillCError):
         return error
@@ -91,3 +91,37 @@ def _named(error: Exception) -> Exception:
     if named is None:
         raise error
     return named
+
+
+# What commands say: results on standard output, everything else on standard error -----------------------------------
+
+
+def say(text: str) -> None:
+    """Writes a result."""
+    sys.stdout.write(text + "\n")
+
+
+def complain(text: str) -> None:
+    """Writes what a person should know but no program should read."""
+    sys.stderr.write(text + "\n")
+
+
+def count_line(name: str, done: int, total: int, tail: str = "") -> None:
+    """Rewrites one line of progress; into a file, only the last one is written."""
+    end = "\n" if done == total else "\r" if sys.stderr.isatty() else ""
+    if end:
+        sys.stderr.write(f"{name:>14} {done:5d}/{total}{tail}{end}")
+        sys.stderr.flush()
+
+
+def require_empty(folder: Path) -> None:
+    """Refuses a folder that holds something, and a place where none can be made.
+
+    Raises:
+        ConfigError: If the folder is in use, or a file stands in its way.
+    """
+    above = next(place for place in (folder, *folder.parents) if place.exists())
+    if not above.is_dir():
+        raise ConfigError(f"{above} is a file; {folder} is not an empty folder; give a new --out, or empty it first.")
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(f"{folder} exists and is not an empty folder; give a new --out, or empty it first.")

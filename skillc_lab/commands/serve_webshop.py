@@ -1,4 +1,4 @@
-"""``skillc serve-webshop``."""
+"""``skillc serve-webshop``: serve the shop as a web site, for people and for agents with a browser."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import Episode
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
+from skillc_lab.cli.command import Command, say
 
 __all__ = ["COMMAND", "ServeWebshopOptions", "serve_site"]
 

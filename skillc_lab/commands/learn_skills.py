@@ -1,4 +1,4 @@
-"""``skillc learn-skills``."""
+"""``skillc learn-skills``: write a skill library from transcripts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from skillc_gym.envs.registry import EnvSpec, described_env
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import say
+from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
 from trainers.engines.registry import ENGINES, check_engine_name
 from trainers.tracking.json_files import json_line

@@ -1,4 +1,4 @@
-"""``skillc make-demonstrations``."""
+"""``skillc make-demonstrations``: write demonstrations of an expert as JSON lines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from skillc_gym.envs.alfworld.experts.explorer import Explorer
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
-from skillc_lab.commands.cli.command import Command
-from skillc_lab.commands.cli.console import complain
+from skillc_lab.cli.command import Command, complain
 
 __all__ = ["COMMAND", "MakeDemonstrationsOptions"]
 

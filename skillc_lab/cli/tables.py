@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from skillc_lab.commands.cli.grammar import Option, options_of
-from skillc_lab.commands.cli.settings import Settings
+from skillc_lab.cli.main import command_modules
+from skillc_lab.cli.options import Option, options_of
+from skillc_lab.cli.settings import Settings
 
-__all__ = ["renewed", "settings_tables"]
+__all__ = ["completed", "renewed", "settings_tables"]
 
 START, END = "<!-- settings:start -->", "<!-- settings:end -->"
 
@@ -29,6 +31,15 @@ def renewed(page: str) -> str:
     """A page with the tables between its marks made again."""
     before, rest = page.split(START)
     return f"{before}{START}\n{settings_tables()}\n{END}{rest.split(END)[1]}"
+
+
+def completed(page: str) -> str:
+    """The page of commands, with a row more in its table for every command that it does not name."""
+    *_, last = re.finditer(r"^\| `skillc .*$", page, re.MULTILINE)
+    named = set(re.findall(r"^\| `skillc ([\w-]+)", page, re.MULTILINE))
+    missing = {name: summary for name, (_, summary) in command_modules().items() if name not in named}
+    rows = "".join(f"\n| `skillc {name}` | {summary} | |" for name, summary in missing.items())
+    return page[: last.end()] + rows + page[last.end() :]
 
 
 def _table(options: Iterable[Option]) -> str:

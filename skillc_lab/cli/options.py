@@ -1,0 +1,325 @@
+"""One grammar for all commands: ``--steps 40``, ``--steps=40`` and ``steps=40``, ``--method.omega 0.2``, flags.
+
+The words are sorted by option, pydantic reads their values by the options' types, and the dataclasses take them; tyro
+writes the help from the same classes and doc strings.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import itertools
+import json
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = ["ALIASES", "Option", "field_docs", "options_of", "parse"]
+
+Options = TypeVar("Options")
+
+ALIASES: Mapping[str, str] = {
+    "preset": "method",
+    "beta": "kl_coef",
+    "beside": "versus",
+    "draw": "task_sampling",
+    "minibatches": "num_minibatches",
+}
+"""Old and new name of an option or of a group of options. Both are understood, whichever the command's class has; an
+old name whose new one stands there says once what it is called now."""
+
+_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+_GROUP_END = "_options"
+_NONE = ("none", "null")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command."""
+
+    name: str
+    """Its field, without the underscore at the end that sets it apart from a word of Python's."""
+    hint: Any
+    """Its type."""
+    doc: str
+    """What it means."""
+    default: Any
+    """Its default; MISSING if it must be given."""
+    positional: bool = False
+    """Whether it is written without its name."""
+
+    @property
+    def typed(self) -> str:
+        """The option as it is typed."""
+        return self.name.upper().replace("_", "-") if self.positional else _dashed(self.name)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is switched on and off without a value."""
+        return _core(self.hint) is bool
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes any number of words."""
+        return get_origin(_core(self.hint)) is tuple
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether it is a group of options, each of which can be given behind a dot."""
+        return get_origin(_core(self.hint)) is Mapping or _core(self.hint) is Mapping
+
+
+def parse(options: type[Options], words: Sequence[str], prog: str) -> Options:
+    """Builds a command's options from the words after its name; prints the help and leaves if that is asked for.
+
+    Args:
+        options: A dataclass; fields that are dataclasses contribute their own options under their own names.
+        words: What was typed.
+        prog: The command, as it is typed.
+
+    Raises:
+        UnknownNameError: For an option that does not exist; the message names the nearest.
+        ConfigError: For a missing option, a value of the wrong type, or a word that is no option.
+        SystemExit: After the help.
+    """
+    if {"-h", "--help"}.intersection(words) or list(words) == ["help"]:
+        looks = (tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
+        tyro.cli(options, args=["--help"], prog=prog, registry=_json_in_help(), config=looks)
+    known = options_of(options)
+    given = _Words(known, words).sorted()
+    values = {name: _read(known[name], found) for name, found in given.items()}
+    for option in known.values():
+        if option.default is MISSING and option.name not in values:
+            raise ConfigError(f"{option.typed} is missing: {option.doc} See {prog} --help.")
+    built: Options = _build(options, values)
+    return built
+
+
+def options_of(options: type) -> dict[str, Option]:
+    """All options of a command, by name, in the order of its help."""
+    return {option.name: option for option in _options(options)}
+
+
+def _options(options: type) -> Iterator[Option]:
+    docs = field_docs(options)
+    for spec, hint, group in _fields(options):
+        if group:
+            yield from _options(group)
+        else:
+            positional = tyro.conf.Positional in getattr(hint, "__metadata__", ())
+            yield Option(spec.name.rstrip("_"), hint, docs[spec.name], _default(spec), positional)
+
+
+def _fields(options: type) -> Iterator[tuple[Field[Any], Any, type | None]]:
+    """Each field with its type, and with the class of the group where it is one."""
+    hints = typing.get_type_hints(options, include_extras=True)
+    for spec in fields(options):
+        core = _core(hints[spec.name])
+        yield spec, hints[spec.name], core if isinstance(core, type) and is_dataclass(core) else None
+
+
+def _default(spec: Field[Any]) -> Any:
+    return spec.default_factory() if spec.default_factory is not MISSING else spec.default
+
+
+def _core(hint: Any) -> Any:
+    """The type without its annotations, and without the None that it may be."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if get_origin(hint) in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        return _core(kinds[0]) if len(kinds) == 1 else hint
+    return hint
+
+
+def _build(options: type, values: Mapping[str, Any]) -> Any:
+    given = {}
+    for spec, _, group in _fields(options):
+        if group:
+            given[spec.name] = _build(group, values)
+        elif spec.name.rstrip("_") in values:
+            given[spec.name] = values[spec.name.rstrip("_")]
+    return options(**given)
+
+
+@functools.cache
+def field_docs(options: type) -> Mapping[str, str]:
+    """The doc string under each field of a dataclass and its bases, read from the source."""
+    classes = [ast.parse(inspect.getsource(base)).body[0] for base in reversed(options.__mro__[:-1])]
+    nodes = [node for found in classes if isinstance(found, ast.ClassDef) for node in found.body]
+    docs = {}
+    for field_node, doc in itertools.pairwise(nodes):
+        if isinstance(field_node, ast.AnnAssign) and isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant):
+            docs[ast.unparse(field_node.target)] = " ".join(str(doc.value.value).split())
+    return docs
+
+
+# Words to options ----------------------------------------------------------------------------------------------------
+
+
+class _Words:
+    """What was typed, taken option by option.
+
+    Args:
+        options: The command's options.
+        words: What was typed.
+    """
+
+    def __init__(self, options: Mapping[str, Option], words: Sequence[str]) -> None:
+        self._options = options
+        self._left = list(words)
+        self._places = [option.name for option in options.values() if option.positional]
+
+    def sorted(self) -> dict[str, list[str]]:
+        """The words of each option; of an option given twice the later ones count, options of a group add up."""
+        given: dict[str, list[str]] = {}
+        groups: dict[str, dict[str, Any]] = {}
+        while self._left:
+            key, values = self._take()
+            group, dot, name = key.partition(".")
+            if dot:
+                groups.setdefault(group + _GROUP_END, {})[name] = _free_value(values[0])
+            else:
+                given[key] = values
+        for name, found in groups.items():
+            whole = _read(self._options[name], given.get(name, ["{}"]))
+            given[name] = [json.dumps({**whole, **found})]
+        return given
+
+    def _take(self) -> tuple[str, list[str]]:
+        """Removes the next option and its values from the words."""
+        word = self._left.pop(0)
+        dashed = word.startswith("--")
+        text, equals, value = word.removeprefix("--").partition("=")
+        if not dashed and not (equals and _KEY.fullmatch(text)):
+            if self._places and not word.startswith("-"):
+                return self._places.pop(0), [word]
+            raise ConfigError(f"Expected --option value or option=value, got {word!r}, unlike --seed 1 or seed=1.")
+        key = self._known(text)
+        if not key and dashed and self._is_flag(negated := self._known(re.sub(r"^no[-_]", "", text))):
+            return negated, ["false"]
+        if not key:
+            raise self._unknown(word.partition("=")[0], dashed)
+        _note_new_name(re.split(r"\.|_options", text.replace("-", "_"))[0], re.split(r"\.|_options", key)[0])
+        option = self._options.get(key)
+        if equals:
+            return key, [part for part in value.split(",") if part] if option and option.is_list else [value]
+        if self._is_flag(key):
+            return key, [self._left.pop(0)] if self._left and self._left[0].lower() in ("true", "false") else ["true"]
+        return key, self._values(word, option)
+
+    def _values(self, word: str, option: Option | None) -> list[str]:
+        """The words behind a dashed option: one, or for a list all before the next option."""
+        in_list = option is not None and option.is_list
+        wanted = len(self._left) if in_list else 1
+        taken = list(itertools.takewhile(lambda each: not self._begins_option(each, in_list), self._left[:wanted]))
+        if not taken:
+            raise ConfigError(f"{word} wants a value: {option.doc if option else 'an option of a group has one.'}")
+        del self._left[: len(taken)]
+        return taken
+
+    def _begins_option(self, word: str, in_list: bool) -> bool:
+        """Whether a word begins an option; a pair ends a list only, since any text may hold an equals sign."""
+        text, equals, _ = word.removeprefix("--").partition("=")
+        if in_list:
+            return word.startswith("--") or bool(equals and self._known(text))
+        return word.startswith("--") and bool(self._known(text))
+
+    def _is_flag(self, key: str) -> bool:
+        return key in self._options and self._options[key].is_flag
+
+    def _known(self, text: str) -> str:
+        """The option that a text names, by either of its names; "" if there is none."""
+        head, dot, name = text.partition(".")
+        head = head.replace("-", "_")
+        end = _GROUP_END if dot or head.endswith(_GROUP_END) else ""
+        for each in (head.removesuffix(end), *_other_names(head.removesuffix(end))):
+            if each + end in self._options:
+                return (f"{each}.{name.replace('-', '_')}" if name else "") if dot else each + end
+        return ""
+
+    def _unknown(self, text: str, dashed: bool) -> Exception:
+        groups = [f"{name.removesuffix(_GROUP_END)}.x=" for name in self._options if name.endswith(_GROUP_END)]
+        remedy = f"Options of a group are written {', '.join(groups)}." if groups else ""
+        names = [_dashed(name) if dashed else name for name in self._options]
+        return unknown_name("option", text, names, remedy)
+
+
+def _other_names(name: str) -> list[str]:
+    return [new for old, new in ALIASES.items() if old == name] + [old for old, new in ALIASES.items() if new == name]
+
+
+@functools.cache
+def _note_new_name(typed: str, name: str) -> None:
+    """Says once that an option has another name now."""
+    if ALIASES.get(typed) == name:
+        sys.stderr.write(f"note: the option {typed} is called {ALIASES[typed]} now\n")
+
+
+def _dashed(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+# Words to values -----------------------------------------------------------------------------------------------------
+
+
+def _read(option: Option, words: list[str]) -> Any:
+    """The value that an option's words mean.
+
+    Raises:
+        ConfigError: They are no value of its type.
+        UnknownNameError: They are none of its choices.
+    """
+    from pydantic import Json, TypeAdapter, ValidationError
+
+    core, shown = _core(option.hint), f"{option.name}={','.join(words)!r}"
+    bare = get_args(option.hint)[0] if get_origin(option.hint) is Annotated else option.hint
+    if type(None) in get_args(bare) and len(words) == 1 and words[0].lower() in _NONE:
+        return None
+    if get_origin(core) is Literal and words[0] not in get_args(core):
+        raise unknown_name(option.name, words[0], get_args(core))
+    try:
+        if option.is_mapping:
+            return TypeAdapter(Json[dict[str, Any]]).validate_python(words[0])
+        return TypeAdapter(core).validate_python(words if option.is_list else words[0])
+    except ValidationError as error:
+        raise ConfigError(f"{shown}: {error.errors()[0]['msg']}") from error
+
+
+def _free_value(text: str) -> Any:
+    """Reads a value whose type is not declared: JSON where it is JSON, Python's None and booleans, else the text."""
+    plain = {"None": None, "True": True, "False": False}
+    if text in plain:
+        return plain[text]
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _json_in_help() -> ConstructorRegistry:
+    """The one type that tyro does not know as a value: a mapping, which is written as JSON."""
+    found = ConstructorRegistry()
+
+    @found.primitive_rule
+    def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if _core(info.type) is not Mapping and get_origin(_core(info.type)) is not Mapping:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="JSON",
+            instance_from_str=lambda words: json.loads(words[0]),
+            is_instance=lambda value: isinstance(value, Mapping),
+            str_from_instance=lambda value: [json.dumps(dict(value))],
+        )
+
+    return found
