@@ -19,8 +19,7 @@ from typing import Any
 
 from benchmarks.status import exit_status
 from skillc_gym.errors import MissingDataError
-from skillc_lab.report.figures import save_figures
-from skillc_lab.report.records import RunRecords
+from skillc_lab.report import RunRecords, save_figures
 from trainers.evaluation.paired_report import Change, PairedReport, compare_reports
 from trainers.tracking.json_files import read_object
 from trainers.tracking.revision import one_revision

@@ -17,11 +17,8 @@ from typing import Any
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
-from skillc_lab.report.style import TypeStyle, figure_style, new_figure, title, type_styles
-from skillc_lab.studies.record import read_record
-from skillc_lab.studies.regimes import Regime, regimes_of
-from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.significance import difference
+from skillc_lab.report import TypeStyle, figure_style, new_figure, title, type_styles
+from skillc_lab.studies import CellResult, Regime, difference, read_record, regimes_of
 from trainers.recipes import RECOMMENDED
 from trainers.tracking.progress import short_type
 

@@ -17,9 +17,7 @@ from pathlib import Path
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.record import ComparisonRecord, read_record
-from skillc_lab.studies.regimes import Regime, regimes_of
-from skillc_lab.studies.table import MethodRow
+from skillc_lab.studies import ComparisonRecord, MethodRow, Regime, read_record, regimes_of
 from trainers.stats import Interval
 
 __all__ = ["main", "results_table"]

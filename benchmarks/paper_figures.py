@@ -16,13 +16,19 @@ from typing import Any
 
 from benchmarks.status import exit_status
 from skillc_gym.errors import ConfigError
-from skillc_lab.report.figures import save_figures
-from skillc_lab.report.records import RunRecords, read_object
-from skillc_lab.report.style import SOFT, WITH, WITHOUT, figure_style, new_figure, rate_axis, title
-from skillc_lab.studies.plan import read_method
-from skillc_lab.studies.record import read_record
-from skillc_lab.studies.regimes import Regime, regimes_of
-from skillc_lab.studies.table import MethodRow
+from skillc_lab.report import (
+    SOFT,
+    WITH,
+    WITHOUT,
+    RunRecords,
+    figure_style,
+    new_figure,
+    rate_axis,
+    read_object,
+    save_figures,
+    title,
+)
+from skillc_lab.studies import MethodRow, Regime, read_method, read_record, regimes_of
 from trainers.recipes import get_recipe
 
 __all__ = ["draw_cost", "draw_sensitivity", "main", "parameters_of"]

@@ -24,7 +24,7 @@ from benchmarks.page_record import measure_and_write
 from benchmarks.revision import require_clean
 from skill_library import load_library
 from skillc_gym.envs.registry import env_spec, short_type
-from skillc_lab.report.style import WITH, figure_style, new_figure, rate_axis, title
+from skillc_lab.report import WITH, figure_style, new_figure, rate_axis, title
 from trainers.config import TrainConfig
 from trainers.memory import SkillBank
 from trainers.stats import mean_over_seeds

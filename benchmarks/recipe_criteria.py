@@ -15,10 +15,7 @@ from typing import Any
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.record import read_record
-from skillc_lab.studies.regimes import Regime, regimes_of
-from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.significance import area_difference, change, difference
+from skillc_lab.studies import CellResult, Regime, area_difference, change, difference, read_record, regimes_of
 from trainers.recipes import RECOMMENDED
 from trainers.stats import Difference, holm
 

@@ -25,7 +25,7 @@ from benchmarks.revision import one_revision, require_clean
 from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.errors import SkillCError
 from skillc_lab.commands.demo import DemoConfig, check_same, run_demo
-from skillc_lab.report.comparison import SeedRun, save_comparison
+from skillc_lab.report import SeedRun, save_comparison
 from trainers.tracking.progress import PlainProgress
 from trainers.tracking.run_folder import make_folder, write_json
 

@@ -12,10 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.status import exit_status
-from skillc_lab.studies.curves import draw_curves
-from skillc_lab.studies.record import read_record
-from skillc_lab.studies.regime_map import draw_regime_map
-from skillc_lab.studies.regimes import regimes_of
+from skillc_lab.studies import draw_curves, draw_regime_map, read_record, regimes_of
 
 __all__ = ["main"]
 

@@ -14,9 +14,7 @@ from typing import Any
 
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points
-from skillc_lab.studies.record import read_record
-from skillc_lab.studies.regimes import Regime, regimes_of
-from skillc_lab.studies.significance import difference
+from skillc_lab.studies import Regime, difference, read_record, regimes_of
 from trainers.stats import Difference, holm, t_quantile
 
 __all__ = ["CLAIMS", "Claim", "visible"]

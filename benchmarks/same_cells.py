@@ -18,9 +18,7 @@ from typing import Any
 
 from benchmarks.status import exit_status
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.check import check_cell
-from skillc_lab.studies.record import ComparisonRecord, read_record
-from skillc_lab.studies.result import CellResult, area_under_curve
+from skillc_lab.studies import CellResult, ComparisonRecord, area_under_curve, check_cell, read_record
 from trainers.stats import MeanEstimate, mean_over_seeds
 from trainers.tracking.run_folder import write_json
 

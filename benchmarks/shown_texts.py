@@ -16,9 +16,7 @@ from typing import Any
 from benchmarks.page_record import measure_and_write, record_names
 from benchmarks.rates import points, rate
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.record import ComparisonRecord, read_record
-from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.significance import change, success
+from skillc_lab.studies import CellResult, ComparisonRecord, change, read_record, success
 from trainers.stats import wilson
 
 __all__ = ["main", "shown_library"]

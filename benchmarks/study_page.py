@@ -14,8 +14,7 @@ from pathlib import Path
 
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
-from skillc_lab.studies.record import ComparisonRecord, read_record
-from skillc_lab.studies.table import table_text
+from skillc_lab.studies import ComparisonRecord, read_record, table_text
 from trainers.tracking.json_files import read_object
 from trainers.tracking.run_folder import write_json
 

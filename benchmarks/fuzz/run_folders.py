@@ -12,9 +12,7 @@ from typing import Any
 from benchmarks.fuzz.target import FuzzTarget, Run, changed_text
 from benchmarks.fuzz.transcripts import EPISODE
 from skill_library import SkillCError
-from skillc_lab.report.pages import render_page
-from skillc_lab.report.records import RunRecords
-from skillc_lab.report.sources import read_source
+from skillc_lab.report import RunRecords, read_source, render_page
 from trainers.config import TrainConfig
 from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
 from trainers.evaluation.paired_report import PairedReport

@@ -15,8 +15,8 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.commands.demo import DemoConfig, check_demo, run_demo, stop_watch, warm_start
-from skillc_lab.report.make import make_report
-from skillc_lab.studies.workers import run_jobs
+from skillc_lab.report import make_report
+from skillc_lab.studies import run_jobs
 from trainers.tracking.progress import PlainProgress, SilentProgress
 from trainers.tracking.run_folder import write_json
 
@@ -137,7 +137,7 @@ def _finished(config: DemoConfig) -> bool:
 def _summary(config: DemoConfig) -> dict[str, Any]:
     if _finished(config):
         return dict(json.loads((config.out / "summary.json").read_text(encoding="utf-8")))
-    from skillc_lab.report.records import RunRecords
+    from skillc_lab.report import RunRecords
 
     begun = (config.out / "metrics.jsonl").is_file()
     return {"finished": False, "steps": RunRecords.read(config.out).last_step if begun else 0}

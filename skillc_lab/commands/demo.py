@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import DemoTasks, WarmStart
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.report.make import ReportFiles, make_report
+from skillc_lab.report import ReportFiles, make_report
 from trainers.config import TrainConfig
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json

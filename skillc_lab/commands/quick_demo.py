@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demo import DemoConfig
-from skillc_lab.report.make import make_report
+from skillc_lab.report import make_report
 from trainers.config import TrainConfig
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
@@ -95,7 +95,7 @@ class QuickDemoResult:
     @property
     def example(self) -> dict[str, Episode]:
         """Episodes of the task that shows most, by policy and condition: the skill decides it before training."""
-        from skillc_lab.report.transcripts import choose_tasks, group_by_task
+        from skillc_lab.report import choose_tasks, group_by_task
 
         start, *later = (report.episodes for report in self.reports.values())
         task, *_ = choose_tasks(start, later[-1] if later else start, 2)  # of one alone, a failure where there is any

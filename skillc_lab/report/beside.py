@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from skillc_lab.report import shell
 from skillc_lab.report.records import RunRecords
+from skillc_lab.report.shell import figure, table
 from skillc_lab.report.sources import read_evaluation
 from skillc_lab.report.style import TypeStyle, figure_style, new_figure, rate_axis, step_axis, title, type_styles
 from trainers.evaluation.paired_report import PairedReport, compare_reports
@@ -62,21 +62,21 @@ def save_beside(runs: Sequence[BesideRun], path: Path) -> Path:
     """
     styles = type_styles([each.name for each in runs])
     with figure_style():
-        figure = new_figure(9.0, 3.9)
-        for axes, (arm, name) in zip(figure.subplots(1, 2), _ARMS.items(), strict=True):
+        canvas = new_figure(9.0, 3.9)
+        for axes, (arm, name) in zip(canvas.subplots(1, 2), _ARMS.items(), strict=True):
             for each in runs:
                 _draw_line(axes, each.run, arm, styles[each.name])
             tasks = runs[0].run.panel_size()
             title(axes, name, f"validation panel of {tasks} tasks; bands: 95 % over tasks")
             step_axis(axes, max((each.run for each in runs), key=lambda run: run.total_steps))
             rate_axis(axes, "success rate")
-        figure.axes[0].legend(loc="upper left")
+        canvas.axes[0].legend(loc="upper left")
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
+        canvas.savefig(path)
     return path
 
 
-def beside_section(runs: Sequence[BesideRun], figure: Path) -> str:
+def beside_section(runs: Sequence[BesideRun], picture: Path) -> str:
     """The page's part: the picture, and a table of held-out success with the differences from the first run."""
     names = " beside ".join(escape(each.name) for each in runs)
     rows = [_start_row(runs[0]), *map(_row, runs), *(_difference_row(runs[0], other) for other in runs[1:])]
@@ -85,7 +85,7 @@ def beside_section(runs: Sequence[BesideRun], figure: Path) -> str:
         f"<h2>{names}</h2>"
         '<p class="soft">The same start, seed, tasks and number of updates. One run each: the intervals speak of the '
         "choice of tasks, not of other training seeds.</p>"
-        f"{shell.figure(figure, f'Success by updates: {names}')}{shell.table(heads, filter(None, rows))}"
+        f"{figure(picture, f'Success by updates: {names}')}{table(heads, filter(None, rows))}"
         "<p class='soft'>Percent and points with 95 % intervals: Wilson's for rates, Newcombe's for differences.</p>"
     )
 

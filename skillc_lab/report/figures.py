@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillc_lab.report import diagnostic_panels, outcome_panels, panels, strips
+from skillc_lab.report.diagnostic_panels import (
+    draw_advantages,
+    draw_cuts,
+    draw_failed_rewarded,
+    draw_lengths,
+    quiet_diagnostics,
+)
+from skillc_lab.report.outcome_panels import draw_before_after, draw_outcome
+from skillc_lab.report.panels import draw_active, draw_gap, draw_success, draw_type_success, type_legend
 from skillc_lab.report.records import RunRecords
+from skillc_lab.report.strips import draw_fraction, draw_gate
 from skillc_lab.report.style import SOFT, figure_style, new_figure
 from trainers.evaluation.paired_report import PairedReport
 
@@ -38,12 +47,12 @@ def save_figures(
     with figure_style():
         figures: dict[str, Any] = {
             "overview": _overview(run),
-            "success": _single(panels.draw_success, run),
+            "success": _single(draw_success, run),
             "success_by_type": _by_type(run),
-            "gap": _single(panels.draw_gap, run, types=True),
-            "gate": _single(strips.draw_gate, run, height=_strips_height(run)),
-            "active": _single(panels.draw_active, run),
-            "rollout_fraction": _single(strips.draw_fraction, run, height=_strips_height(run)),
+            "gap": _single(draw_gap, run, types=True),
+            "gate": _single(draw_gate, run, height=_strips_height(run)),
+            "active": _single(draw_active, run),
+            "rollout_fraction": _single(draw_fraction, run, height=_strips_height(run)),
             "diagnostics": _diagnostics(run),
         }
         if before is not None and after is not None:
@@ -73,7 +82,7 @@ def _single(
     figure = new_figure(_NARROW, height)
     draw(figure.subplots(), run)
     if types:
-        panels.type_legend(figure, run.task_types)
+        type_legend(figure, run.task_types)
     return figure
 
 
@@ -88,12 +97,12 @@ def _overview(run: RunRecords) -> Any:
         [["success", "success"], ["active", "gap"], ["gate", "fraction"]],
         height_ratios=[3.2, 3.1, height],
     )
-    panels.draw_success(grid["success"], run)
-    panels.draw_active(grid["active"], run)
-    panels.draw_gap(grid["gap"], run)
-    strips.draw_gate(grid["gate"], run)
-    strips.draw_fraction(grid["fraction"], run)
-    panels.type_legend(figure, run.task_types)
+    draw_success(grid["success"], run)
+    draw_active(grid["active"], run)
+    draw_gap(grid["gap"], run)
+    draw_gate(grid["gate"], run)
+    draw_fraction(grid["fraction"], run)
+    type_legend(figure, run.task_types)
     return figure
 
 
@@ -107,7 +116,7 @@ def _by_type(run: RunRecords) -> Any:
         if i >= len(kinds):
             ax.set_visible(False)
             continue
-        panels.draw_type_success(ax, run, kinds[i])
+        draw_type_success(ax, run, kinds[i])
         ax.label_outer()
     figure.suptitle(
         "Success per type on the held-back panel\n95 % intervals; grey: retired", x=0.01, ha="left", fontsize=11
@@ -120,9 +129,9 @@ def _by_type(run: RunRecords) -> Any:
 
 def _diagnostics(run: RunRecords) -> Any:
     """The panels that have something to show; what has not stands below them in words."""
-    quiet = diagnostic_panels.quiet_diagnostics(run)
-    optional = {"failed_rewarded": diagnostic_panels.draw_failed_rewarded, "cuts": diagnostic_panels.draw_cuts}
-    draws = [diagnostic_panels.draw_advantages, diagnostic_panels.draw_lengths]
+    quiet = quiet_diagnostics(run)
+    optional = {"failed_rewarded": draw_failed_rewarded, "cuts": draw_cuts}
+    draws = [draw_advantages, draw_lengths]
     draws += [draw for name, draw in optional.items() if name not in quiet]
     rows = -(-len(draws) // 2)
     figure = new_figure(_WIDTH, 3.3 * rows + 0.2)
@@ -139,7 +148,7 @@ def _outcomes(first: PairedReport, second: PairedReport | None = None, order: Se
     """One evaluation alone, or two of the same panel."""
     figure = new_figure(_NARROW, 2.1 + (0.62 if second else 0.45) * len(first.per_type))
     if second is None:
-        outcome_panels.draw_outcome(figure.subplots(), first, order)
+        draw_outcome(figure.subplots(), first, order)
     else:
-        outcome_panels.draw_before_after(figure.subplots(), first, second, order)
+        draw_before_after(figure.subplots(), first, second, order)
     return figure

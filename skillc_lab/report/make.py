@@ -10,10 +10,10 @@ from typing import Any
 from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.files import replace_file
-from skillc_lab.report import shell
 from skillc_lab.report.beside import beside_section, read_run, save_beside
 from skillc_lab.report.figures import save_figures, save_outcome_figure
 from skillc_lab.report.pages import render_page
+from skillc_lab.report.shell import document
 from skillc_lab.report.sources import Source, read_source, transcripts_of_step
 from skillc_lab.report.transcripts import all_tasks, group_by_task
 
@@ -91,7 +91,7 @@ def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | 
     sections, usual = _recorded(place, step)
     page = usual if out is None else Path(out)
     parts = [part for name, episodes in sections.items() for part in _section(name, episodes)]
-    return _write(page, shell.document(place.stem if place.is_file() else place.name or str(place), parts))
+    return _write(page, document(place.stem if place.is_file() else place.name or str(place), parts))
 
 
 def _recorded(place: Path, step: int | None) -> tuple[Mapping[str, tuple[Episode, ...]], Path]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from skillc_lab.report import shell, tables
 from skillc_lab.report.records import RunRecords
+from skillc_lab.report.shell import document, figure, raw
 from skillc_lab.report.sources import Source
+from skillc_lab.report.tables import cards, further, results, retirements
 from skillc_lab.report.transcripts import transcripts_section
 
 __all__ = ["render_page"]
@@ -31,7 +32,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], *, besi
         figures: PNG files by name.
         beside: HTML of the part that shows other runs beside it, if any.
     """
-    return shell.document(
+    return document(
         title,
         [
             _lead(source),
@@ -41,8 +42,8 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], *, besi
             *_course(source.run, figures),
             *_transcripts(source),
             "<h2>Where this comes from</h2>" if source.config or source.versions else "",
-            shell.raw("Configuration", source.config),
-            shell.raw("Versions", source.versions),
+            raw("Configuration", source.config),
+            raw("Versions", source.versions),
         ],
     )
 
@@ -54,7 +55,7 @@ def _lead(source: Source) -> str:
         return f'<p class="soft">{steps or "No metrics; "}no evaluation before and after.</p>'
     tasks = f"{after.overall.n} held-out tasks, each played with the skill and without from the same seed."
     alone = " One training run: the intervals speak of the choice of tasks, not of other training seeds."
-    return f'<p class="soft">{steps}{tasks}{alone * (source.run is not None)}</p>{tables.cards(before, after)}'
+    return f'<p class="soft">{steps}{tasks}{alone * (source.run is not None)}</p>{cards(before, after)}'
 
 
 def _held_out(source: Source, figures: Mapping[str, Path]) -> list[str]:
@@ -63,8 +64,8 @@ def _held_out(source: Source, figures: Mapping[str, Path]) -> list[str]:
     order = source.run.task_types if source.run else ()
     return [
         "<h2>Held-out tasks</h2>",
-        tables.results(source.before.report, source.after.report, order),
-        tables.further(source.after.report),
+        results(source.before.report, source.after.report, order),
+        further(source.after.report),
         _figure(figures, "before_after", narrow=True),
         _figure(figures, "outcome", narrow=True),
     ]
@@ -75,7 +76,7 @@ def _course(run: RunRecords | None, figures: Mapping[str, Path]) -> list[str]:
         return []
     return [
         "<h2>Retirement</h2>",
-        tables.retirements(run.retirements),
+        retirements(run.retirements),
         "<h2>Each task type</h2>",
         _figure(figures, "success_by_type"),
         "<h2>What the advantages did</h2>",
@@ -104,4 +105,4 @@ def _examples(name: str, how: str) -> str:
 
 
 def _figure(figures: Mapping[str, Path], name: str, *, narrow: bool = False) -> str:
-    return shell.figure(figures.get(name), _CAPTIONS[name], narrow=narrow)
+    return figure(figures.get(name), _CAPTIONS[name], narrow=narrow)

@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.gain_by_type import main
-from skillc_lab.studies.plan import UNTRAINED
-from skillc_lab.studies.record import write_comparison
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import UNTRAINED, CellResult, CurvePoint, TaskOutcome, Usage, read_run_file, write_comparison
 
 TEXT = "starts: {hard: shipped-hard}\nmethods: [grpo, skillc]\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\n"
 WON = {UNTRAINED: {"pick": 10, "heat": 0}, "grpo": {"pick": 12, "heat": 1}, "skillc": {"pick": 12, "heat": 11}}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.method_results import main, results_table
-from skillc_lab.studies.record import read_record
+from skillc_lab.studies import read_record
 
 RECORD = Path("docs/results/first_table.json")
 RECORDS = [RECORD, RECORD.with_name("first_table_easy.json")]

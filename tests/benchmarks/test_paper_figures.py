@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.paper_figures import main, parameters_of
-from skillc_lab.studies.record import ComparisonRecord, write_comparison
-from skillc_lab.studies.regimes import regimes_of
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import (
+    CellResult,
+    ComparisonRecord,
+    CurvePoint,
+    TaskOutcome,
+    Usage,
+    read_run_file,
+    regimes_of,
+    write_comparison,
+)
 
 METHODS = ("skillc", "skillc:omega=0.8", "skillc:omega=0.2", "skillc:lam=0.5", "skillc:lam=0,omega=0.1", "grpo")
 TEXT = "starts: {hard: shipped-hard}\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\nseeds: [0, 1]\nmethods:\n"

@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.recipe_criteria import main
-from skillc_lab.studies.plan import UNTRAINED
-from skillc_lab.studies.record import write_comparison
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import UNTRAINED, CellResult, CurvePoint, TaskOutcome, Usage, read_run_file, write_comparison
 
 METHODS = {"grpo": 2, "skillc": 1, "contrastive_relabelling": 14}
 TEXT = (

@@ -9,9 +9,7 @@ import pytest
 
 from benchmarks.interval_coverage import Setting, coverage, power
 from benchmarks.replication_table import main, visible
-from skillc_lab.studies.record import write_comparison
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import CellResult, CurvePoint, TaskOutcome, Usage, read_run_file, write_comparison
 from trainers.stats import Difference
 
 TEXT = (

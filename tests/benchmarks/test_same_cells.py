@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.same_cells import main, page, same_cells
-from skillc_lab.studies.record import ComparisonRecord, read_record
-from skillc_lab.studies.result import CellResult
+from skillc_lab.studies import CellResult, ComparisonRecord, read_record
 
 RECORD = read_record(Path("docs/results/confirmation.json"))
 

@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shown_texts import main
-from skillc_lab.studies.plan import UNTRAINED
-from skillc_lab.studies.record import write_comparison
-from skillc_lab.studies.replaying import Changed
-from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_run_file, write_comparison
 from tests.benchmarks.test_recipe_criteria import TEXT, cell
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.study_page import main, seed_table, study_tables
-from skillc_lab.studies.record import read_record
+from skillc_lab.studies import read_record
 
 RECORD = Path("docs/results/shop_hard.json")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.cli.settings import Settings
-from skillc_lab.studies.plan import ComparisonPlan
-from skillc_lab.studies.run_file import held_out_split
+from skillc_lab.studies import ComparisonPlan, held_out_split
 
 __all__ = ["COMMAND", "CompareOptions"]
 
@@ -45,7 +44,7 @@ def run(options: CompareOptions) -> int:
     config = options.settings.config()
     held_out = held_out_split(config.env, options.held_out)
     plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
-    from skillc_lab.studies.run import compare
+    from skillc_lab.studies import compare
 
     cells = compare(plan, workers=options.workers or os.cpu_count() or 1, note=complain)
     table = options.out / "table.md"

@@ -12,9 +12,7 @@ from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.serve_webshop import serve_site
-from skillc_lab.report.make import replay_page
-from skillc_lab.report.records import read_object
-from skillc_lab.report.sources import transcripts_of_step
+from skillc_lab.report import read_object, replay_page, transcripts_of_step
 
 __all__ = ["COMMAND", "ReplayOptions"]
 

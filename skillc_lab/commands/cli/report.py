@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from skillc_lab.cli.command import Command, say
-from skillc_lab.report.make import make_report
+from skillc_lab.report import make_report
 
 __all__ = ["COMMAND", "ReportOptions"]
 

@@ -12,11 +12,7 @@ import tyro
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, complain, say
-from skillc_lab.studies.plan import ComparisonPlan
-from skillc_lab.studies.replaying import Changed, Replay
-from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.run_file import read_run_file
-from skillc_lab.studies.selection import Selection
+from skillc_lab.studies import CellResult, Changed, ComparisonPlan, Replay, Selection, read_run_file
 
 __all__ = ["COMMAND", "StudyOptions"]
 
@@ -89,8 +85,7 @@ def study(options: StudyOptions) -> int:
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
-    from skillc_lab.studies.drawing import draw_record
-    from skillc_lab.studies.record import read_record
+    from skillc_lab.studies import draw_record, read_record
 
     if options.check is not None:
         raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")
@@ -102,16 +97,14 @@ def _drawn(options: StudyOptions, folder: Path) -> int:
 
 
 def _require_recorded(plan: ComparisonPlan, selection: Selection, path: Path) -> None:
-    from skillc_lab.studies.check import require_recorded
-    from skillc_lab.studies.record import read_record
+    from skillc_lab.studies import read_record, require_recorded
 
     require_recorded(plan, selection.cells(plan), read_record(path))
 
 
 def _checked(cells: Sequence[CellResult], path: Path) -> bool:
     """Says of each cell how it stands beside the record; whether all are equal."""
-    from skillc_lab.studies.check import check_cell
-    from skillc_lab.studies.record import read_record
+    from skillc_lab.studies import check_cell, read_record
 
     record = read_record(path)
     checks = [check_cell(cell, record) for cell in cells]
@@ -121,9 +114,7 @@ def _checked(cells: Sequence[CellResult], path: Path) -> bool:
 
 
 def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> list[CellResult]:
-    from skillc_lab.studies.record import read_record
-    from skillc_lab.studies.restoring import restore_cells
-    from skillc_lab.studies.run import compare, require_one_revision
+    from skillc_lab.studies import compare, read_record, require_one_revision, restore_cells
     from trainers.tracking.revision import require_clean
 
     require_clean(allow_changes=options.allow_changes)
@@ -141,7 +132,7 @@ def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> l
 def _replayed(
     plan: ComparisonPlan, changed: Changed, selection: Selection, workers: int, *, allow_changes: bool
 ) -> list[CellResult]:
-    from skillc_lab.studies.run import compare, require_one_revision
+    from skillc_lab.studies import compare, require_one_revision
 
     played = changed.plan(plan)
     # Policies may be older than what plays them: the record names the revision that played.

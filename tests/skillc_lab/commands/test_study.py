@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.studies.plan import UNTRAINED
-from skillc_lab.studies.record import write_comparison
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
-from skillc_lab.studies.selection import Selection
+from skillc_lab.studies import (
+    UNTRAINED,
+    CellResult,
+    CurvePoint,
+    Selection,
+    TaskOutcome,
+    Usage,
+    read_run_file,
+    write_comparison,
+)
 from tests.skillc_lab.studies_of import TEXT, write_run_file
 from trainers.tracking import revision
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.report.comparison import SeedRun, mean_curve, save_comparison
-from skillc_lab.report.records import Series
+from skillc_lab.report import SeedRun, Series, mean_curve, save_comparison
 from trainers.stats import mean_over_seeds
 
 

@@ -13,12 +13,23 @@ from synthetic_run import SPEEDS, episode, metrics, report, write_run
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.report import figures, outcome_panels, panels, strips
+from skillc_lab.report import (
+    RunRecords,
+    Series,
+    choose_tasks,
+    figure_style,
+    figures,
+    group_by_task,
+    make_report,
+    moving_mean,
+    new_figure,
+    outcome_panels,
+    panels,
+    replay_page,
+    strips,
+    transcripts_section,
+)
 from skillc_lab.report.diagnostic_panels import quiet_diagnostics
-from skillc_lab.report.make import make_report, replay_page
-from skillc_lab.report.records import RunRecords, Series, moving_mean
-from skillc_lab.report.style import figure_style, new_figure
-from skillc_lab.report.transcripts import choose_tasks, group_by_task, transcripts_section
 
 if TYPE_CHECKING:
     from matplotlib.text import Text

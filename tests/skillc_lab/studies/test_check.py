@@ -9,12 +9,19 @@ import pytest
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.studies.cells import cell_path
-from skillc_lab.studies.check import check_cell, require_recorded
-from skillc_lab.studies.plan import ComparisonPlan
-from skillc_lab.studies.record import ComparisonRecord, write_comparison
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import (
+    CellResult,
+    ComparisonPlan,
+    ComparisonRecord,
+    CurvePoint,
+    TaskOutcome,
+    Usage,
+    cell_path,
+    check_cell,
+    read_run_file,
+    require_recorded,
+    write_comparison,
+)
 from tests.skillc_lab.studies_of import TEXT, write_run_file
 from trainers.tracking.run_folder import write_json
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from skillc_lab.studies.plan import ComparisonPlan, read_method
+from skillc_lab.studies import ComparisonPlan, read_method
 from tests.trainers.toys import toy_config
 
 pytest.importorskip("trl", reason="needs the train extra")

@@ -11,21 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
-from skillc_lab.studies import record
-from skillc_lab.studies.drawing import draw_record
-from skillc_lab.studies.picture import draw_comparison
-from skillc_lab.studies.plan import UNTRAINED, ComparisonPlan
-from skillc_lab.studies.result import (
+from skillc_lab.studies import (
+    UNTRAINED,
     CellResult,
+    ComparisonPlan,
     CurvePoint,
     TaskOutcome,
     Usage,
+    area,
+    area_difference,
     area_under_curve,
     by_env_steps,
+    change,
+    difference,
+    draw_comparison,
+    draw_record,
+    method_rows,
+    record,
+    success,
+    table_text,
     tokens_to_reach,
 )
-from skillc_lab.studies.significance import area, area_difference, change, difference, success
-from skillc_lab.studies.table import method_rows, table_text
 from trainers.config import TrainConfig
 
 

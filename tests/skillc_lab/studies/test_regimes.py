@@ -9,12 +9,20 @@ import pytest
 
 from benchmarks.regime_map import main as draw
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.curves import TOLD_APART, curve_names
-from skillc_lab.studies.plan import UNTRAINED
-from skillc_lab.studies.record import ComparisonRecord, write_comparison
-from skillc_lab.studies.regimes import by_lead, regimes_of
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import read_run_file
+from skillc_lab.studies import (
+    TOLD_APART,
+    UNTRAINED,
+    CellResult,
+    ComparisonRecord,
+    CurvePoint,
+    TaskOutcome,
+    Usage,
+    by_lead,
+    curve_names,
+    read_run_file,
+    regimes_of,
+    write_comparison,
+)
 
 TEXT = (
     "starts: {easy: shipped, hard: shipped-hard}\nmethods: [grpo, ppo, skillc, skill0]\nbudget_tokens: 100\n"

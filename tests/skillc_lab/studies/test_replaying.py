@@ -10,9 +10,7 @@ import pytest
 
 from skill_library import SkillFileError
 from skillc_gym.errors import MissingDataError, UnknownNameError
-from skillc_lab.studies.record import read_record
-from skillc_lab.studies.replaying import Changed, Replay
-from skillc_lab.studies.run_file import RunFile
+from skillc_lab.studies import Changed, Replay, RunFile, read_record
 from tests.skillc_lab.studies.test_compare_run import plan_of
 
 pytest.importorskip("trl", reason="needs the train extra")

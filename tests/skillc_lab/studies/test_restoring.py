@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import CheckpointError
-from skillc_lab.studies.cells import read_cell
-from skillc_lab.studies.plan import ComparisonPlan
-from skillc_lab.studies.record import read_record, write_comparison
-from skillc_lab.studies.restoring import restore_cells
-from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run_file import RunFile
+from skillc_lab.studies import (
+    CellResult,
+    ComparisonPlan,
+    CurvePoint,
+    RunFile,
+    TaskOutcome,
+    Usage,
+    read_cell,
+    read_record,
+    restore_cells,
+    write_comparison,
+)
 
 
 def plan_of(folder: Path, **changes: Any) -> ComparisonPlan:

@@ -9,7 +9,7 @@ import pytest
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
-from skillc_lab.studies.run_file import held_out_split, read_run_file
+from skillc_lab.studies import held_out_split, read_run_file
 
 STUDIES = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "studies").iterdir())
 TEXT = """

@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from skillc_lab.studies.workers import run_jobs
+from skillc_lab.studies import run_jobs
 
 
 def work(folder: Path, job: int) -> None:
