@@ -25,10 +25,10 @@ import torch
 from benchmarks.page_record import measure_and_write
 from benchmarks.revision import require_clean
 from skillc_gym.vector import PairedVectorEnv
+from trainers.base import Trajectory
 from trainers.config import TrainConfig
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
-from trainers.trajectory import Trajectory
 from trainers.warmstart.settings import small_policy_settings
 
 __all__ = ["Clock", "env_seconds", "main", "measure"]

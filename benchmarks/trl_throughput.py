@@ -28,13 +28,13 @@ import torch
 from benchmarks.page_record import measure_and_write
 from benchmarks.revision import require_clean
 from trainers.advantages import Advantages, RolloutBatch, Scheme
+from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
 from trainers.models import load_model
 from trainers.recipes import get_recipe
 from trainers.session import load_tokenizer
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
-from trainers.trajectory import TokenRow, Trajectory
 from trainers.warmstart.settings import small_policy_settings
 
 __all__ = ["RECIPE", "main", "measure", "our_updates", "trl_updates"]

@@ -15,9 +15,9 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.backends import BACKENDS
+from trainers.base import load_object
 from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer
-from trainers.registry import load_object
 from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.prompts import Prompts

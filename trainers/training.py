@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
+from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.evaluation.policy_memory import save_policy_memory
-from trainers.interruption import stop_requests
-from trainers.launch import launch_warning
 from trainers.model_names import hub_access
 from trainers.models import within_model, without_bars
 from trainers.recipes import recipe_in

@@ -6,8 +6,7 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.agents.base import ActingAgent, Agent, AgentTools
-from trainers.options import override
-from trainers.registry import Registry
+from trainers.base import Registry, override
 
 __all__ = ["AGENTS", "ActingAgent", "Agent", "AgentTools", "get_agent"]
 

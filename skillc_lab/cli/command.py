@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
 from skillc_lab.cli.extras import missing_package
 from skillc_lab.cli.options import parse
-from trainers.interruption import interrupts
+from trainers.base import interrupts
 
 __all__ = ["Command", "complain", "count_line", "require_empty", "run_command", "say"]
 

@@ -14,8 +14,8 @@ from docstring_parser import google
 
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.zero_shot import ZeroShot
+from trainers.base import flat_options
 from trainers.config import TrainConfig
-from trainers.options import flat_options
 from trainers.recipes import get_recipe, recipe_names
 
 __all__ = ["agent_help", "recipe_help"]

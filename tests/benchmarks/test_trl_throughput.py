@@ -10,7 +10,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from benchmarks.trl_throughput import _padded, _page, measure
 from tests.trainers.toys import toy_config
-from trainers.trajectory import TokenRow
+from trainers.base import TokenRow
 
 
 def test_rows_are_padded_as_trl_has_them() -> None:

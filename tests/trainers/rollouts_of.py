@@ -7,7 +7,7 @@ from typing import Any
 
 from skillc_gym.episodes import Episode, Turn
 from trainers.advantages import RolloutBatch
-from trainers.trajectory import TokenRow, Trajectory
+from trainers.base import TokenRow, Trajectory
 
 
 def episode(

@@ -14,9 +14,8 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.launched import assert_same_run, train_with_two
 from tests.trainers.toys import GRADED, toy_config
-from trainers.launch import asked_processes, launch_warning
+from trainers.base import Trajectory, asked_processes, launch_warning
 from trainers.training import run
-from trainers.trajectory import Trajectory
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.agents import AGENTS
-from trainers.registry import load_object
+from trainers.base import load_object
 
 
 @pytest.mark.parametrize(

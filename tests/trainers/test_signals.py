@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from trainers.interruption import interrupts, stop_requests
+from trainers.base import interrupts, stop_requests
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -11,7 +11,7 @@ import numpy as np
 from skillc_gym.errors import ConfigError
 from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import FloatArray
-from trainers.options import Options
+from trainers.base import Options
 
 __all__ = ["Advantages", "Scheme", "Values", "per_rollout", "per_token"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector
-from trainers.trajectory import Trajectory
+from trainers.base import Trajectory
 
 __all__ = ["EpisodeLike", "Returns", "RolloutBatch", "Signals"]
 

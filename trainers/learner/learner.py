@@ -12,6 +12,7 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, FloatArray, RolloutBatch
+from trainers.base import Trajectory, load_object
 from trainers.engines.registry import engine_spec
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
@@ -22,14 +23,12 @@ from trainers.learner.remembering import SharedMemory
 from trainers.learner.rows import OwnPart, RowAssembler
 from trainers.learner.setup import Setup
 from trainers.recipes.parts.rows import UpdateView
-from trainers.registry import load_object
 from trainers.rollout.collate import MicroBatch
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.distributed import SharedRollouts
 from trainers.rollout.task_sampling import sample_tasks
 from trainers.rollout.training_rows import TrainingRow
 from trainers.tracking.metrics import rollout_metrics
-from trainers.trajectory import Trajectory
 
 __all__ = ["Learner"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.base import TokenRow
 from trainers.config import TrainConfig
 from trainers.learner.backend import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
@@ -15,7 +16,6 @@ from trainers.losses.base import Head
 from trainers.rollout.collate import MicroBatch, collate_tokens
 from trainers.rollout.prompts import Prompts
 from trainers.rollout.training_rows import TrainingRow, padding_row
-from trainers.trajectory import TokenRow
 
 __all__ = ["SAMPLING_RATIO_CAP", "Objective", "configured", "engine_mismatch", "loss_inputs", "policy_value"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
+from trainers.base import Trajectory
 from trainers.engines.types import Sampling
 from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
@@ -15,7 +16,6 @@ from trainers.memory import Memory, MemoryTools, SkillSelector, has_own_choice, 
 from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.distributed import SharedRollouts
-from trainers.trajectory import Trajectory
 
 __all__ = ["SharedMemory"]
 

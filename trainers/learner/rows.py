@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Values
+from trainers.base import Trajectory
 from trainers.config import TrainConfig
 from trainers.learner.backend import Backend, Weights
 from trainers.learner.objective import Objective
@@ -16,7 +17,6 @@ from trainers.rollout.collate import MicroBatch, collate
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.shared_passes import shared_passes
 from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, masked, weigh
-from trainers.trajectory import Trajectory
 
 __all__ = ["OwnPart", "RowAssembler"]
 

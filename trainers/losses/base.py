@@ -10,7 +10,7 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.options import Options
+from trainers.base import Options
 
 if TYPE_CHECKING:
     import torch

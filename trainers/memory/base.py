@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from skill_library import SkillLibrary, SkillText
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.options import Options
+from trainers.base import Options
 
 __all__ = ["FixedLibrary", "Memory", "MemoryTools", "SkillMemory", "SkillSelector", "has_own_choice", "skill_selectors"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
+from trainers.base import Registry
 from trainers.recipes.additions import add
 from trainers.recipes.recipe import Recipe
-from trainers.registry import Registry
 
 __all__ = ["RECIPES", "RECOMMENDED", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
 

@@ -8,15 +8,14 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages import Csca, Scheme
+from trainers.base import Registry, flat_options, option_names, override
 from trainers.losses import ClippedPolicyGradient, Loss
 from trainers.memory import FixedLibrary, Memory
-from trainers.options import flat_options, option_names, override
 from trainers.recipes.parts.allocation import Allocation, Paired
 from trainers.recipes.parts.allocations import ALLOCATIONS
 from trainers.recipes.parts.contrast import ContrastAverage
 from trainers.recipes.parts.curriculum import Internalization
 from trainers.recipes.parts.rows import RowMaker
-from trainers.registry import Registry
 
 __all__ = ["SCHEMES", "Recipe"]
 

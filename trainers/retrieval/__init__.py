@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trainers.registry import Registry
+from trainers.base import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

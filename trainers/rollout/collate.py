@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.advantages import FloatArray
+from trainers.base import TokenRow
 from trainers.rollout.training_rows import TrainingRow
-from trainers.trajectory import TokenRow
 
 if TYPE_CHECKING:
     import torch

@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError
+from trainers.base import Trajectory
 from trainers.engines.types import Engine, Sampling, stream
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.plan import Plan, derive_seed
 from trainers.rollout.play import Play
-from trainers.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
+from trainers.base import Trajectory
 from trainers.engines.types import Sampling
 from trainers.rollout.collect import GroupRollouts
-from trainers.trajectory import Trajectory
 
 __all__ = ["Processes", "SharedRollouts"]
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from skillc_gym.chat import Message
 from skillc_gym.episodes import EpisodeRecorder
+from trainers.base import Trajectory
 from trainers.engines.types import Engine, Generation, Request, StreamingEngine
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.choices import choices
 from trainers.rollout.plan import Plan
 from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
 from trainers.rollout.thoughts import RowsWithoutThoughts
-from trainers.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillc_gym.chat import system
 from skillc_gym.errors import ConfigError
+from trainers.base import TokenRow
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.trajectory import TokenRow
 
 if TYPE_CHECKING:
     from skill_library import SkillLibrary

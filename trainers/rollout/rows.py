@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from skillc_gym.chat import Message
+from trainers.base import TokenRow
 from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.trajectory import TokenRow
 
 __all__ = ["ConversationRows", "RowBuilder", "WindowRows"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillc_gym.chat import Message, assistant
+from trainers.base import TokenRow
 from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
-from trainers.trajectory import TokenRow
 
 __all__ = ["RowsWithoutThoughts"]
 

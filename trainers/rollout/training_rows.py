@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from trainers.advantages import FloatArray, Values
-from trainers.trajectory import TokenRow, Trajectory
+from trainers.base import TokenRow, Trajectory
 
 __all__ = [
     "Aggregation",

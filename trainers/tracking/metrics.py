@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from skillc_gym.episodes import Episode
-from trainers.trajectory import Trajectory
+from trainers.base import Trajectory
 
 __all__ = ["rollout_metrics"]
 

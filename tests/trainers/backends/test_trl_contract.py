@@ -22,12 +22,12 @@ from trl import GRPOTrainer
 from tests.trainers.toys import toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
+from trainers.base import TokenRow, Trajectory
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
 from trainers.rollout.collate import MicroBatch, Tokens, collate
 from trainers.rollout.training_rows import padding_row, weigh
 from trainers.training import prepare
-from trainers.trajectory import TokenRow, Trajectory
 
 
 def parameters(function: Any) -> list[str]:

@@ -14,6 +14,7 @@ from skillc_gym.errors import ConfigError, UnknownNameError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Advantages, RolloutBatch, Signals
 from trainers.allocation.difficulty import DifficultyRouter
+from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
 from trainers.recipes.parts.adaptive_allocation import ByContrast, ByNeed, BySignal
@@ -22,7 +23,6 @@ from trainers.recipes.parts.guided_rows import GuidedRows
 from trainers.recipes.parts.hindsight_rows import HindsightRows
 from trainers.recipes.parts.relabelled_rows import RelabelledRows, WonRows
 from trainers.recipes.parts.rows import UpdateView
-from trainers.trajectory import TokenRow
 
 CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
 

@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainers.base import TokenRow, Trajectory
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
 from trainers.rollout.collate import collate
 from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, weigh
-from trainers.trajectory import TokenRow, Trajectory
 
 
 def trajectory(*rows: TokenRow) -> Trajectory:

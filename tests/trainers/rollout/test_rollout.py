@@ -8,6 +8,7 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.toys import SECRET, toy_config, toy_rollouts
+from trainers.base import Trajectory
 from trainers.engines import Generation, Sampling
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
@@ -15,7 +16,6 @@ from trainers.models import load_model
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.plan import Plan
 from trainers.session import load_tokenizer
-from trainers.trajectory import Trajectory
 
 TASKS = ["train/echo/red-0", "train/other/blue-1", "train/echo/green-2"]
 

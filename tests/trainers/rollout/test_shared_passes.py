@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainers.base import TokenRow
 from trainers.rollout.shared_passes import shared_passes
 from trainers.rollout.training_rows import TrainingRow
-from trainers.trajectory import TokenRow
 
 
 def row(tokens: list[int], number: int) -> TrainingRow:

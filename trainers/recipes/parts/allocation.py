@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.advantages import RolloutBatch
-from trainers.options import Options
+from trainers.base import Options
 
 __all__ = ["Allocation", "Allocator", "Always", "Drawn", "Never", "Paired", "Whole"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trainers.advantages import Contrast, RolloutBatch
 from trainers.advantages.observed import ContrastKey, paired_contrasts, unpaired_contrasts
-from trainers.options import Options
+from trainers.base import Options
 
 __all__ = ["ContrastAverage"]
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS
 from skillc_gym.curricula.skills import InternalizationCurriculum
-from trainers.options import Options
+from trainers.base import Options
 
 __all__ = ["Gating", "Internalization", "Pruning", "SkillBudget"]
 

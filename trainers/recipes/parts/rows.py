@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trainers.advantages import Advantages, RolloutBatch
-from trainers.options import Options
+from trainers.base import Options
 from trainers.rollout.prompts import Prompts
 from trainers.rollout.training_rows import TrainingRow
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from trainers.registry import Registry
+from trainers.base import Registry
 
 __all__ = ["LOGGERS", "Logger"]
 
