@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc_gym.envs.alfworld.engine.domain import PREDICATES
+from skillc_gym.envs.alfworld.engine.domain import predicates
 from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
@@ -127,7 +127,7 @@ class _Compiler:
             raise InvalidGameError(f"The goal has more than {MAX_TERMS:,} ground conditions.")
 
     def _fact(self, predicate: str, names: tuple[str, ...]) -> Test | bool:
-        if len(names) != PREDICATES.get(predicate):
+        if len(names) != predicates().get(predicate):
             raise InvalidGameError(
                 f"The goal's condition {(predicate, *names)!r:.200} is none of ALFWorld's. "
                 "Play this game with engine='textworld'."

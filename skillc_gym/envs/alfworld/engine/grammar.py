@@ -1,19 +1,24 @@
 """Reads the grammar text of a game file: its actions, its rules, and the parts of each sentence.
 
-The text is data here. Expressions in it are recognised by their form and never evaluated.
+The text is data here. Expressions in it are recognised by their form and never evaluated. ``grammar.txt`` is the
+grammar of a generated game in this project's own layout: what its sentences say is fixed by upstream, so that a
+generated game answers in the very words of a real one.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["ActionText", "Alternative", "Grammar", "Part", "parse_grammar", "split_sentence"]
+__all__ = ["ActionText", "Alternative", "Grammar", "Part", "conditions_of", "grammar_text", "parse_grammar"]
+__all__ += ["split_sentence"]
 
 MAX_CHARACTERS = 200_000
 """ALFWorld's have 13,000."""
@@ -87,6 +92,31 @@ def parse_grammar(text: str) -> Grammar:
         else:
             raise InvalidGameError(f"Grammar has {lexeme[:40]!r} where 'action' or 'grammar' was expected.")
     return grammar
+
+
+def grammar_text(task: str) -> str:
+    """Returns the grammar of a generated game.
+
+    Args:
+        task: The task sentence, without "Your task is to: ".
+    """
+    return _own_text().replace("{task}", json.dumps(task)[1:-1])
+
+
+@functools.cache
+def _own_text() -> str:
+    return (resources.files(__package__) / "grammar.txt").read_text(encoding="utf-8")
+
+
+@functools.cache
+def conditions_of(rule: str) -> tuple[str, ...]:
+    """When each alternative of a rule is said in ALFWorld, in order; most rules have one, said always."""
+    return tuple(alternative.condition for alternative in _own_grammar().rules.get(rule, ())) or ("",)
+
+
+@functools.cache
+def _own_grammar() -> Grammar:
+    return parse_grammar(_own_text())
 
 
 def split_sentence(text: str) -> list[Part]:

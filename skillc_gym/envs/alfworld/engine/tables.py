@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from skillc_gym.envs.alfworld.engine.domain import PREDICATES
+from skillc_gym.envs.alfworld.engine.domain import predicates
 from skillc_gym.envs.alfworld.engine.goals import Indexing, compile_goal
 from skillc_gym.envs.alfworld.engine.names import display_names
 from skillc_gym.envs.alfworld.engine.pddl import Problem
@@ -146,7 +146,7 @@ class Tables:
 
 
 def _check_facts(problem: Problem) -> None:
-    for predicate, size in PREDICATES.items():
+    for predicate, size in predicates().items():
         for names in problem.holding(predicate):
             if len(names) != size:
                 raise InvalidGameError(f"its fact {(predicate, *names)} joins {len(names)} things instead of {size}.")

@@ -12,7 +12,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillc_gym.envs.alfworld.engine.grammar import Grammar, Part, parse_grammar, split_sentence
+from skillc_gym.envs.alfworld.engine.grammar import Grammar, Part, conditions_of, parse_grammar, split_sentence
 from skillc_gym.errors import InvalidGameError
 
 __all__ = ["ACTIONS", "Wording", "goal_of", "read_wording"]
@@ -41,36 +41,6 @@ _ON_THE_FLOOR = (
     "atlocation(a:agent, l:location) & objectatlocation(o:object, l:location) & "
     "receptacleatlocation(r:receptacle, l:location) & not_inreceptacle(o:object, r:receptacle)"
 )
-_CONDITIONS: dict[str, tuple[str, ...]] = {
-    "inventory.feedback": ("holdsany(a:agent)", ""),
-    "examineReceptacle.feedback": (
-        "openable(r:receptacle) & opened(r:receptacle)",
-        "openable(r:receptacle)",
-        "",
-    ),
-    "examineObject.feedback": (
-        "isreceptacleobject(o:object)",
-        "isclean(o:object) & ishot(o:object) & issliced(o:object)",
-        "isclean(o:object) & iscool(o:object) & issliced(o:object)",
-        "isclean(o:object) & issliced(o:object)",
-        "ishot(o:object) & issliced(o:object)",
-        "iscool(o:object) & issliced(o:object)",
-        "isclean(o:object) & ishot(o:object)",
-        "isclean(o:object) & iscool(o:object)",
-        "ishot(o:object)",
-        "isclean(o:object)",
-        "iscool(o:object)",
-        "toggleable(o:object) & istoggled(o:object)",
-        "toggleable(o:object) & not_istoggled(o:object)",
-        "sliceable(o:object) & issliced(o:object)",
-        "",
-    ),
-    "toggleObject.feedback": ("toggleable(o:object) & istoggled(o:object)", "toggleable(o:object)", ""),
-    "look.feedback": (_HERE, ""),
-    "list_objects_on_the_floor": (_ON_THE_FLOOR, ""),
-    "list_appliances": ("receptacleatlocation(r:receptacle, l:location)", ""),
-}
-"""Rules with several alternatives and when each is said; every other rule has one, said always."""
 
 _LISTS = {
     ("{o.indefinite + ' ' + o.name}", "holds(a:agent, o:object)"): "things",
@@ -212,9 +182,9 @@ def _templates(grammar: Grammar, name: str) -> tuple[str, ...]:
     if alternatives is None:
         raise InvalidGameError(f"Grammar has no rule {name!r}.")
     conditions = tuple(alternative.condition for alternative in alternatives)
-    if conditions != _CONDITIONS.get(name, ("",)):
+    if conditions != conditions_of(name):
         raise InvalidGameError(
-            f"Grammar's rule {name!r} depends on {conditions}; the native engine knows {_CONDITIONS.get(name, ('',))}. "
+            f"Grammar's rule {name!r} depends on {conditions}; the native engine knows {conditions_of(name)}. "
             "Play this game with engine='textworld'."
         )
     return tuple(_template(name, split_sentence(alternative.sentence)) for alternative in alternatives)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from skillc_gym.envs.alfworld.generate.games import GeneratedGame, GeneratedGames, generate_game
-from skillc_gym.envs.alfworld.generate.knobs import KNOBS, Knobs
+from skillc_gym.envs.alfworld.generate.knobs import KNOBS, SIZES, Knobs
 from skillc_gym.envs.alfworld.generate.recipe import difficulty_of
-from skillc_gym.envs.alfworld.generate.sizes import SIZES
 
 __all__ = ["KNOBS", "SIZES", "GeneratedGame", "GeneratedGames", "Knobs", "difficulty_of", "generate_game"]

@@ -1,13 +1,35 @@
-"""What a house may hold: rooms, receptacles, objects, and what may lie where.
+"""What a house may hold and what a game may ask for: the tables of ``houses.json``.
 
-Counts and pairs follow the 3,553 training games of ALFWorld (ALFRED's floor plans in AI2-THOR).
+Counts and pairs follow the 3,553 training games of ALFWorld (ALFRED's floor plans in AI2-THOR), over their 108 scenes,
+27 of each kind of room, and are rounded; houses of size "real" follow what the real scenes have.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
 
-__all__ = ["ABLE", "CONTAINS", "LAMPS", "OPENABLE", "ROOMS", "Room", "able"]
+__all__ = ["ABLE", "CONTAINS", "DOORS", "FIXED", "LAMPS", "LAMP_SHARE", "OPENABLE", "ROOMS", "ROOM_WEIGHTS"]
+__all__ += ["Furniture", "Room", "Task", "furniture", "inventory", "places"]
+
+_TABLES: dict[str, Any] = json.loads((resources.files(__package__) / "houses.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is wanted: kinds of the object and of the receptacle (or lamp), and how many objects."""
+
+    kind: str
+    thing: str
+    place: str
+
+    @property
+    def wanted(self) -> int:
+        """Number of objects that have to be brought."""
+        return 2 if self.kind == "pick2" else 1
 
 
 @dataclass(frozen=True)
@@ -25,173 +47,62 @@ class Room:
     objects: tuple[str, ...]
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+def _triples(text: str) -> dict[str, tuple[float, float]]:
+    """Reads "name:share:number", blank by blank."""
+    parts = (part.split(":") for part in text.split())
+    return {name: (float(share), float(number)) for name, share, number in parts}
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def _room(first_scene: int, receptacles: str, objects: str) -> Room:
+    counted = {name: (share, int(number)) for name, (share, number) in _triples(receptacles).items()}
+    return Room(first_scene, counted, tuple(objects.split()))
 
 
-OPENABLE = frozenset({"Cabinet", "Drawer", "Microwave", "Fridge", "Safe"})
-LAMPS = {"DeskLamp": ("Desk", "SideTable", "Dresser", "Shelf"), "FloorLamp": ("SideTable", "Desk", "Dresser", "Shelf")}
-"""Lamp -> receptacles it may stand on."""
-
-ROOMS: dict[str, Room] = {
-    "kitchen": Room(
-        1,
-        {
-            "CounterTop": (1.0, 2),
-            "SinkBasin": (1.0, 1),
-            "Microwave": (1.0, 1),
-            "Fridge": (1.0, 1),
-            "Cabinet": (1.0, 13),
-            "Drawer": (0.97, 6),
-            "StoveBurner": (1.0, 4),
-            "GarbageCan": (1.0, 1),
-            "CoffeeMachine": (1.0, 1),
-            "Toaster": (1.0, 1),
-            "DiningTable": (0.61, 1),
-            "Shelf": (0.17, 3),
-            "SideTable": (0.11, 1),
-        },
-        _names(
-            "Apple Bowl Bread ButterKnife Cup DishSponge Egg Fork Glassbottle Kettle Knife Ladle Lettuce Mug Pan "
-            "PepperShaker Plate Pot Potato SaltShaker SoapBottle Spatula Spoon Statue Tomato Vase WineBottle"
-        ),
-    ),
-    "living room": Room(
-        201,
-        {
-            "Sofa": (1.0, 1),
-            "SideTable": (0.82, 2),
-            "CoffeeTable": (0.86, 1),
-            "ArmChair": (0.92, 1),
-            "Drawer": (0.76, 5),
-            "GarbageCan": (1.0, 1),
-            "Shelf": (0.39, 6),
-            "DiningTable": (0.47, 1),
-            "Dresser": (0.33, 1),
-            "Ottoman": (0.13, 1),
-            "Cabinet": (0.13, 4),
-            "Safe": (0.05, 1),
-        },
-        _names(
-            "Book Bowl Box Candle CellPhone CreditCard KeyChain Laptop Newspaper Pen Pencil Pillow Plate RemoteControl "
-            "Statue TissueBox Vase Watch WateringCan"
-        ),
-    ),
-    "bedroom": Room(
-        301,
-        {
-            "Bed": (1.0, 1),
-            "Desk": (0.71, 1),
-            "SideTable": (0.62, 1),
-            "Drawer": (0.96, 6),
-            "Dresser": (0.48, 1),
-            "Shelf": (0.64, 4),
-            "GarbageCan": (1.0, 1),
-            "LaundryHamper": (0.26, 1),
-            "Cabinet": (0.18, 3),
-            "ArmChair": (0.2, 1),
-            "Safe": (0.14, 1),
-            "DiningTable": (0.11, 1),
-        },
-        _names(
-            "AlarmClock BaseballBat BasketBall Book Bowl Box CD CellPhone Cloth CreditCard KeyChain Laptop Mug Pen "
-            "Pencil Pillow RemoteControl Statue TennisRacket TissueBox Vase Watch"
-        ),
-    ),
-    "bathroom": Room(
-        401,
-        {
-            "SinkBasin": (1.0, 1),
-            "Toilet": (1.0, 1),
-            "CounterTop": (0.88, 1),
-            "Cabinet": (0.47, 4),
-            "Drawer": (0.59, 5),
-            "GarbageCan": (1.0, 1),
-            "BathtubBasin": (0.71, 1),
-            "Shelf": (0.21, 2),
-            "HandTowelHolder": (1.0, 1),
-            "ToiletPaperHanger": (1.0, 1),
-            "SideTable": (0.07, 1),
-            "Dresser": (0.09, 1),
-            "Cart": (0.04, 1),
-        },
-        _names("Candle Cloth DishSponge HandTowel SoapBar SoapBottle SprayBottle TissueBox ToiletPaper"),
-    ),
-}
-
-ABLE: dict[str, frozenset[str]] = {
-    "cleanable": _set(
-        "Apple Bowl ButterKnife Cloth Cup DishSponge Egg Fork Kettle Knife Ladle Lettuce Mug Pan Plate Pot Potato "
-        "SoapBar Spatula Spoon Tomato"
-    ),
-    "heatable": _set("Apple Bread Cup Egg Mug Plate Potato Tomato"),
-    "coolable": _set("Apple Bowl Bread Cup Egg Lettuce Mug Pan Plate Pot Potato Tomato WineBottle"),
-    "sliceable": _set("Apple Bread Egg Lettuce Potato Tomato"),
-    "isReceptacleObject": _set("Bowl Box Cup Mug Pan Plate Pot"),
-}
+ROOMS: dict[str, Room] = {name: _room(**room) for name, room in _TABLES["rooms"].items()}
+ABLE: dict[str, frozenset[str]] = {ability: frozenset(kinds.split()) for ability, kinds in _TABLES["able"].items()}
 """Property -> the objects that have it. Everything listed in a room can be picked up."""
-
-
-def able(thing: str, ability: str) -> bool:
-    """Whether an object has a property such as "heatable"."""
-    return thing in ABLE[ability]
-
-
-_CONTAINS = {
-    "ArmChair": "Book Box CellPhone Cloth CreditCard KeyChain Laptop Newspaper Pillow RemoteControl",
-    "BathtubBasin": "Cloth DishSponge HandTowel SoapBar",
-    "Bed": "BaseballBat BasketBall Book CellPhone Laptop Pillow TennisRacket",
-    "Cabinet": "Book Bowl Box CD Candle Cloth Cup DishSponge Glassbottle HandTowel Kettle Ladle Mug Newspaper Pan "
-    "PepperShaker Plate Pot SaltShaker SoapBar SoapBottle SprayBottle TissueBox ToiletPaper Vase WateringCan "
-    "WineBottle",
-    "Cart": "Candle Cloth DishSponge HandTowel SoapBar SoapBottle SprayBottle TissueBox ToiletPaper",
-    "CoffeeMachine": "Mug",
-    "CoffeeTable": "Book Bowl Box Candle CellPhone CreditCard KeyChain Laptop Newspaper Pen Pencil Plate "
-    "RemoteControl Statue TissueBox Vase Watch WateringCan",
-    "CounterTop": "AlarmClock Apple Book Bowl Bread ButterKnife CD Candle CellPhone Cloth CreditCard Cup "
-    "DishSponge Egg Fork Glassbottle HandTowel Kettle KeyChain Knife Ladle Laptop Lettuce Mug Pan Pen Pencil "
-    "PepperShaker Plate Pot Potato RemoteControl SaltShaker SoapBar SoapBottle Spatula Spoon SprayBottle Statue "
-    "TissueBox ToiletPaper Tomato Vase WineBottle",
-    "Desk": "AlarmClock BasketBall Book Bowl Box CD CellPhone Cloth CreditCard KeyChain Laptop Mug Pen Pencil "
-    "RemoteControl Statue TennisRacket TissueBox Vase Watch WateringCan",
-    "DiningTable": "AlarmClock Apple BaseballBat BasketBall Book Bowl Box Bread ButterKnife CD Candle CellPhone "
-    "Cloth CreditCard Cup DishSponge Egg Fork Glassbottle Kettle KeyChain Knife Ladle Laptop Lettuce Mug Newspaper "
-    "Pan Pen Pencil PepperShaker Plate Pot Potato RemoteControl SaltShaker SoapBottle Spatula Spoon SprayBottle "
-    "Statue TennisRacket TissueBox Tomato Vase Watch WateringCan WineBottle",
-    "Drawer": "Book ButterKnife CD Candle CellPhone Cloth CreditCard DishSponge Fork HandTowel KeyChain Knife "
-    "Ladle Newspaper Pen Pencil PepperShaker RemoteControl SaltShaker SoapBar SoapBottle Spatula Spoon SprayBottle "
-    "TissueBox ToiletPaper Watch WateringCan",
-    "Dresser": "AlarmClock BasketBall Book Bowl Box CD Candle CellPhone Cloth CreditCard KeyChain Laptop Mug "
-    "Newspaper Pen Pencil Plate RemoteControl SprayBottle Statue TennisRacket TissueBox ToiletPaper Vase Watch "
-    "WateringCan",
-    "Fridge": "Apple Bowl Bread Cup Egg Glassbottle Lettuce Mug Pan Plate Pot Potato Tomato WineBottle",
-    "GarbageCan": "Apple Bread CD Cloth DishSponge Egg HandTowel Lettuce Newspaper Pen Pencil Potato SoapBar "
-    "SoapBottle SprayBottle TissueBox ToiletPaper Tomato WineBottle",
-    "HandTowelHolder": "HandTowel",
-    "LaundryHamper": "Cloth",
-    "Microwave": "Apple Bowl Bread Cup Egg Glassbottle Mug Plate Potato Tomato",
-    "Ottoman": "Book Box CellPhone CreditCard KeyChain Laptop Newspaper Pillow RemoteControl",
-    "Safe": "CD CellPhone CreditCard KeyChain Statue Vase",
-    "Shelf": "AlarmClock Book Bowl Box CD Candle CellPhone Cloth CreditCard Cup DishSponge Glassbottle HandTowel "
-    "Kettle KeyChain Mug Newspaper Pen Pencil PepperShaker Plate Pot RemoteControl SaltShaker SoapBar SoapBottle "
-    "SprayBottle Statue TissueBox ToiletPaper Vase Watch WateringCan WineBottle",
-    "SideTable": "AlarmClock Apple BaseballBat BasketBall Book Bowl Box Bread ButterKnife CD Candle CellPhone "
-    "Cloth CreditCard Cup DishSponge Egg Fork HandTowel Kettle KeyChain Knife Laptop Lettuce Mug Newspaper Pan Pen "
-    "Pencil PepperShaker Plate Pot Potato RemoteControl SaltShaker SoapBar SoapBottle Spatula Spoon SprayBottle "
-    "Statue TennisRacket TissueBox ToiletPaper Tomato Vase Watch WateringCan WineBottle",
-    "SinkBasin": "Apple Bowl ButterKnife Cloth Cup DishSponge Egg Fork Glassbottle HandTowel Kettle Knife Ladle "
-    "Lettuce Mug Pan Plate Pot Potato SoapBar Spatula Spoon Tomato",
-    "Sofa": "Book Box CellPhone CreditCard KeyChain Laptop Newspaper Pillow RemoteControl",
-    "StoveBurner": "Kettle Pan Pot",
-    "TVStand": "TissueBox",
-    "Toaster": "",
-    "Toilet": "Candle Cloth DishSponge HandTowel SoapBar SoapBottle SprayBottle TissueBox ToiletPaper",
-    "ToiletPaperHanger": "ToiletPaper",
-    "TowelHolder": "Towel",
-}
-CONTAINS: dict[str, frozenset[str]] = {receptacle: _set(names) for receptacle, names in _CONTAINS.items()}
+CONTAINS: dict[str, frozenset[str]] = {place: frozenset(kinds.split()) for place, kinds in _TABLES["contains"].items()}
 """Receptacle -> the objects that may be put into or onto it."""
+LAMPS: dict[str, tuple[str, ...]] = {lamp: tuple(stands.split()) for lamp, stands in _TABLES["lamps"].items()}
+"""Lamp -> receptacles it may stand on."""
+OPENABLE = frozenset(_TABLES["openable"].split())
+DOORS = 0.8
+"""Share of cabinets and drawers that open; the others are like shelves, as where AI2-THOR found no way to open them."""
+LAMP_SHARE: dict[str, float] = _TABLES["lamp_share"]
+"""Room -> share of its scenes that have desk lamps, asked for or not."""
+FIXED = frozenset({"HousePlant", "Television"})
+"""Objects that are seen and cannot be taken."""
+ROOM_WEIGHTS: dict[str, dict[str, int]] = _TABLES["room_weights"]
+"""Task type -> room -> number of training games."""
+
+
+@dataclass(frozen=True)
+class Furniture:
+    """A kind of receptacle and its numbers in the scenes of a kind of room, one for each scene, sorted."""
+
+    kind: str
+    numbers: tuple[int, ...]
+
+
+@functools.cache
+def furniture(room: str) -> tuple[Furniture, ...]:
+    """What stands in rooms of a kind; "0x24 3x2 4" means none in 24 scenes, three in two, four in one."""
+    return tuple(Furniture(kind, _numbers(text)) for kind, text in _TABLES["furniture"][room].items())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    pairs = (part.partition("x") for part in text.split())
+    return tuple(int(number) for number, _, times in pairs for _ in range(int(times or 1)))
+
+
+@functools.cache
+def inventory(room: str) -> dict[str, tuple[float, float]]:
+    """Object -> share of the scenes that have any, mean number there."""
+    return {kind: (share / 100, mean) for kind, (share, mean) in _triples(_TABLES["inventory"][room]).items()}
+
+
+@functools.cache
+def places(thing: str) -> dict[str, int]:
+    """Receptacle -> weight in percent, for where an object lies at the start."""
+    words = _TABLES["places"][thing].split()
+    return {kind: int(weight) for kind, weight in zip(words[::2], words[1::2], strict=True)}

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS
-from skillc_gym.envs.alfworld.generate.domain import domain_text
-from skillc_gym.envs.alfworld.generate.grammar import grammar_text
+from skillc_gym.envs.alfworld.engine.domain import domain_text
+from skillc_gym.envs.alfworld.engine.grammar import grammar_text
+from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, Task
 from skillc_gym.envs.alfworld.generate.house import House
-from skillc_gym.envs.alfworld.generate.real_rooms import FIXED
-from skillc_gym.envs.alfworld.generate.task import Task
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 
 __all__ = ["game_file", "sentences", "task_folder"]

@@ -8,13 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, LAMPS, ROOMS
-from skillc_gym.envs.alfworld.generate.filling import real_stock, real_things, things_of
+from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, ROOM_WEIGHTS, ROOMS, Task
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
 from skillc_gym.envs.alfworld.generate.layout import Receptacle, layout
-from skillc_gym.envs.alfworld.generate.placing import Placer, Thing
-from skillc_gym.envs.alfworld.generate.real_rooms import FIXED, ROOM_WEIGHTS
-from skillc_gym.envs.alfworld.generate.task import Task
+from skillc_gym.envs.alfworld.generate.things import Placer, Thing, real_stock, real_things, things_of
 from skillc_gym.errors import ConfigError
 
 __all__ = ["ROOMS_OF", "SCENES", "House", "rooms_of", "sample_house", "scene_number"]

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.generate.catalogue import OPENABLE, ROOMS
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
-from skillc_gym.envs.alfworld.generate.real_rooms import DOORS, furniture
-from skillc_gym.envs.alfworld.generate.sizes import SIZES, size_named
+from skillc_gym.envs.alfworld.generate.catalogue import DOORS, OPENABLE, ROOMS, furniture
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, size_named
 
 __all__ = ["Receptacle", "layout"]
 

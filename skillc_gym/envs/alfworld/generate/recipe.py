@@ -11,8 +11,7 @@ import numpy as np
 
 from skillc_gym.envs.alfworld.generate.game_file import task_folder
 from skillc_gym.envs.alfworld.generate.house import SCENES, House, sample_house
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs, check_number, check_share
-from skillc_gym.envs.alfworld.generate.sizes import size_named
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs, check_number, check_share, size_named
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import unknown_name
 

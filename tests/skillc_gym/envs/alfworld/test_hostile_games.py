@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.data import sources
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import decode
 from skillc_gym.envs.alfworld.engine import game as game_module
-from skillc_gym.envs.alfworld.engine.domain import PREDICATES
+from skillc_gym.envs.alfworld.engine.domain import predicates
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_MESSAGE, Game
 from skillc_gym.envs.alfworld.engine.grammar import Part, split_sentence
 from skillc_gym.envs.alfworld.engine.world import World
@@ -198,10 +198,10 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path):
         sources.open_source(tmp_path, "valid_seen")
 
 
-@pytest.mark.parametrize("predicate", sorted(PREDICATES))
+@pytest.mark.parametrize("predicate", sorted(predicates()))
 @pytest.mark.parametrize("names", ["", "agent1", "agent1 agent1", "agent1 agent1 agent1"])
 def test_facts_and_goals_of_another_size_are_refused(template, predicate, names):
-    if len(names.split()) == PREDICATES[predicate]:
+    if len(names.split()) == predicates()[predicate]:
         return
     with pytest.raises(InvalidGameError, match="instead of"):
         Game.parse(TASK_ID, replaced("pddl_problem", "(:init", f"(:init ({predicate} {names})")(template))

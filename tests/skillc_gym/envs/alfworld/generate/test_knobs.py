@@ -19,7 +19,7 @@ from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate import KNOBS, GeneratedGames, difficulty_of, generate_game
 from skillc_gym.envs.alfworld.generate.catalogue import OPENABLE
-from skillc_gym.envs.alfworld.generate.mix import REAL_MIX, numbers
+from skillc_gym.envs.alfworld.generate.games import REAL_MIX, numbers
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, UnknownNameError
 
