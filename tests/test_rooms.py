@@ -171,7 +171,6 @@ PRIVATE_YET: set[str] = {
     "trainers.tracking.progress",
     "trainers.tracking.revision",
     "trainers.tracking.run_folder",
-    "trainers.tracking:json_files",
     "trainers.warmstart.cloning",
     "trainers.warmstart.demonstrations",
     "trainers.warmstart.make",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import MissingDataError
-from trainers.tracking import json_files
-from trainers.tracking.json_files import iter_records
+from trainers.tracking import iter_records
+from trainers.tracking import read_object as read_bounded_object
 
 __all__ = ["RunRecords", "Series", "moving_mean", "read_object"]
 
@@ -152,7 +152,7 @@ class RunRecords:
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object from a file; empty where there is none, or something else."""
     try:
-        return json_files.read_object(path)
+        return read_bounded_object(path)
     except (OSError, ValueError):
         return {}
 
