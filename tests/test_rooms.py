@@ -62,11 +62,7 @@ MODULES_YET = {
 """Modules of the trainers that lie in no room yet; it only shrinks."""
 
 TRAINERS_YET: set[tuple[str, str]] = {
-    ("config", "advantages"),
-    ("config", "engines"),
-    ("config", "losses"),
     ("config", "pretrained"),
-    ("config", "rollout"),
     ("config", "warmstart"),
     ("evaluation", "session"),
     ("models", "model_names"),

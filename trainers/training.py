@@ -13,6 +13,7 @@ from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
+from trainers.engines.registry import check_engine
 from trainers.evaluation.policy_memory import save_policy_memory
 from trainers.model_names import hub_access
 from trainers.models import within_model, without_bars
@@ -71,6 +72,7 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
         ConfigError: If the run's folder cannot be made, or another process trains in it.
         StorageError: If the disk is full or read-only.
     """
+    check_engine(config.engine, config.engine_options)
     BACKENDS.get(config.backend).require()
     # One process speaks for all.
     progress = progress if progress is not None and _is_first_process() else SilentProgress()

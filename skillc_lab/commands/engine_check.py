@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from trainers.base import Sampling
 from trainers.engines.transformers import TransformersEngine
-from trainers.engines.types import Engine, Generation, Request, Sampling
+from trainers.engines.types import Engine, Generation, Request
 
 __all__ = ["engine_agreement"]
 

@@ -17,7 +17,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
-from trainers.engines.registry import ENGINES, check_engine_name
+from trainers.engines.registry import ENGINES, check_engine
 from trainers.tracking.json_files import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
 
@@ -105,7 +105,7 @@ def _engine(options: LearnSkillsOptions) -> str | None:
             f"--writer {engine} and --engine {options.engine} name two engines; leave --engine out, or write "
             f"--writer model --engine {options.engine}"
         )
-    check_engine_name(engine)
+    check_engine(engine)
     return engine
 
 

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig
 from trainers.evaluation.panel import open_panel
+from trainers.evaluation.player import policy_player
 from trainers.models import context_limit, within_model
 from trainers.rollout.task_sampling import panel_of, sample_tasks, split_tasks
 from trainers.session import chat_format, tasks_of
+from trainers.training import run
 
 SMALL = {"generator": {"games_per_type": 6, "size": "small"}}
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
@@ -27,12 +29,19 @@ TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12
         ({"learning_rate": float("nan")}, ConfigError, "learning_rate must be at least 0"),
         ({"minibatches": 100}, ConfigError, "fewer rollouts than minibatches"),
         ({"schedule": "nope"}, UnknownNameError, "constant, linear, cosine"),
-        ({"engine": "tgi"}, UnknownNameError, "expected one of: transformers, vllm"),
     ],
 )
 def test_wrong_values_say_what_is_wrong(settings: dict[str, Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         TrainConfig(model="m", **settings)
+
+
+@pytest.mark.parametrize("settings", [{"engine": "tgi"}, {"engine_options": {"draft_tokens": -1}}])
+def test_an_engine_that_cannot_be_is_refused_before_anything_is_loaded(settings: dict[str, Any]) -> None:
+    config = TrainConfig(model="no such folder", **settings)
+    for starts in (run, policy_player):
+        with pytest.raises((ConfigError, UnknownNameError), match=r"transformers, vllm|draft_tokens"):
+            starts(config)
 
 
 def test_the_shipped_policy_is_the_environments() -> None:

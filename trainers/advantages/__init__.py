@@ -6,7 +6,7 @@ Each file holds a formula as a pure function and, as a :class:`Scheme`, the same
 from __future__ import annotations
 
 from trainers.advantages.base import Advantages, Scheme, Values, per_rollout, per_token
-from trainers.advantages.batch import EpisodeLike, Returns, RolloutBatch, Signals
+from trainers.advantages.batch import EpisodeLike, RolloutBatch, Signals
 from trainers.advantages.contrast import Contrast
 from trainers.advantages.csca import Csca, Streams, csca, csca_streams
 from trainers.advantages.gae import gae
@@ -17,6 +17,7 @@ from trainers.advantages.raised_baseline import raised_baseline
 from trainers.advantages.relabelling import relabelling_weights
 from trainers.advantages.rloo import rloo
 from trainers.advantages.whitening import whiten
+from trainers.base import Returns
 
 __all__ = [
     "Advantages",

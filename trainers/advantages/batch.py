@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector
-from trainers.base import Trajectory
+from trainers.base import Returns, Trajectory
 
-__all__ = ["EpisodeLike", "Returns", "RolloutBatch", "Signals"]
-
-Returns = Literal["won", "task_score", "reward"]
-"""What a learner's return is: success, the environment's own score, or the sum of the rewards (shaping included)."""
+__all__ = ["EpisodeLike", "RolloutBatch", "Signals"]
 
 
 class EpisodeLike(Protocol):

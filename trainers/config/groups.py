@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from trainers.advantages.batch import Returns
+from trainers.base import Aggregation, MaskTruncated, RatioLevel, Returns, TaskSampling, Thoughts
 from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Part, Positive, Share
 from trainers.config.loss_types import LossType
-from trainers.losses.policy_gradient import RatioLevel
-from trainers.rollout.chat_tokens import Thoughts
-from trainers.rollout.task_sampling import TaskSampling
-from trainers.rollout.training_rows import Aggregation, MaskTruncated
 
 __all__ = [
     "AdapterSettings",

@@ -12,6 +12,7 @@ import gymnasium
 
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
+from trainers.base import Sampling
 from trainers.config.bounds import check_values
 from trainers.config.groups import (
     AdapterSettings,
@@ -30,8 +31,6 @@ from trainers.config.groups import (
     VllmSettings,
 )
 from trainers.config.loss_types import settings_of
-from trainers.engines.registry import check_engine_name, check_engine_options
-from trainers.engines.types import Sampling
 from trainers.pretrained.packages import PACKAGES, fetched_model
 from trainers.warmstart.shipped import is_shipped, shipped_policy
 
@@ -68,8 +67,6 @@ class TrainConfig(
     """
 
     def __post_init__(self) -> None:
-        check_engine_name(self.engine)
-        check_engine_options(self.engine, self.engine_options)
         check_values(self, HINTS)
         for name, value in settings_of(self.loss_type, vars(self)).items():
             object.__setattr__(self, name, value)

@@ -3,6 +3,7 @@
 The engines themselves are imported from their own modules, so that a missing extra only matters where it is used.
 """
 
-from trainers.engines.types import Engine, Generation, Request, Sampling
+from trainers.base import Sampling
+from trainers.engines.types import Engine, Generation, Request
 
 __all__ = ["Engine", "Generation", "Request", "Sampling"]

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from trainers.base import Sampling
 from trainers.engines.truncation import likely
-from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.types import Generation, Request
 
 __all__ = ["Batch", "chunks_by_length", "common_prefix", "draw"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from trainers.base import Sampling
 from trainers.engines.batching import Batch, draw
-from trainers.engines.types import Sampling
 from trainers.engines.uniform import uniforms
 
 __all__ = ["Drafts", "Pass", "speak"]

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from skillc_gym.errors import ConfigError, EngineError
-from trainers.engines.types import Answer, Engine, Generation, Request, Sampling
+from trainers.base import Sampling
+from trainers.engines.types import Answer, Engine, Generation, Request
 
 __all__ = ["Exchange", "LockstepEngine", "ProcessExchange"]
 

@@ -21,8 +21,7 @@ __all__ = [
     "EngineSettings",
     "EngineSpec",
     "TrainerModel",
-    "check_engine_name",
-    "check_engine_options",
+    "check_engine",
     "engine_spec",
 ]
 
@@ -166,25 +165,18 @@ class EngineSpec:
     """Makes an engine that plays in words, without tokenizer and checkpoint; None for engines of tokens."""
 
 
-def check_engine_name(name: str) -> None:
-    """Refuses a name that can be no engine's; modules are not imported yet.
+def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
+    """Refuses a name that can be no engine's, and options that nobody would read; modules are not imported yet.
 
     Raises:
-        UnknownNameError: The message names the engines that exist.
+        UnknownNameError: There is no such engine or option; the message names those that exist.
+        ConfigError: An option lies outside its range.
     """
     module, _, attribute = name.partition(":")
     if name not in ENGINES and (not module or not attribute or module.startswith(".")):
         raise unknown_name("engine", name, ENGINES, "An engine of your own is named as my_module:ENGINE.")
-
-
-def check_engine_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuses options that nobody would read, as far as that can be told without importing the engine.
-
-    Raises:
-        ConfigError: The engine has no such option, or the value lies outside its range.
-    """
     if name == "transformers":
-        InProcessOptions.of(options)
+        InProcessOptions.of(options or {})
 
 
 def engine_spec(name: str) -> EngineSpec:
@@ -198,7 +190,7 @@ def engine_spec(name: str) -> EngineSpec:
         ConfigError: If the module cannot be imported or holds no such specification.
         MissingExtraError: If the engine's extra is not installed.
     """
-    check_engine_name(name)
+    check_engine(name)
     module, _, attribute = ENGINES.get(name, name).partition(":")
     try:
         spec = getattr(importlib.import_module(module), attribute, None)

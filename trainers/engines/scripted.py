@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from trainers.engines.types import Generation, Request, Sampling
+from trainers.base import Sampling
+from trainers.engines.types import Generation, Request
 
 __all__ = ["ScriptedEngine"]
 

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from trainers.base import Sampling
 from trainers.engines.batching import Batch, common_prefix
 from trainers.engines.drafts import Pass, speak
 from trainers.engines.transformers import Conversation, TransformersEngine
-from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.types import Generation, Request
 
 __all__ = ["SharingEngine"]
 

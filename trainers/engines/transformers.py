@@ -12,10 +12,11 @@ import numpy.typing as npt
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.base import Sampling
 from trainers.engines.batching import Batch, chunks_by_length, common_prefix
 from trainers.engines.drafts import Drafts, Pass, speak
 from trainers.engines.kv_cache import ConversationCache
-from trainers.engines.types import Generation, Request, Sampling
+from trainers.engines.types import Generation, Request
 
 __all__ = ["Conversation", "TransformersEngine", "sliding_window"]
 

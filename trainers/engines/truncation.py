@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from trainers.engines.types import Sampling
+from trainers.base import Sampling
 
 __all__ = ["likely"]
 

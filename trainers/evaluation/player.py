@@ -9,7 +9,7 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
-from trainers.engines.registry import CheckpointModel, engine_spec
+from trainers.engines.registry import CheckpointModel, check_engine, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import ChoosingEngine, Engine
 from trainers.evaluation.journal import Journal
@@ -143,6 +143,7 @@ def policy_player(
         SkillCError: For missing models, extras and unknown names; or the folder has another evaluation's journal.
         ConfigError: A policy that answers in words would have to be shown what a memory chooses.
     """
+    check_engine(config.engine, config.engine_options)
     for_text = engine_spec(config.engine).for_text if engine is None else None
     speaks = for_text(config) if for_text else engine
     if not isinstance(speaks, TextEngine):

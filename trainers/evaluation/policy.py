@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError
+from trainers.base import Sampling
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
-from trainers.engines.types import Engine, Sampling
+from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, ZeroShotRunner
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation

@@ -14,9 +14,9 @@ import gymnasium
 
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from trainers.base import Sampling
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, TextEngine, TextRequest
-from trainers.engines.types import Sampling
 from trainers.evaluation.journal import Journal
 from trainers.evaluation.usage import Usage
 from trainers.evaluation.waiting import first_error, wait_for

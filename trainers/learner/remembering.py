@@ -8,8 +8,7 @@ from typing import Any
 
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.base import Trajectory
-from trainers.engines.types import Sampling
+from trainers.base import Sampling, Trajectory
 from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
 from trainers.memory import Memory, MemoryTools, SkillSelector, has_own_choice, skill_selectors

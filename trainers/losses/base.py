@@ -10,14 +10,13 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.base import Options
+from trainers.base import Options, RatioLevel
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Loss", "LossInputs", "RatioLevel", "Teacher", "TokenLoss", "View"]
+__all__ = ["Loss", "LossInputs", "Teacher", "TokenLoss", "View"]
 
-RatioLevel = Literal["token", "sequence"]
 View = Literal["with_skill", "without_skill"]
 Head = Callable[[int], "torch.nn.Module"]
 """Makes a module that maps hidden states of a given width to one number."""

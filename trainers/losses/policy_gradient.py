@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from trainers.losses.base import Loss, LossInputs, RatioLevel, TokenLoss
+from trainers.base import RatioLevel
+from trainers.losses.base import Loss, LossInputs, TokenLoss
 
 if TYPE_CHECKING:
     import torch

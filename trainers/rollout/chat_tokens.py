@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from skillc_gym.errors import ConfigError
+from trainers.base import Thoughts
 from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
 
-__all__ = ["ChatTokens", "Thoughts", "load_chat_template", "without_thoughts"]
+__all__ = ["ChatTokens", "load_chat_template", "without_thoughts"]
 
 _REMEDY = (
     "A growing conversation needs a template that never rewrites earlier turns. Pass chat_template=trl for TRL's "
@@ -21,8 +22,6 @@ _COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 _SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]
 _ANSWER: list[Message] = [{"role": "user", "content": "v"}]
-
-Thoughts = Literal["template", "keep", "drop"]
 
 
 class ChatTokens:

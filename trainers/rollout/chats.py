@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainers.engines.types import Engine, Request, Sampling
+from trainers.base import Sampling
+from trainers.engines.types import Engine, Request
 from trainers.rollout.chat_tokens import ChatTokens
 
 __all__ = ["EngineChat"]

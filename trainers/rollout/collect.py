@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError
-from trainers.base import Trajectory
-from trainers.engines.types import Engine, Sampling, stream
+from trainers.base import Sampling, Trajectory
+from trainers.engines.types import Engine, stream
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.plan import Plan, derive_seed
 from trainers.rollout.play import Play

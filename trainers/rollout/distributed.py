@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from trainers.base import Trajectory
-from trainers.engines.types import Sampling
+from trainers.base import Sampling, Trajectory
 from trainers.rollout.collect import GroupRollouts
 
 __all__ = ["Processes", "SharedRollouts"]

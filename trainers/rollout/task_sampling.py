@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import ranked, tasks_by_type
+from trainers.base import TaskSampling
 
-__all__ = ["TaskSampling", "TaskSplit", "panel_of", "sample_tasks", "split_tasks"]
-
-TaskSampling = Literal["uniform", "types"]
+__all__ = ["TaskSplit", "panel_of", "sample_tasks", "split_tasks"]
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from trainers.advantages import FloatArray, Values
-from trainers.base import TokenRow, Trajectory
+from trainers.base import Aggregation, MaskTruncated, TokenRow, Trajectory
 
 __all__ = [
-    "Aggregation",
-    "MaskTruncated",
     "TrainingRow",
     "deal",
     "forward_passes",
@@ -22,9 +19,6 @@ __all__ = [
     "split_by_row",
     "weigh",
 ]
-
-Aggregation = Literal["trajectory", "token", "constant"]
-MaskTruncated = Literal["none", "context", "all"]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, EngineError
+from trainers.base import Sampling
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
-from trainers.engines.types import Generation, Request, Sampling, StreamingEngine
+from trainers.engines.types import Generation, Request, StreamingEngine
 
 LENGTHS = ([1, 4], [2, 2], [])
 """How many turns each process's conversations have; the last process has none."""
