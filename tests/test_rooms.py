@@ -51,7 +51,7 @@ TRAINERS = (
 )
 """Rooms of the trainers from the bottom to the top: a room imports itself and those before it, lazily or not."""
 
-LAB = ("agents", "skills", "planning", "report", "studies", "cli", "commands")
+LAB = ("tables", "agents", "skills", "planning", "report", "studies", "cli", "commands")
 """Rooms of the laboratory, in the same way."""
 
 MODULES_YET = {

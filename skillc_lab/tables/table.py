@@ -1,0 +1,125 @@
+"""A table as data: heads and rows, written as Markdown, as HTML or in columns of plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import NamedTuple
+
+__all__ = ["Cell", "Table", "points", "rate"]
+
+
+class Cell(NamedTuple):
+    """A figure with a note on it, such as its interval; HTML shows the note small, below the figure."""
+
+    figure: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.figure} {self.note}".strip()
+
+
+Row = Sequence["str | int | Cell | None"]
+"""Cells from left to right: text as it stands, counts with commas, None for an empty cell."""
+
+
+@dataclass
+class Table:
+    """Rows under their heads.
+
+    Attributes:
+        heads: Names of the columns.
+        rows: Their cells; each row has one for every column.
+        numbers: Places of columns that stand on the right: in Markdown and plain text. HTML sets all but the first
+            column on the right unless ``words``.
+        words: Whether all columns of the HTML stand on the left.
+        strong: Numbers of the rows that the HTML emphasises.
+
+    Example:
+        >>> print(Table(["method", "runs"], [["skillc", 1200]]).markdown())
+        | method | runs |
+        |---|---|
+        | skillc | 1,200 |
+    """
+
+    heads: Sequence[str]
+    rows: list[Row] = field(default_factory=list)
+    numbers: Collection[int] = ()
+    words: bool = False
+    strong: Collection[int] = ()
+
+    def markdown(self) -> str:
+        """The table in Markdown's form, without a line's end."""
+        rules = ["---:" if place in self.numbers else "---" for place in range(len(self.heads))]
+        lines = [[_escaped(cell) for cell in row] for row in self._lines()]
+        shown = [f"| {' | '.join(line)} |" for line in lines]
+        return "\n".join([shown[0], f"|{'|'.join(rules)}|", *shown[1:]])
+
+    def html(self, name: str = "") -> str:
+        """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped.
+
+        Args:
+            name: A further class of the table.
+        """
+        css = " ".join(word for word in ("words" * self.words, name) if word)
+        heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
+        rows = "".join(self._html_row(place, row) for place, row in enumerate(self.rows))
+        attribute = f' class="{escape(css)}"' if css else ""
+        return f'<div class="scroll"><table{attribute}><tr>{heads}</tr>{rows}</table></div>'
+
+    def text(self) -> str:
+        """The table in columns of plain text, two spaces apart."""
+        lines = self._lines()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if place in self.numbers else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+    def _lines(self) -> list[list[str]]:
+        return [list(self.heads), *([_shown(cell) for cell in row] for row in self.rows)]
+
+    def _html_row(self, place: int, row: Row) -> str:
+        css = ' class="all"' if place in self.strong else ""
+        return f"<tr{css}>{''.join(map(_html_cell, row))}</tr>"
+
+
+def _shown(cell: str | int | Cell | None) -> str:
+    return "" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _html_cell(cell: str | int | Cell | None) -> str:
+    if isinstance(cell, Cell) and cell.note:
+        return f"<td>{escape(cell.figure)}<br><small>{escape(cell.note)}</small></td>"
+    return f"<td>{escape(_shown(cell))}</td>"
+
+
+def rate(mean: float, interval: Iterable[float] | None = None) -> str:
+    """A rate in per cent: ``56.9 [50, 64]``.
+
+    Args:
+        mean: Between 0 and 1.
+        interval: Both ends; what lies outside of 0 to 1 is cut. None for the rate alone.
+    """
+    ends = ", ".join(f"{100 * min(max(end, 0.0), 1.0):.0f}" for end in interval or ())
+    return f"{100 * mean:.1f}" + (f" [{ends}]" if ends else "")
+
+
+def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0) -> str:
+    """A difference of rates in points: ``-0.7 [-6, +5]``.
+
+    Args:
+        mean: Between -1 and 1.
+        interval: Both ends, or None.
+        digits: Decimals of the ends.
+    """
+    ends = ", ".join(f"{100 * end:+.{digits}f}" for end in interval or ())
+    return f"{100 * mean:+.1f}" + (f" [{ends}]" if ends else "")

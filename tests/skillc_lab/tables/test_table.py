@@ -1,0 +1,57 @@
+"""Tables as data, and the records that they are made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillc_gym.errors import ConfigError
+from skillc_lab.tables import Cell, Table, points, rate, read_json, record_names, write_record
+
+TABLE = Table(["name", "tasks"], [["a|b", 1200], [Cell("<7>", "[6, 8]"), None]], numbers=(1,), strong=(1,))
+
+
+def test_markdown_has_a_line_per_row():
+    assert TABLE.markdown() == "| name | tasks |\n|---|---:|\n| a\\|b | 1,200 |\n| <7> [6, 8] |  |"
+
+
+def test_html_is_escaped_and_shows_notes_small():
+    page = TABLE.html("sorted")
+    assert '<table class="sorted"><tr><th>name</th><th>tasks</th></tr>' in page
+    assert '<tr class="all"><td>&lt;7&gt;<br><small>[6, 8]</small></td><td></td></tr>' in page
+    assert '<table class="words">' in Table(["a"], words=True).html()
+
+
+def test_plain_text_is_in_columns():
+    assert TABLE.text().splitlines() == ["name        tasks", "a|b         1,200", "<7> [6, 8]"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (rate(0.569, (0.5, 0.64)), "56.9 [50, 64]"),
+        (rate(0.02, (-0.1, 1.2)), "2.0 [0, 100]"),
+        (rate(1.0), "100.0"),
+        (points(-0.007, (-0.061, 0.047), 1), "-0.7 [-6.1, +4.7]"),
+        (points(0.05, None), "+5.0"),
+    ],
+)
+def test_figures_are_shown_with_their_intervals(shown: str, expected: str):
+    assert shown == expected
+
+
+def test_records_keep_their_revision_and_come_back(tmp_path: Path):
+    write_record(tmp_path / "new/a.json", {"found": [1]})
+    found = read_json(tmp_path / "new/a.json")
+    assert found["found"] == [1]
+    assert "git" in found
+    assert record_names([tmp_path / "a.json", Path("here/b.json")]) == ["a.json", "here/b.json"]
+
+
+@pytest.mark.parametrize("content", [None, "[]", "{"])
+def test_what_is_no_record_is_named(tmp_path: Path, content: str | None):
+    if content is not None:
+        (tmp_path / "a.json").write_text(content)
+    with pytest.raises(ConfigError, match=r"a\.json is no record"):
+        read_json(tmp_path / "a.json")
