@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks.browser_load import load_site
 from benchmarks.browser_processes import KINDS, group_members, megabytes, processor_seconds
 from benchmarks.page_record import measure_and_write
-from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
-from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.browser import WebShopBrowserEnv
 from skillc_gym.version import __version__
 
 UPSTREAM = 4.1

@@ -19,8 +19,8 @@ import gymnasium
 from benchmarks.bench_table import Bench, Figure
 from benchmarks.shop_walks import EPISODE, anonymous_megabytes, environment_kilobytes, resets, walk
 from skillc_gym import WEBSHOP_ID
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
-from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.errors import MissingDataError
 
 __all__ = ["measure"]

@@ -24,11 +24,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shop_walks import anonymous_megabytes, environment_kilobytes, peak_megabytes, resets, walk
-from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog, open_catalog
-from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
-from skillc_gym.envs.webshop.catalog.product import Product
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.reading import parse_instruction
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, Product, build_catalog, open_catalog
+from skillc_gym.envs.webshop.experts import parse_instruction
 
 COLUMNS = (
     "products", "build seconds", "build CPU seconds", "build peak MB", "disk MB", "open ms", "search median ms",

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.shopper import Shopper
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.browser import WebShopBrowserEnv
+from skillc_gym.envs.webshop.experts import Shopper
 
 __all__ = ["LIMIT", "MODES", "Comparison", "Script", "Trio", "clicker", "shopper"]
 

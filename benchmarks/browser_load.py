@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from urllib.parse import quote, urlsplit
 
-from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop import WebShopEnv
 
 __all__ = ["Load", "load_site"]
 

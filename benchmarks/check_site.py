@@ -15,13 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.webshop.browser.chromium import Browser
-from skillc_gym.envs.webshop.browser.scripts import LOADED
-from skillc_gym.envs.webshop.browser.settings import BrowserSettings
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.site.opening import open_site
-from skillc_gym.envs.webshop.site.server import ThreadedSite
-from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.browser import Browser, BrowserSettings, page_script
+from skillc_gym.envs.webshop.site import AGENT, PERSON, ThreadedSite, open_site
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import SkillCError
 
@@ -72,7 +68,7 @@ def _visit_all(
         tab = browser.tab()
         for page, path in _pages(site, env, options.task):
             browser.go(tab, site.url + path)
-            browser.script(tab, LOADED)
+            browser.script(tab, page_script("loaded"))
             if options.pictures:
                 options.pictures.mkdir(parents=True, exist_ok=True)
                 data = browser.command(tab, "Page.captureScreenshot", format="png")["data"]

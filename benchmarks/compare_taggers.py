@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page_record import measure_and_write
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.reading import words
-from skillc_gym.envs.webshop.experts.shopper import Shopper
-from skillc_gym.envs.webshop.goals.goals import Goal
-from skillc_gym.envs.webshop.goals.nouns import NounTagger
-from skillc_gym.envs.webshop.goals.reward import score
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.experts import Shopper, words
+from skillc_gym.envs.webshop.goals import Goal, NounTagger, score
 from skillc_gym.version import __version__
 
 _LIMIT = 15

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.revision import write_record
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.shopper import Shopper
-from skillc_gym.envs.webshop.goals.goals import split_range
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.experts import Shopper
+from skillc_gym.envs.webshop.goals import split_range
 from skillc_gym.errors import ConfigError, SkillCError
 
 SPLITS = ("test", "valid", "train")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.errors import SkillCError
 
 PIECES = (

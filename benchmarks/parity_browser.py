@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.browser_episodes import Comparison, Trio, draw
 from benchmarks.page_record import measure_and_write
-from skillc_gym.envs.webshop.browser.transports import TRANSPORTS
+from skillc_gym.envs.webshop.browser import TRANSPORTS
 from skillc_gym.version import __version__
 
 _SHOPS: tuple[dict[str, Any], ...] = (
@@ -80,7 +80,7 @@ def markdown(record: dict[str, Any]) -> str:
 def _browser_versions() -> dict[str, str]:
     import subprocess
 
-    from skillc_gym.envs.webshop.browser.settings import BrowserSettings
+    from skillc_gym.envs.webshop.browser import BrowserSettings
 
     browser, _ = BrowserSettings().programs()
     said = subprocess.run([browser, "--version"], capture_output=True, text=True, check=False).stdout.split()

@@ -16,7 +16,7 @@ from benchmarks.parity import webshop as parity
 from benchmarks.parity import webshop_catalog as parity_catalog
 from benchmarks.parity.webshop import Comparison, compare_episodes
 from benchmarks.revision import write_record
-from skillc_gym.envs.webshop.shop.compat import FIXED, FIXES, UPSTREAM, Fixes
+from skillc_gym.envs.webshop.shop import FIXED, FIXES, UPSTREAM, Fixes
 from skillc_gym.errors import MissingDataError, SkillCError
 from skillc_gym.version import __version__
 

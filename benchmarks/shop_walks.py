@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.reading import words
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.experts import words
 
 __all__ = ["EPISODE", "QUERIES", "anonymous_megabytes", "environment_kilobytes", "peak_megabytes", "resets", "walk"]
 

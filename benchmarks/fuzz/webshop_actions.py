@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.fuzz.actions import actions_target
 from benchmarks.fuzz.target import FuzzTarget
 from skillc_gym.envs.base import TextTaskEnv
-from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_catalog
-from skillc_gym.envs.webshop.env import OBSERVATION_MODES, WebShopEnv
+from skillc_gym.envs.webshop import OBSERVATION_MODES, WebShopEnv
+from skillc_gym.envs.webshop.catalog import Catalog, open_catalog
 
 __all__ = ["TARGET"]
 

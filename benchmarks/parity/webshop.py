@@ -12,13 +12,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.goals.fuzzy import COLOR_WORDS, normalize_color, token_set_ratio
-from skillc_gym.envs.webshop.goals.goals import Goal
-from skillc_gym.envs.webshop.goals.nouns import NounTagger, noun_tagger
-from skillc_gym.envs.webshop.goals.reward import score
-from skillc_gym.envs.webshop.shop.compat import Fixes
-from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.goals import (
+    COLOR_WORDS,
+    Goal,
+    NounTagger,
+    normalize_color,
+    noun_tagger,
+    score,
+    token_set_ratio,
+)
+from skillc_gym.envs.webshop.shop import SEPARATOR, Fixes
 from skillc_gym.errors import MissingDataError
 
 __all__ = [
@@ -114,22 +118,24 @@ def compare_rewards(folder: Path) -> Comparison:
     found = Comparison("rewards")
     for number, case in enumerate(read_cases(folder, "reward_cases.jsonl")):
         goal, product = case["goal"], case["product"]
+        wanted: Any = SimpleNamespace(
+            query=goal["query"],
+            product_category=goal["product_category"],
+            attributes=tuple(goal["attributes"]),
+            options=_options(goal["goal_options"]),
+            price_upper=goal["price_upper"],
+        )
+        bought: Any = SimpleNamespace(
+            query=product["query"],
+            product_category=product["product_category"],
+            attributes=tuple(product["Attributes"]),
+            title=product["Title"],
+            description=product["Description"],
+            bullets=tuple(product["BulletPoints"]),
+        )
         reward = score(
-            SimpleNamespace(
-                query=goal["query"],
-                product_category=goal["product_category"],
-                attributes=tuple(goal["attributes"]),
-                options=_options(goal["goal_options"]),
-                price_upper=goal["price_upper"],
-            ),
-            SimpleNamespace(
-                query=product["query"],
-                product_category=product["product_category"],
-                attributes=tuple(product["Attributes"]),
-                title=product["Title"],
-                description=product["Description"],
-                bullets=tuple(product["BulletPoints"]),
-            ),
+            wanted,
+            bought,
             case["options"].values(),
             case["price"],
             goal_nouns=case["goal_nouns"],

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.parity.webshop import Comparison, read_cases, sources
-from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_catalog
-from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean
-from skillc_gym.envs.webshop.catalog.product import Product
-from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.search.analyzer import analyze, tokenize
-from skillc_gym.envs.webshop.shop.compat import Fixes
+from skillc_gym.envs.webshop import WebShopEnv
+from skillc_gym.envs.webshop.catalog import BadRowError, Catalog, Product, clean, open_catalog
+from skillc_gym.envs.webshop.search import analyze, tokenize
+from skillc_gym.envs.webshop.shop import Fixes
 
 __all__ = [
     "compare_loader", "compare_products", "compare_rankings", "compare_real_rankings", "compare_special_searches",

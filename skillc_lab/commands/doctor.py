@@ -15,7 +15,7 @@ import gymnasium
 
 import skillc_gym
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.envs.webshop.catalog.catalog import cache_folder
+from skillc_gym.envs.webshop.catalog import cache_folder
 from skillc_gym.errors import SkillCError, missing_extra
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, say

@@ -12,9 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog
-from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
-from skillc_gym.envs.webshop.catalog.sources import JsonSource
+from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, JsonSource, build_catalog, generate_rows
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, require_empty, say
 

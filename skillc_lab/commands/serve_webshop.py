@@ -70,9 +70,8 @@ def serve_site(
         record: Where to keep what people do.
         episodes: Recorded episodes to show.
     """
-    from skillc_gym.envs.webshop.site.opening import open_site
-    from skillc_gym.envs.webshop.site.server import address_of_socket, bound_socket
-    from skillc_gym.envs.webshop.site.server import serve as serve_until_interrupted
+    from skillc_gym.envs.webshop.site import address_of_socket, bound_socket, open_site
+    from skillc_gym.envs.webshop.site import serve as serve_until_interrupted
 
     site = open_site(shop, host=host, names=names, record=record, episodes=episodes)
     listener = bound_socket(host, port)

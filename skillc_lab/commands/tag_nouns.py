@@ -7,9 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
-from skillc_gym.envs.webshop.goals.noun_table import keep_nouns
-from skillc_gym.envs.webshop.goals.nouns import noun_tagger
+from skillc_gym.envs.webshop.catalog import open_catalog
+from skillc_gym.envs.webshop.goals import keep_nouns, noun_tagger
 from skillc_lab.cli.command import Command, complain, say
 
 __all__ = ["COMMAND", "TagNounsOptions"]

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import bench, bench_webshop, bench_webshop_catalog
 from benchmarks.bench_table import markdown
 from benchmarks.shop_walks import environment_kilobytes, resets, walk
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.env import WebShopEnv
 
 

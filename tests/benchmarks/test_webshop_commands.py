@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks import measure_shopper, odd_actions, parity_webshop
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_lab.cli.main import main as skillc
 
 

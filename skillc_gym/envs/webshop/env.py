@@ -13,19 +13,19 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
-from skillc_gym.envs.webshop.catalog.catalog import Catalog
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
+from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
 from skillc_gym.envs.webshop.goals.goals import Goal
-from skillc_gym.envs.webshop.goals.nouns import NounTagger
+from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of
 from skillc_gym.envs.webshop.goals.nouns import noun_tagger as find_tagger
 from skillc_gym.envs.webshop.goals.reward import Reward, score
-from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import Fixes, fixes
 from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.markup import escape
+from skillc_gym.envs.webshop.shop.nodes import SEPARATOR, index_nodes, instruction_nodes, page_text, rich_text
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
-from skillc_gym.envs.webshop.shop.sharing import find_catalog, open_nouns, open_store
+from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.envs.webshop.upstream_names import goal_of_session, read_upstream
 from skillc_gym.errors import ConfigError, unknown_name
@@ -68,7 +68,7 @@ class WebShopEnv(TextTaskEnv):
         split: "all", "train", "valid" or "test".
         observation_mode: "text", "text_rich", "html" or "url".
         noun_tagger: As in `skillc_gym.envs.webshop.goals.nouns.noun_tagger`; None for the built-in one.
-        compat: "fixed", or "upstream" for its defects as well; `skillc_gym.envs.webshop.shop.compat.FIXES` lists them.
+        compat: "fixed", or "upstream" for its defects as well; `skillc_gym.envs.webshop.shop.compat.Fixes` lists them.
         seed_prices: Seeds the prices hidden behind ranges and the goals' highest prices.
         show_attributes: Whether products have a tab "Attributes".
         escape_markup: Whether marks of a page in the products' own text (``[SEP]``, ``[button]``) are written in round
@@ -97,7 +97,7 @@ class WebShopEnv(TextTaskEnv):
     def __init__(
         self,
         *,
-        data: str | os.PathLike[str] | Mapping[str, Any] | Catalog | None = None,
+        data: Source = None,
         goals: str = "synthetic",
         split: str = "all",
         observation_mode: str = "text",
@@ -120,12 +120,12 @@ class WebShopEnv(TextTaskEnv):
             raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
-        self.catalog = find_catalog(data, generator or {}, theirs.get("num_products"))
+        self.catalog = open_catalog(data, num_products=theirs.get("num_products"), **(generator or {}))
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices, order=goal_order)
         self.tagger = find_tagger(noun_tagger)
         self._tagger_id = self.tagger.id
-        self._nouns = open_nouns(self.catalog, self.tagger)
+        self._nouns = nouns_of(self.catalog, self.tagger)
         self.observation_space = Unicode(MAX_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
@@ -290,7 +290,7 @@ class WebShopEnv(TextTaskEnv):
         if self._goal is None or self._goal.index != task:
             self._goal = self._shown(self.goals.goal(task))
             self.goal = self._goal.instruction
-            self._head = nodes.text(nodes.instruction_nodes("Instruction:", self._goal.instruction)) + nodes.SEPARATOR
+            self._head = page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
 
     def _shown(self, goal: Goal) -> Goal:
         return replace(goal, instruction=escape(goal.instruction)) if self.escape_markup else goal
@@ -313,7 +313,7 @@ class WebShopEnv(TextTaskEnv):
         kind = self._page.kind
         if self.observation_mode == "text":
             if kind == "index":
-                return f"WebShop{nodes.SEPARATOR}{self._head}{self._body.text}"
+                return f"WebShop{SEPARATOR}{self._head}{self._body.text}"
             return self._body.text if kind == "done" else self._head + self._body.text
         if self.observation_mode == "url":
             return self.url
@@ -323,10 +323,10 @@ class WebShopEnv(TextTaskEnv):
     def _rich(self, goal: Goal) -> str:
         found = self._store.nodes(self._page)
         if self._page.kind == "index":
-            found = nodes.index_nodes(goal.instruction)
+            found = index_nodes(goal.instruction)
         elif self._page.kind != "done":
-            found = [*nodes.instruction_nodes("Instruction:", goal.instruction), *found]
-        return nodes.rich(found, self._store.clicked(self._page, self.url))
+            found = [*instruction_nodes("Instruction:", goal.instruction), *found]
+        return rich_text(found, self._store.clicked(self._page, self.url))
 
     def _playing(self) -> Goal:
         if self._goal is None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.errors import MissingDataError
 from skillc_lab.cli.main import main as skillc
 

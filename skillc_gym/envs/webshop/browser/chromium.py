@@ -9,8 +9,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, TypeVar
 
-from skillc_gym.envs.webshop.browser.processes import connect, end, launch
-from skillc_gym.envs.webshop.browser.settings import BrowserSettings
+from skillc_gym.envs.webshop.browser.launch import BrowserSettings, connect, end, launch
 from skillc_gym.errors import EngineError
 
 __all__ = ["Browser", "BrowserLostError", "PageMovedError"]

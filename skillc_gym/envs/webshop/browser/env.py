@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError
+from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
-from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 from skillc_gym.envs.webshop.browser.sites import RemoteSite, ShopSite, local_site
 from skillc_gym.envs.webshop.browser.tabs import BrowserPool, NoSuchPageError, Tab, shared_pool
 from skillc_gym.envs.webshop.browser.transports import TRANSPORTS, Transport, make_transport

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skillc_gym.envs.webshop.shop import nodes
-from skillc_gym.envs.webshop.shop.addresses import read_address
 from skillc_gym.envs.webshop.shop.html import page_document
-from skillc_gym.envs.webshop.shop.nodes import Node
+from skillc_gym.envs.webshop.shop.nodes import Node, page_text, rich_text, shown
+from skillc_gym.envs.webshop.shop.pages import read_address
 
 __all__ = ["Control", "ParsedPage"]
 
@@ -79,7 +78,7 @@ class ParsedPage:
             address=path + found["query"],
             kind=found["kind"],
             facts=json.loads(found["facts"]),
-            nodes=nodes.shown([node for node, _ in read]),
+            nodes=shown([node for node, _ in read]),
             marked=frozenset(id(node) for node, marked in read if marked),
             controls=tuple(Control(*control) for control in found["controls"]),
             score=None if found["score"] is None else float(found["score"]),
@@ -92,8 +91,8 @@ class ParsedPage:
         if mode == "html":
             return page_document((self.html or "").replace("\r", "&#13;"))
         if mode == "text_rich":
-            return nodes.rich(self.nodes, lambda node: id(node) in self.marked)
-        return nodes.text(self.nodes)
+            return rich_text(self.nodes, lambda node: id(node) in self.marked)
+        return page_text(self.nodes)
 
     @property
     def clickables(self) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Hashable, Mapping
-from typing import Any, Protocol
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
@@ -20,15 +20,6 @@ from skillc_gym.errors import ConfigError
 __all__ = ["LocalSite", "RemoteSite", "ShopSite", "local_site"]
 
 _SECONDS = 30
-
-
-class ShopSite(Protocol):
-    """A site."""
-
-    front: ShopFront
-
-    def episode(self, task: int) -> str:
-        """Opens an episode; returns its address, to which addresses of pages are added."""
 
 
 class LocalSite:
@@ -50,8 +41,8 @@ class LocalSite:
         return f"{site.url}/e/{site.site.tickets.issue(task)}/"
 
     def _started(self) -> Any:
+        from skillc_gym.envs.webshop.site.access import LOOPBACK
         from skillc_gym.envs.webshop.site.app import Site
-        from skillc_gym.envs.webshop.site.guard import LOOPBACK
         from skillc_gym.envs.webshop.site.server import ThreadedSite
 
         with self._lock:
@@ -125,3 +116,6 @@ class RemoteSite:
                 f"{urlsplit(self._url).port or 80}"
             ) from error
         return dict(found)
+
+
+ShopSite = LocalSite | RemoteSite

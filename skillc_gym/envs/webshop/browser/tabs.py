@@ -8,6 +8,8 @@ import io
 import threading
 import time
 from collections import Counter
+from functools import cache
+from importlib import resources
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -15,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, PageMovedError
+from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
-from skillc_gym.envs.webshop.browser.scripts import LOADED, READ, READ_NEXT
-from skillc_gym.envs.webshop.browser.settings import BrowserSettings
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
 
-__all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "shared_pool"]
+__all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "page_script", "shared_pool"]
 
 
 _MOST_PAGES = 100
@@ -33,6 +34,13 @@ class SiteLostError(EngineError):
 
 class NoSuchPageError(EngineError):
     """The site has no such page: it does not know the episode, or the address is of no page."""
+
+
+@cache
+def page_script(function: str) -> str:
+    """Returns a script that calls a function of ``page.js`` with the arguments it is given."""
+    functions = resources.files(__package__).joinpath("page.js").read_text("utf-8")
+    return f"{functions}\nreturn {function}(...arguments);"
 
 
 class Tab:
@@ -72,13 +80,13 @@ class Tab:
         while time.monotonic() < deadline:
             with contextlib.suppress(PageMovedError):
                 self._pages += 1
-                return self._read(READ_NEXT, state)
+                return self._read("readNext", state)
         raise BrowserLostError(f"The browser shows no new page after {self.browser.settings.timeout:g} seconds.")
 
-    def exchange(self, script: str, *arguments: Any) -> ParsedPage:
-        """Runs a script that exchanges the page, and reads the new one."""
+    def exchange(self, html: str, address: str) -> ParsedPage:
+        """Exchanges the page for another one without loading it, and reads that."""
         self._pages += 1
-        return self._read(script + READ, *arguments)
+        return self._read("exchange", html, address)
 
     @property
     def needs_reload(self) -> bool:
@@ -96,6 +104,10 @@ class Tab:
         self._check()
         return self.browser.script(self._handle, script, *arguments)
 
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Calls a function of ``page.js`` on the page."""
+        return self.ask(page_script(function), *arguments)
+
     def press(self, point: tuple[float, float]) -> None:
         """Clicks with the mouse."""
         x, y = point
@@ -112,7 +124,7 @@ class Tab:
             from PIL import Image
         except ImportError as error:
             raise missing_extra("Pillow", "browser") from error
-        self.ask(LOADED)
+        self.call("loaded")
         data = self._command("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
 
@@ -121,8 +133,8 @@ class Tab:
         if self.generation == self.browser.generation:
             self.browser.close_tab(self._handle)
 
-    def _read(self, script: str, *arguments: Any) -> ParsedPage:
-        found = self.ask(script, *arguments, self._html)
+    def _read(self, function: str, *arguments: Any) -> ParsedPage:
+        found = self.call(function, *arguments, self._html)
         if "lost" in found:
             raise SiteLostError("The site does not answer any longer.")
         if "missing" in found:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from skillc_gym.envs.webshop.browser.parsed_page import Control, ParsedPage
-from skillc_gym.envs.webshop.browser.scripts import EXCHANGE, POINT, TYPED, WRITE
 from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, Tab
 from skillc_gym.envs.webshop.shop.pages import Page
 from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, search_action
@@ -17,19 +15,6 @@ from skillc_gym.errors import unknown_name
 __all__ = ["TRANSPORTS", "Served", "Swapped", "Transport", "make_transport"]
 
 TRANSPORTS = ("served", "swap")
-
-
-class Transport(Protocol):
-    """How an episode's pages come into a tab."""
-
-    def open(self, tab: Tab, address: str) -> ParsedPage:
-        """Goes to the page of an address."""
-
-    def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
-        """Clicks on a control of the page that was read, by its number; None where it cannot be clicked on."""
-
-    def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
-        """Searches from the page that was read; None where the search is refused."""
 
 
 class Served:
@@ -47,18 +32,18 @@ class Served:
         return tab.go(self._episode + address)
 
     def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
-        """Clicks with the mouse, and waits for the next page."""
-        point = tab.ask(POINT, number)
+        """Clicks with the mouse on a control, by its number, and waits for the next page; None if it cannot."""
+        point = tab.call("point", number)
         if point is None:
             return None
         tab.press(point)
         return tab.wait(parsed.state)
 
     def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
-        """Writes the words into the search field and clicks on its button."""
-        tab.ask(WRITE)
+        """Writes the words into the search field and clicks on its button; None where the search is refused."""
+        tab.call("write")
         tab.write(words.encode("utf-8", "replace").decode())
-        point = tab.ask(TYPED, words.encode("utf-8", "replace").decode())
+        point = tab.call("typed", words.encode("utf-8", "replace").decode())
         if point is None or not words.isprintable():
             return self._by_address(tab, parsed, words)
         tab.press(point)
@@ -120,7 +105,11 @@ class Swapped:
     def _exchange(self, tab: Tab, page: Page) -> ParsedPage:
         view = self._front.view(self._task, page)
         html = shop_page(view, state=next(self._states), searchable=self._front.searchable(page))
-        return tab.exchange(EXCHANGE, html, self._episode + view.address)
+        return tab.exchange(html, self._episode + view.address)
+
+
+Transport = Served | Swapped
+"""How an episode's pages come into a tab: `open`, `click` and `search`."""
 
 
 def make_transport(name: str, episode: str, front: ShopFront, task: int) -> Transport:

@@ -1,1 +1,24 @@
-"""Products: read, generated, stored."""
+"""Products: read, generated, stored, opened."""
+
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, LoadReport, Note
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
+from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean
+from skillc_gym.envs.webshop.catalog.opening import build_catalog, cache_folder, open_catalog
+from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.catalog.sources import JsonSource
+
+__all__ = [
+    "BadRowError",
+    "Catalog",
+    "GeneratedSource",
+    "JsonSource",
+    "Listing",
+    "LoadReport",
+    "Note",
+    "Product",
+    "build_catalog",
+    "cache_folder",
+    "clean",
+    "generate_rows",
+    "open_catalog",
+]

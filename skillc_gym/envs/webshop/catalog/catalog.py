@@ -1,33 +1,22 @@
-"""The catalogue: products and their search index, read-only, shared by all environments of a host.
-
-    catalog = open_catalog("data/webshop")
-    catalog.product(catalog.search("red leather shoes")[0]).title
-
-Upstream's JSON files are built into a folder once per content; every process then maps the same files.
-"""
+"""A built catalogue: products and their search index, read-only, mapped by all processes of a host."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, CatalogBuilder, read_listing, read_record
+from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, read_listing, read_record
 from skillc_gym.envs.webshop.catalog.product import Listing, Product
-from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
-from skillc_gym.envs.webshop.catalog.workplace import work_folder
-from skillc_gym.envs.webshop.goals.goal_sets import keep_goals
 from skillc_gym.envs.webshop.search.searcher import SearchIndex
-from skillc_gym.errors import CatalogError, MissingDataError, SkillCError
+from skillc_gym.errors import CatalogError, MissingDataError
 
-__all__ = ["Catalog", "Listing", "LoadReport", "Note", "Product", "build_catalog", "cache_folder", "open_catalog"]
+__all__ = ["Catalog", "LoadReport", "Note", "read_manifest"]
 
 _REMEMBERED = 256
 
@@ -91,7 +80,7 @@ class Catalog:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        manifest = _manifest(self.folder)
+        manifest = read_manifest(self.folder)
         self._size = int(manifest["products"])
         self.sha256 = str(manifest["sha256"])
         self.load_report = LoadReport(self.folder, self._size, manifest["report"])
@@ -160,117 +149,16 @@ class Catalog:
         return self._records[self._ends[index] : self._ends[index + 1]]
 
 
-class _Buildable(Protocol):
-    def identity(self) -> dict[str, Any]: ...
-
-    def build(self, builder: CatalogBuilder) -> None: ...
-
-
-def open_catalog(
-    source: str | Path | Mapping[str, Any] | None = None, *, num_products: int | None = None, **generator: Any
-) -> Catalog:
-    """Opens a catalogue; the same source gives the same object within a process.
-
-    Args:
-        source: A folder made by ``skillc make-catalog``; a folder with upstream's JSON files; a mapping
-            ``{"products": path, "attributes": path, "human_goals": path}``; or "generated". None: the folder that
-            ``$WEBSHOP_DATA`` names.
-        num_products: Of upstream's files, the first so many rows; of generated products, their number.
-        generator: With "generated": ``size`` and ``seed``.
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Returns what a built catalogue says of itself.
 
     Raises:
-        MissingDataError: If a folder or a file is not there.
-        CatalogError: If a file or a built catalogue cannot be read.
-        ConfigError: If the mapping or the options of the generator make no sense.
+        MissingDataError: If there is no catalogue in the folder.
+        CatalogError: If it is damaged, or of another version.
     """
-    if source is None:
-        source = os.environ.get("WEBSHOP_DATA")
-        if not source:
-            raise MissingDataError(f"No WebShop data: WEBSHOP_DATA is not set. {FETCH}")
-    if source == "generated":
-        from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
-
-        return _built(GeneratedSource(**generator, **({} if num_products is None else {"size": num_products})))
-    limit = {} if num_products is None else {"num_products": num_products}
-    if isinstance(source, Mapping):
-        return _built(JsonSource.of_mapping({**source, **limit}))
-    folder = Path(source).expanduser().resolve()
-    if not folder.is_dir():
-        raise MissingDataError(f"There is no folder {folder}. {FETCH}")
-    if (folder / "manifest.json").is_file():
-        return _opened(str(folder))
-    return _built(JsonSource.of_folder(folder, **limit))
-
-
-def build_catalog(source: _Buildable, folder: Path, progress: Callable[[int], None] | None = None) -> None:
-    """Builds a catalogue beside its place and moves it there when it is whole.
-
-    Args:
-        source: Where rows come from.
-        folder: Where it goes; must not exist, or be empty.
-        progress: Called with the number of rows every ten thousand of them.
-
-    Raises:
-        CatalogError: If a file cannot be read to its end, no row makes a product, the place is taken, or cannot be
-            written to.
-    """
-    try:
-        with work_folder(folder) as work:
-            if _is_built(folder, source.identity()):  # by another process, while this one waited
-                return
-            builder = CatalogBuilder(work, progress)
-            source.build(builder)
-            builder.finish(source.identity())
-            keep_goals(Catalog(work))
-            work.chmod(0o755)
-            _move(work, folder, source.identity())
-    except SkillCError:
-        raise
-    except OSError as error:
-        raise CatalogError(
-            f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
-            "--out of skillc make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
-        ) from error
-
-
-def cache_folder() -> Path:
-    """Returns where built catalogues lie: ``$SKILLC_CACHE``, else the user's cache folder."""
-    named = os.environ.get("SKILLC_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillc-gym"
-    return base / "webshop"
-
-
-def _built(source: _Buildable) -> Catalog:
-    """Opens the source's catalogue from the cache; builds it first where this content was not seen before."""
-    content = json.dumps([KIND, FORMAT, source.identity()], sort_keys=True)
-    folder = cache_folder() / hashlib.sha256(content.encode()).hexdigest()[:24]
-    if not (folder / "manifest.json").is_file():
-        build_catalog(source, folder)
-    return _opened(str(folder))
-
-
-@lru_cache(32)
-def _opened(folder: str) -> Catalog:
-    return Catalog(folder)
-
-
-def _move(work: Path, folder: Path, identity: Mapping[str, Any]) -> None:
-    try:
-        work.rename(folder)
-    except OSError as error:
-        # Another process may have built the same meanwhile; its result is as good.
-        if not _is_built(folder, identity):
-            raise CatalogError(f"{folder} cannot be made: {error}; it may hold something else.") from error
-
-
-def _is_built(folder: Path, identity: Mapping[str, Any]) -> bool:
-    return (folder / "manifest.json").is_file() and _manifest(folder)["source"] == identity
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     if not path.is_file():
-        raise MissingDataError(f"{folder} holds no built catalogue (no manifest.json). {FETCH}")
+        raise MissingDataError(f"{folder} holds no built catalogue (no manifest.json); skillc make-catalog builds one.")
     try:
         manifest = json.loads(path.read_text("ascii"))
         kind, version = manifest["kind"], manifest["format"]

@@ -5,21 +5,14 @@ Every row depends on the seed and its number alone, so a catalogue's first thous
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, NamedTuple
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
-from skillc_gym.envs.webshop.catalog.generate_words import (
-    ADJECTIVES,
-    CHOICES,
-    KINDS,
-    MATERIALS,
-    PLACES,
-    SENTENCES,
-    SYLLABLES,
-    Kind,
-)  # fmt: skip
 from skillc_gym.errors import ConfigError
 
 __all__ = ["VERSION", "GeneratedRow", "GeneratedSource", "generate_row", "generate_rows"]
@@ -32,6 +25,41 @@ _ASINS = len(_DIGITS) ** 7
 _STRIDE = 48_271 * 1_000_003
 _HUMAN_EVERY = 5
 _WANTS = ("i am looking for a", "i need a", "i want a", "find me a", "show me a", "i'm interested in a")
+
+
+class Kind(NamedTuple):
+    """A kind of product: how upstream files it, what titles call it, and the usual lowest and highest price.
+
+    ``groups`` are the options it may have, as (name, sort of choices).
+    """
+
+    category: str
+    query: str
+    path: str
+    nouns: Sequence[str]
+    attributes: Sequence[str]
+    groups: Sequence[tuple[str, str]]
+    price: Sequence[float]
+
+
+@cache
+def _words() -> dict[str, Any]:
+    text = resources.files(__package__).joinpath("generate_words.json").read_text("utf-8")
+    return dict(json.loads(text))
+
+
+@cache
+def _kinds() -> tuple[Kind, ...]:
+    text = resources.files(__package__).joinpath("generate_kinds.txt").read_text("utf-8")
+    return tuple(_kind(line) for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def _kind(line: str) -> Kind:
+    category, query, path, nouns, groups = (part.strip() for part in line.split(";"))
+    shelf = _words()["shelves"][category]
+    named = tuple((name.replace("_", " "), sort) for name, _, sort in (pair.partition(":") for pair in groups.split()))
+    full_path = f"{shelf['name']} › {path}"
+    return Kind(category, query, full_path, nouns.split("|"), shelf["attributes"], named, shelf["price"])
 
 
 class GeneratedRow(NamedTuple):
@@ -101,7 +129,8 @@ class _Maker:
 
     def __init__(self, index: int, seed: int) -> None:
         self.rng = rng = random.Random(seed << 40 ^ index)
-        self.asin, self.kind = _asin(index, seed), KINDS[int(rng.random() * len(KINDS))]
+        self.words = _words()
+        self.asin, self.kind = _asin(index, seed), self._pick(_kinds())
         self.brand = _name(rng, 900)
         self.noun = self._pick(self.kind.nouns)
         number = min(int(rng.expovariate(0.28)), 9)
@@ -125,22 +154,25 @@ class _Maker:
         }
         return GeneratedRow(row, self._entry(), self._human())
 
-    def _pick(self, words: tuple[str, ...]) -> str:
-        return words[int(self.rng.random() * len(words))]
+    def _pick(self, of: Sequence[Any]) -> Any:
+        return of[int(self.rng.random() * len(of))]
 
     def _title(self) -> str:
         rng = self.rng
         words = [self.brand, *(attribute.title() for attribute in self.attributes[:3])]
-        words += [self._pick(ADJECTIVES).title(), self.noun]
+        words += [self._adjective(), self.noun]
         if rng.random() < 0.5:
-            words += ["for", self._pick(PLACES).title()]
+            words += ["for", self._pick(self.words["places"]).title()]
         if rng.random() < 0.4:
             words.append(_model(rng))
         if rng.random() < 0.6:
-            words += ["-", self._pick(CHOICES["color"]), self._pick(ADJECTIVES).title(), _name(rng, 40_000)]
+            words += ["-", self._pick(self.words["choices"]["color"]), self._adjective(), _name(rng, 40_000)]
         if rng.random() < 0.3:
             words.append(f"({1 + int(rng.random() * 12)} Pack)")
         return " ".join(words)
+
+    def _adjective(self) -> str:
+        return str(self._pick(self.words["adjectives"])).title()
 
     def _description(self) -> str:
         sentences = min(int(self.rng.expovariate(0.17)), 14)
@@ -152,8 +184,9 @@ class _Maker:
 
     def _sentence(self) -> str:
         rng = self.rng
-        said = self.attributes or [self._pick(ADJECTIVES)]
-        return self._pick(SENTENCES).format_map(
+        said = self.attributes or [self._pick(self.words["adjectives"])]
+        pattern: str = self._pick(self.words["sentences"])
+        return pattern.format_map(
             _Slots(
                 noun=self.noun.lower(),
                 brand=self.brand,
@@ -172,14 +205,14 @@ class _Maker:
             return str(1 + int(rng.random() * (12 if name == "small" else 90)))
         if name == "model":
             return _model(rng)
-        words = ADJECTIVES if name.startswith("adjective") else PLACES if name.startswith("place") else MATERIALS
-        return self._pick(words)
+        sort = {"a": "adjectives", "p": "places", "m": "materials"}[name[0]]
+        return str(self._pick(self.words[sort]))
 
     def _options(self) -> dict[str, list[dict[str, Any]] | None]:
         rng, options = self.rng, dict[str, list[dict[str, Any]] | None]()
         wanted = (0, 0, 0, 1, 1, 2, 3)[int(rng.random() * 7)]
         for name, sort in self.kind.groups[:wanted]:
-            choices = CHOICES[sort]
+            choices = self.words["choices"][sort]
             number = min(2 + int(rng.expovariate(0.35)), len(choices), 12)
             values = rng.sample(choices, number) if sort == "color" else choices[:number]
             options[name] = [{"is_selected": False, "value": value, "image": None} for value in values]
@@ -228,10 +261,11 @@ def _asin(index: int, seed: int) -> str:
 
 def _name(rng: random.Random, number: int) -> str:
     """Draws a made-up word; of the words there are, the first are drawn far more often than the last."""
+    syllables = _words()["syllables"]
     value, word = int(number ** rng.random()), ""
     while value or not word:
-        value, place = divmod(value, len(SYLLABLES))
-        word += SYLLABLES[place]
+        value, place = divmod(value, len(syllables))
+        word += syllables[place]
     return word.title()
 
 

@@ -14,7 +14,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from skillc_gym.envs.webshop.catalog.product import Product
-from skillc_gym.envs.webshop.goals.goals import MOST_COMBINATIONS, combinations
 from skillc_gym.errors import SkillCError
 
 __all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "read_options", "read_pricing", "writable"]
@@ -70,9 +69,8 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
         instruction_attributes=asked,
     )
     product = _mended(product, notes)
-    number = combinations(product.options)
-    if instruction is not None and number > MOST_COMBINATIONS:
-        notes.append(f"{number:.3g} combinations of options: no synthetic goals are made of them")
+    if instruction is not None and not product.makes_goals:
+        notes.append(f"{product.combinations:.3g} combinations of options: no synthetic goals are made of them")
     return product, notes
 
 

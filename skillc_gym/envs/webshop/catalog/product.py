@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
-__all__ = ["Listing", "Product"]
+__all__ = ["MOST_COMBINATIONS", "Listing", "Product"]
+
+MOST_COMBINATIONS = 1_000_000
+"""A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,16 @@ class Product:
     main_image: str = ""
     instruction: str | None = None
     instruction_attributes: tuple[str, ...] = ()
+
+    @property
+    def combinations(self) -> int:
+        """How many combinations of options there are: 1 without groups, 0 with an empty group."""
+        return prod(map(len, self.options.values()))
+
+    @property
+    def makes_goals(self) -> bool:
+        """Whether synthetic goals are made of it: it has an instruction and no countless combinations."""
+        return self.instruction is not None and self.combinations <= MOST_COMBINATIONS
 
     @property
     def contents(self) -> str:

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from skillc_gym.envs.webshop.goals.goal_table import SHUFFLE_SEED, Facts, by_product, human_table, synthetic_table
-from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction, Products
+from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction
+from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
 
-__all__ = ["ORDERS", "GoalSource", "keep_goals", "open_goals"]
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+
+__all__ = ["ORDERS", "keep_goals", "open_goals"]
 
 _LARGE = 20_000
 _FORMAT = 2
 ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42, "products": SHUFFLE_SEED}
 """Orders of the goals, with the seed of their shuffle; "products" keeps those of a product together."""
-
-
-class GoalSource(Products, Protocol):
-    """What goal sets are made of: products, instructions that people wrote, and perhaps a folder to keep them in."""
-
-    def human_instructions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Returns the instructions by asin."""
-
-    def __hash__(self) -> int: ...
 
 
 class _Goals(NamedTuple):
@@ -39,7 +32,7 @@ class _Goals(NamedTuple):
 
 @lru_cache(64)
 def open_goals(
-    catalog: GoalSource, *, kind: str = "synthetic", split: str = "all", seed: int = 0, order: str = "upstream"
+    catalog: Catalog, *, kind: str = "synthetic", split: str = "all", seed: int = 0, order: str = "upstream"
 ) -> GoalSet:
     """Returns the goals of a split; the same arguments give the same object.
 
@@ -69,7 +62,7 @@ def open_goals(
     return GoalSet(catalog, goals.table, kind=kind, split=split, human=goals.human)
 
 
-def keep_goals(catalog: GoalSource, *, seed: int = 0) -> None:
+def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
     """Makes the goals of a large catalogue beforehand, so that opening it later takes no time.
 
     Args:
@@ -84,7 +77,7 @@ def keep_goals(catalog: GoalSource, *, seed: int = 0) -> None:
 
 
 @lru_cache(16)
-def _goals(catalog: GoalSource, kind: str, seed: int, order: str) -> _Goals:
+def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
     place, seeds = _place(catalog, kind, seed, order), {"seed": seed, "shuffle_seed": ORDERS[order]}
     human = _human(catalog) if kind == "human" else {}
 
@@ -96,18 +89,18 @@ def _goals(catalog: GoalSource, kind: str, seed: int, order: str) -> _Goals:
     return _Goals(_kept(catalog, place, make), human)
 
 
-def _human(catalog: GoalSource) -> dict[str, tuple[HumanInstruction, ...]]:
+def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:
     return {
         asin: tuple(HumanInstruction.read(row) for row in rows) for asin, rows in catalog.human_instructions().items()
     }
 
 
-def _place(catalog: GoalSource, kind: str, seed: int, order: str = "upstream") -> Path:
+def _place(catalog: Catalog, kind: str, seed: int, order: str = "upstream") -> Path:
     named = "" if order == "upstream" else f"-{order}"
     return Path(getattr(catalog, "folder", "")) / f"goals-{kind}-{seed}{named}-{_FORMAT}"
 
 
-def _kept(catalog: GoalSource, folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
+def _kept(catalog: Catalog, folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
     """Maps a large catalogue's table from its folder, where it is written the first time; makes a small one's."""
     if getattr(catalog, "folder", None) is None or len(catalog) < _LARGE:
         return make()
@@ -124,15 +117,7 @@ def _kept(catalog: GoalSource, folder: Path, make: Callable[[], GoalTable]) -> G
 
 
 def _write(table: GoalTable, folder: Path) -> None:
-    work = Path(tempfile.mkdtemp(prefix=".goals-", dir=folder.parent))
-    try:
+    with work_folder(folder) as work:
         for name, column in table._asdict().items():
             np.save(work / f"{name}.npy", column)
-        work.chmod(0o755)
-        work.rename(folder)
-    except OSError:
-        # Another process may have written the same meanwhile.
-        if not folder.is_dir():
-            raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        publish(work, folder)

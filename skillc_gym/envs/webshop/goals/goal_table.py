@@ -11,18 +11,15 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.goals.goals import (
-    MOST_COMBINATIONS,
-    NO_LIMIT,
-    GoalTable,
-    HumanInstruction,
-    Products,
-    combinations,
-)
+from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, GoalTable, HumanInstruction
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 __all__ = ["SHUFFLE_SEED", "Facts", "by_product", "draw_limit", "human_table", "synthetic_table"]
 
@@ -45,7 +42,7 @@ class Facts:
         human: The instructions people wrote, per asin.
     """
 
-    def __init__(self, products: Products, human: Mapping[str, Sequence[HumanInstruction]] | None = None) -> None:
+    def __init__(self, products: Catalog, human: Mapping[str, Sequence[HumanInstruction]] | None = None) -> None:
         human = human or {}
         self._low, self._high = array("d"), array("d")
         self.synthetic: list[tuple[int, int, tuple[str, ...]]] = []
@@ -57,9 +54,8 @@ class Facts:
             pricing = product.pricing or (_NO_PRICE,)
             self._low.append(pricing[0])
             self._high.append(pricing[1] if len(pricing) > 1 else math.nan)
-            number = combinations(product.options)
-            if product.instruction is not None and number <= MOST_COMBINATIONS:
-                self.synthetic.append((index, number, product.instruction_attributes))
+            if product.makes_goals:
+                self.synthetic.append((index, product.combinations, product.instruction_attributes))
             if product.asin in human:
                 self.human.append((index, human[product.asin]))
 
@@ -79,23 +75,19 @@ def synthetic_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_
     """
     rng = random.Random(seed)
     prices = facts.prices(rng)
-    rows = _Rows()
+    limits = np.array([draw_limit(prices[index], rng) for index, _, _ in facts.synthetic])
     counts: Counter[str] = Counter()
-    for index, number, attributes in facts.synthetic:
-        rows.add(index, number, draw_limit(prices[index], rng))
+    for _, number, attributes in facts.synthetic:
         for attribute in attributes:
             counts[attribute] += number
-    numbers = np.array(rows.number, dtype=np.int64)
-    ends = np.cumsum(numbers)
     weights = np.array([_weight(attributes, counts) for _, _, attributes in facts.synthetic])
-    return _table(
-        product=np.repeat(np.array(rows.product, dtype=np.int32), numbers),
-        variant=(np.arange(numbers.sum()) - np.repeat(ends - numbers, numbers)).astype(np.int32),
-        price_upper=np.repeat(np.array(rows.limit), numbers),
-        weight=np.repeat(weights, numbers),
-        prices=prices,
-        shuffle_seed=shuffle_seed,
-    )
+    products = np.array([index for index, _, _ in facts.synthetic], dtype=np.int32)
+    numbers = np.array([number for _, number, _ in facts.synthetic], dtype=np.int64)
+    # A product's goals are numbered from 0: which of its combinations each of them asks for.
+    starts = np.repeat(np.cumsum(numbers) - numbers, numbers)
+    variants = (np.arange(numbers.sum()) - starts).astype(np.int32)
+    goals = np.repeat(products, numbers), variants, np.repeat(limits, numbers), np.repeat(weights, numbers)
+    return _shuffled(goals, prices, shuffle_seed)
 
 
 def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
@@ -108,19 +100,15 @@ def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED
     """
     rng = random.Random(seed)
     prices = facts.prices(rng)
-    rows = _Rows()
-    for index, instructions in facts.human:
-        for variant, instruction in enumerate(instructions):
-            if instruction.attributes:
-                rows.add(index, variant, draw_limit(prices[index], rng))
-    return _table(
-        product=np.array(rows.product, dtype=np.int32),
-        variant=np.array(rows.number, dtype=np.int32),
-        price_upper=np.array(rows.limit),
-        weight=np.ones(len(rows.product)),
-        prices=prices,
-        shuffle_seed=shuffle_seed,
-    )
+    places = [
+        (index, variant)
+        for index, instructions in facts.human
+        for variant, instruction in enumerate(instructions)
+        if instruction.attributes
+    ]
+    limits = np.array([draw_limit(prices[index], rng) for index, _ in places])
+    products, variants = np.array(places, dtype=np.int32).reshape(-1, 2).T
+    return _shuffled((products, variants, limits, np.ones(len(places))), prices, shuffle_seed)
 
 
 def by_product(table: GoalTable, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
@@ -136,38 +124,20 @@ def by_product(table: GoalTable, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
     ranks = list(range(len(table.prices)))
     random.Random(shuffle_seed).shuffle(ranks)
     order = np.argsort(np.array(ranks, dtype=np.int64)[table.product], kind="stable")
-    cumulative = np.concatenate([np.zeros(1), np.cumsum(table.weight[order])])
-    columns = (table.product[order], table.variant[order], table.price_upper[order], table.weight[order])
-    return GoalTable(*columns, cumulative, table.prices)
-
-
-class _Rows:
-    """Columns that grow: a product, the number of its goals or of its instruction, and the highest price."""
-
-    def __init__(self) -> None:
-        self.product, self.number, self.limit = array("i"), array("q"), array("d")
-
-    def add(self, product: int, number: int, limit: float) -> None:
-        self.product.append(product)
-        self.number.append(number)
-        self.limit.append(limit)
+    return _ordered((table.product, table.variant, table.price_upper, table.weight), table.prices, order)
 
 
 def _weight(attributes: Sequence[str], counts: Mapping[str, int]) -> float:
     return sum(1 / counts[attribute] for attribute in attributes if counts[attribute]) / max(len(attributes), 1)
 
 
-def _table(
-    *,
-    product: NDArray[np.int32],
-    variant: NDArray[np.int32],
-    price_upper: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    prices: NDArray[np.float64],
-    shuffle_seed: int,
-) -> GoalTable:
-    places = list(range(len(product)))
-    random.Random(shuffle_seed).shuffle(places)
-    order = np.array(places, dtype=np.int64)
-    cumulative = np.concatenate([np.zeros(1), np.cumsum(weight[order])])
-    return GoalTable(product[order], variant[order], price_upper[order], weight[order], cumulative, prices)
+def _shuffled(goals: tuple[NDArray[Any], ...], prices: NDArray[np.float64], seed: int) -> GoalTable:
+    # Upstream shuffles the list of goals itself: Python's generator, so that an index names the same goal.
+    places = list(range(len(goals[0])))
+    random.Random(seed).shuffle(places)
+    return _ordered(goals, prices, np.array(places, dtype=np.int64))
+
+
+def _ordered(goals: tuple[NDArray[Any], ...], prices: NDArray[np.float64], order: NDArray[np.int64]) -> GoalTable:
+    product, variant, price_upper, weight = (column[order] for column in goals)
+    return GoalTable(product, variant, price_upper, weight, np.concatenate([np.zeros(1), np.cumsum(weight)]), prices)

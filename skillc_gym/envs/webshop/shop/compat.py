@@ -1,18 +1,34 @@
-"""What upstream does wrong and this environment mends: every fix by name, with its effect."""
+"""What upstream does wrong and this environment mends: every fix by name. docs/webshop.md tells what each changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 from skillc_gym.errors import unknown_name
 
-__all__ = ["COMPAT", "FIXED", "FIXES", "UPSTREAM", "Fix", "Fixes", "fixes"]
+__all__ = ["COMPAT", "FIXED", "FIXES", "UPSTREAM", "Fixes", "fixes"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fixes:
-    """Which fixes are in force; `FIXES` says what each is about."""
+    """Which fixes are in force.
+
+    Attributes:
+        plain_queries: <r>, <a>, <c> and <q> in front of a query are ordinary text. Upstream lists random products, a
+            category or a query's products, or raises.
+        page_by_state: '< prev' and 'next >' know the page they leave. Upstream guesses it from the URL, which contains
+            the query: "search_results" makes '< prev' on a product lead to an empty page 0.
+        real_selections: text_rich marks the options that are chosen. Upstream marks those whose value stands in double
+            quotes in the URL: a query "red" marks red, a value that is not ASCII is never marked.
+        bracketed_values: An option whose value contains [, ] or a line break can be clicked.
+        every_group: A value that occurs in several groups is chosen in the first one in which it is not chosen yet.
+            Upstream chooses it in the last group only.
+        any_case_asins: A product opens whose id has lower-case letters or is the label of another page's button.
+            Upstream raises.
+        long_queries: Of a query's different terms, the first 1,024 count. Upstream raises if there are more.
+        fair_draws: Tasks are drawn by their weights. Upstream draws one place late: goal 0 never, the last too often.
+        purchase_ends: A purchase ends the episode. Upstream's shop can be searched, and bought from, again.
+    """
 
     plain_queries: bool
     page_by_state: bool
@@ -25,69 +41,9 @@ class Fixes:
     purchase_ends: bool
 
 
-class Fix(NamedTuple):
-    """A fix: what upstream does, what happens here, and what that changes."""
-
-    upstream: str
-    fixed: str
-    effect: str
-
-
-FIXES: dict[str, Fix] = {
-    "plain_queries": Fix(
-        "A query whose first word is <r>, <c> or <q> lists random products, a category or a query's products; "
-        "<a> and a bare <c> raise.",
-        "They are ordinary text.",
-        "Other results for such queries.",
-    ),
-    "page_by_state": Fix(
-        "The page that '< prev' and 'next >' leave is guessed from the URL, which contains the query: the query "
-        "search_results makes '< prev' on a product lead to an empty page 0.",
-        "The page is known.",
-        "Another page after '< prev' for such queries.",
-    ),
-    "real_selections": Fix(
-        'text_rich marks an option as clicked when its value stands in double quotes in the URL: a query "red" marks '
-        "red, a value that is a group's name is always marked, one that is not ASCII never.",
-        "The chosen options are marked.",
-        "Marks in text_rich; no other text and no score.",
-    ),
-    "bracketed_values": Fix(
-        "An option whose value contains [, ] or a line break cannot be clicked.",
-        "It can.",
-        "Purchases with such options become possible.",
-    ),
-    "every_group": Fix(
-        "A value that occurs in several groups of options is chosen in the last of them only.",
-        "It is chosen in the first group in which it is not chosen yet; clicking again reaches the next.",
-        "Which group such a click chooses in; score only through another choice that is kept or replaced.",
-    ),
-    "any_case_asins": Fix(
-        "A product whose asin has lower-case letters, or is the label of a button of other pages (Buy Now, FEATURES), "
-        "raises when it is clicked.",
-        "Its page opens.",
-        "Such products can be reached.",
-    ),
-    "long_queries": Fix(
-        "A query of more than 1,024 different terms raises.",
-        "The first 1,024 count, and info['query_cut'] is True.",
-        "Such queries have results.",
-    ),
-    "fair_draws": Fix(
-        "Random tasks are drawn one place late: goal 0 never, the last one too often.",
-        "Tasks are drawn by their weights.",
-        "Which task a seed draws.",
-    ),
-    "purchase_ends": Fix(
-        "After a purchase the shop goes on: another search and another purchase are possible.",
-        "A purchase ends the episode; later actions change nothing.",
-        "Nothing before the purchase.",
-    ),
-}
-
-_NAMES = [field.name for field in fields(Fixes)]
-FIXED = Fixes(**dict.fromkeys(_NAMES, True))
-UPSTREAM = Fixes(**dict.fromkeys(_NAMES, False))
+FIXES = tuple(field.name for field in fields(Fixes))
+FIXED = Fixes(**dict.fromkeys(FIXES, True))
+UPSTREAM = Fixes(**dict.fromkeys(FIXES, False))
 COMPAT = {"fixed": FIXED, "upstream": UPSTREAM}
 
 

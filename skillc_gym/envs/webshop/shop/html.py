@@ -26,7 +26,7 @@ fieldset{border:0;padding:0;margin:.6rem 0}img{max-width:12rem}"""
 _FORM = '<form method="post">'
 
 
-def _nowhere(_: Listing | Product) -> str | None:
+def _nowhere(_: Listing) -> str | None:
     return None
 
 
@@ -46,8 +46,8 @@ class View:
     """
 
     product: Product | None = None
-    listings: Sequence[Listing | Product] = ()
-    link: Callable[[Listing | Product], str | None] = field(default=_nowhere)
+    listings: Sequence[Listing] = ()
+    link: Callable[[Listing], str | None] = field(default=_nowhere)
     clicked: Callable[[Node], bool] = field(default=_never)
 
 
@@ -88,7 +88,7 @@ def _results(page: Page, found: list[Node], view: View) -> list[str]:
     return [f"{_FORM}{back}</form>", heading, f"{_FORM}{''.join(turns)}</form>", *cards]
 
 
-def _card(place: int, listing: Listing | Product, view: View) -> str:
+def _card(place: int, listing: Listing, view: View) -> str:
     address = view.link(listing)
     way = "" if address is None else f' href="{_attribute(address)}"'
     name = "product-link clicked" if view.clicked(Node("link", listing.asin)) else "product-link"

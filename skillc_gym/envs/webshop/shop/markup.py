@@ -10,10 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.catalog.product import Listing, Product
-from skillc_gym.envs.webshop.shop.store import ShopCatalog
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 __all__ = ["EscapedCatalog", "escape"]
 
@@ -34,14 +36,14 @@ class EscapedCatalog:
         catalog: The products as they are; searches are theirs.
     """
 
-    def __init__(self, catalog: ShopCatalog) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.product = lru_cache(_REMEMBERED)(self._product)
 
     def __len__(self) -> int:
         return len(self._catalog)
 
-    def listing(self, index: int) -> Listing | Product:
+    def listing(self, index: int) -> Listing:
         """Returns what a list of results shows of a product."""
         listing = self._catalog.listing(index)
         return replace(listing, asin=escape(listing.asin), title=escape(listing.title))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
     from skillc_gym.envs.webshop.shop.pages import Page
 
-__all__ = ["SEPARATOR", "Node", "done_nodes", "item_nodes", "results_nodes", "rich", "sub_nodes", "text"]
+__all__ = ["SEPARATOR", "Node", "done_nodes", "item_nodes", "page_text", "results_nodes", "rich_text", "sub_nodes"]
 
 SEPARATOR = " [SEP] "
 PAGE_SIZE = 10
@@ -32,7 +32,7 @@ _TABS = tuple(Node("button", label) for label in ("Description", "Features", "Re
 _ATTRIBUTES = Node("button", "Attributes")
 
 
-def results_nodes(number: int, total: int, listings: Iterable[Listing | Product]) -> list[Node]:
+def results_nodes(number: int, total: int, listings: Iterable[Listing]) -> list[Node]:
     """Returns the texts of a page of results, after the instruction.
 
     Args:
@@ -114,12 +114,12 @@ def shown(nodes: list[Node]) -> list[Node]:
     return kept
 
 
-def text(nodes: Iterable[Node]) -> str:
+def page_text(nodes: Iterable[Node]) -> str:
     """Writes a page in the mode "text"."""
     return SEPARATOR.join([node.text.strip() for node in nodes])
 
 
-def rich(nodes: Iterable[Node], clicked: Callable[[Node], bool]) -> str:
+def rich_text(nodes: Iterable[Node], clicked: Callable[[Node], bool]) -> str:
     """Writes a page in the mode "text_rich".
 
     Args:

@@ -1,14 +1,32 @@
-"""Pages of the shop as values, and the parsing of actions."""
+"""Pages of the shop as values, the parsing of actions, and the addresses of pages."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
-__all__ = ["BASE_URL", "HOME", "SUB_PAGES", "Page", "parse_action", "read_action", "url_of"]
+__all__ = [
+    "BASE_URL",
+    "HOME",
+    "SUB_PAGES",
+    "Address",
+    "Page",
+    "address_of",
+    "parse_action",
+    "read_action",
+    "read_address",
+    "url_of",
+]
 
 BASE_URL = "http://127.0.0.1:3000"
 SUB_PAGES = ("Description", "Features", "Reviews", "Attributes")
+_PATHS = {"index": "home", "results": "results", "item": "item", "sub": "details", "done": "receipt"}
+_KINDS = {path: kind for kind, path in _PATHS.items()}
+_OPTION = "o."
+_MOST_FIELDS = 10_000
+_LAST_PAGE = 1_000_000
 
 
 class Page(NamedTuple):
@@ -82,14 +100,9 @@ def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
     parsed = parse_action(action)
     if parsed is not None and parsed[0] in ("search", "click"):
         return parsed
-    label = _parse_bracketed_click(action) if brackets else ""
-    return ("click", label) if label else None
-
-
-def _parse_bracketed_click(action: str) -> str:
-    """Returns the argument of ``click[...]`` that may hold brackets itself, in lower case; "" when there is none."""
     end = action.rfind("]")
-    return action[6:end].lower() if action.startswith("click[") and end > 6 else ""
+    bracketed = brackets and action.startswith("click[") and end > 6
+    return ("click", action[6:end].lower()) if bracketed else None
 
 
 def url_of(page: Page, session: str, asin: str) -> str:
@@ -114,3 +127,74 @@ def url_of(page: Page, session: str, asin: str) -> str:
         case _:
             path = f"done/{session}/{asin}/{options}"
     return f"{BASE_URL}/{path}"
+
+
+class Address(NamedTuple):
+    """An address, taken apart; its products are named by asin and may not exist.
+
+    Attributes:
+        kind: The kind of page, as in `Page`.
+        words: The query.
+        number: The number of the page of results.
+        asin: The product looked at, "" for none.
+        sub: The sub page.
+        options: The chosen options as (group, value).
+        visited: The products looked at.
+        hits: The products found, where searching again would find others; else empty.
+    """
+
+    kind: str
+    words: str = ""
+    number: int = 0
+    asin: str = ""
+    sub: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    visited: tuple[str, ...] = ()
+    hits: tuple[str, ...] = ()
+
+
+def address_of(page: Page, asin_of: Callable[[int], str], *, hits: Sequence[int] = ()) -> str:
+    """Writes the address of a page: relative, it says all there is to know of it, but the goal and the session.
+
+    ``item?asin=B0...&q=red+rug&page=1&o.color=red&seen=B0...`` is a product's page, found as a result of "red rug",
+    with an option chosen and one product looked at.
+
+    Args:
+        page: The page.
+        asin_of: The asin of a product by its index.
+        hits: The products found, where the query alone does not tell them.
+    """
+    pairs: list[tuple[str, str]] = []
+    if page.product >= 0:
+        pairs.append(("asin", asin_of(page.product)))
+    if page.sub:
+        pairs.append(("tab", page.sub))
+    if page.kind != "index":
+        pairs += [("q", page.words), ("page", str(page.number))]
+    pairs += [(_OPTION + group, value) for group, value in page.options]
+    pairs += [("seen", asin_of(product)) for product in sorted(page.visited)]
+    pairs += [("hit", asin_of(product)) for product in hits]
+    query = urlencode(pairs, errors="surrogatepass")
+    return f"{_PATHS[page.kind]}?{query}" if query else _PATHS[page.kind]
+
+
+def read_address(address: str) -> Address | None:
+    """Takes an address apart; None for one that no page of the shop has."""
+    path, _, query = address.partition("?")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="surrogatepass", max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return None
+    found = {name: value for name, value in pairs if name in ("asin", "tab", "q", "page")}
+    number = found.get("page", "0")
+    if path not in _KINDS or not (number.isascii() and number.isdecimal() and len(number) <= len(str(_LAST_PAGE))):
+        return None
+    kind, asin, sub = _KINDS[path], found.get("asin", ""), found.get("tab", "")
+    if kind == "index":
+        return Address("index")
+    searched = bool(found.get("q")) and "page" in found
+    if not searched or (kind != "results") != bool(asin) or (kind == "sub") != (sub in SUB_PAGES):
+        return None
+    options = tuple((name[len(_OPTION) :], value) for name, value in pairs if name.startswith(_OPTION))
+    visited, hits = (tuple(value for name, value in pairs if name == key) for key in ("seen", "hit"))
+    return Address(kind, found["q"], int(number), asin, sub, options, visited, hits)

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.searcher import MAX_TERMS
-from skillc_gym.envs.webshop.shop import nodes
-from skillc_gym.envs.webshop.shop.addresses import Address, address_of, read_address
 from skillc_gym.envs.webshop.shop.compat import Fixes
-from skillc_gym.envs.webshop.shop.nodes import Node
-from skillc_gym.envs.webshop.shop.pages import HOME, SUB_PAGES, Page, read_action, url_of
+from skillc_gym.envs.webshop.shop.markup import EscapedCatalog
+from skillc_gym.envs.webshop.shop.nodes import (
+    PAGE_SIZE,
+    SEARCH,
+    Node,
+    done_nodes,
+    item_nodes,
+    page_text,
+    results_nodes,
+    sub_nodes,
+)
+from skillc_gym.envs.webshop.shop.pages import (
+    HOME,
+    SUB_PAGES,
+    Address,
+    Page,
+    address_of,
+    read_action,
+    read_address,
+    url_of,
+)
 
 if TYPE_CHECKING:
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
-__all__ = ["Body", "ShopCatalog", "Store"]
+__all__ = ["Body", "Store", "open_store"]
 
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
@@ -30,25 +48,6 @@ _BACK, _PREV, _NEXT, _BUY, _SEARCH = "back to search", "< prev", "next >", "buy 
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
 _NAVIGATION = frozenset({_BACK, _PREV, _NEXT, _BUY, _SEARCH, *_SUBS})
 _ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_page", "sub"), ("done", "done"))
-
-
-class ShopCatalog(Protocol):
-    """What the shop reads of a catalogue."""
-
-    def __len__(self) -> int:
-        """The number of products."""
-
-    def product(self, index: int, /) -> Product:
-        """Returns a product."""
-
-    def listing(self, index: int, /) -> Listing | Product:
-        """Returns what a list of results shows of a product."""
-
-    def index_of(self, asin: str, /) -> int | None:
-        """Returns the index of the product of that id, None if there is none."""
-
-    def search(self, query: str, /) -> Sequence[int]:
-        """Returns the indices of the products found, best first, 50 at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Store:
         attributes: Whether products have a tab with their attributes.
     """
 
-    def __init__(self, catalog: ShopCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
+    def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
         share = _SHARE if len(catalog) > _LARGE else 1
         self._searched = lru_cache(_QUERIES // share)(self._search)
@@ -123,20 +122,20 @@ class Store:
         """Returns the texts of the page, without the instruction; not remembered."""
         match page.kind:
             case "results":
-                return nodes.results_nodes(page.number, len(page.hits), self.listings(page))
+                return results_nodes(page.number, len(page.hits), self.listings(page))
             case "item":
-                return nodes.item_nodes(self.catalog.product(page.product), attributes=self.attributes)
+                return item_nodes(self.catalog.product(page.product), attributes=self.attributes)
             case "sub":
-                return nodes.sub_nodes(self.catalog.product(page.product), page.sub)
+                return sub_nodes(self.catalog.product(page.product), page.sub)
             case "index":
-                return [nodes.SEARCH]
+                return [SEARCH]
             case _:
-                return nodes.done_nodes(page, self.asin(page))
+                return done_nodes(page, self.asin(page))
 
-    def listings(self, page: Page) -> list[Listing | Product]:
+    def listings(self, page: Page) -> list[Listing]:
         """Returns what a page of results shows of its products."""
-        start = (page.number - 1) * nodes.PAGE_SIZE
-        return [self.catalog.listing(index) for index in page.hits[start : start + nodes.PAGE_SIZE] if start >= 0]
+        start = (page.number - 1) * PAGE_SIZE
+        return [self.catalog.listing(index) for index in page.hits[start : start + PAGE_SIZE] if start >= 0]
 
     def product(self, page: Page) -> Product | None:
         """Returns the product looked at, None where there is none."""
@@ -155,7 +154,7 @@ class Store:
         hits = page.hits if self._drawn(page.words) else ()
         return address_of(page, self._asin, hits=hits)
 
-    def link(self, page: Page, listing: Listing | Product, generator: np.random.Generator) -> str | None:
+    def link(self, page: Page, listing: Listing, generator: np.random.Generator) -> str | None:
         """Returns the address that a click on a product's link leads to, None where it leads nowhere."""
         target = self._click(page, listing.asin.lower(), generator)
         return None if target is None else self.address(target)
@@ -292,7 +291,7 @@ class Store:
     def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
         listings = self.listings(Page("results", number=number, hits=hits))
         targets = {listing.asin.lower(): (listing.index,) for listing in listings}
-        return _body(nodes.results_nodes(number, len(hits), listings), targets)
+        return _body(results_nodes(number, len(hits), listings), targets)
 
     def _item_body(self, index: int) -> Body:
         groups: dict[str, tuple[str, ...]] = {}
@@ -309,7 +308,20 @@ def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None
     buttons = [node.text.lower() for node in found if node.kind == "button"]
     clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
     actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
-    return Body(nodes.text(found), clickables, actions, targets or {}, frozenset(buttons))
+    return Body(page_text(found), clickables, actions, targets or {}, frozenset(buttons))
 
 
-_INDEX = _body([nodes.SEARCH])
+_INDEX = _body([SEARCH])
+
+
+@lru_cache(16)
+def open_store(catalog: Catalog, fixes: Fixes, attributes: bool, escaped: bool = False) -> Store:
+    """Returns the pages of a catalogue, shared by the environments of a process.
+
+    Args:
+        catalog: The products and their search.
+        fixes: The fixes in force.
+        attributes: Whether products have a tab with their attributes.
+        escaped: Whether products' text is kept from passing for marks of a page.
+    """
+    return Store(EscapedCatalog(catalog) if escaped else catalog, fixes, attributes=attributes)

@@ -23,13 +23,10 @@ except ImportError as error:
     raise missing_extra("Starlette", "browser") from error
 
 from skillc_gym.envs.webshop.shop.pages import Page
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, Guard, Ticket, TicketIssuer
+from skillc_gym.envs.webshop.site.episodes import Recording, Replays
 from skillc_gym.envs.webshop.site.front import Pairs, ShopFront
-from skillc_gym.envs.webshop.site.guard import Guard
-from skillc_gym.envs.webshop.site.layout import render, shop_page
-from skillc_gym.envs.webshop.site.pictures import picture
-from skillc_gym.envs.webshop.site.recording import Recording
-from skillc_gym.envs.webshop.site.replays import Replays
-from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, Ticket, TicketIssuer
+from skillc_gym.envs.webshop.site.layout import picture, render, shop_page
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 

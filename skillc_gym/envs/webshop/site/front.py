@@ -16,7 +16,7 @@ from typing import Any
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action
-from skillc_gym.envs.webshop.shop.sharing import open_store
+from skillc_gym.envs.webshop.shop.store import open_store
 
 __all__ = ["BUY", "PageView", "Pairs", "ShopFront", "search_action"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.site.front import PageView
@@ -13,7 +14,7 @@ from skillc_gym.errors import missing_extra
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["TITLES", "render", "shop_page"]
+__all__ = ["TITLES", "picture", "render", "shop_page"]
 
 TITLES = {
     "index": "WebShop",
@@ -75,6 +76,30 @@ def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = Fa
         parts=_parts(view.facts) if person and view.score is not None else [],
         person=person,
         note=note,
+    )
+
+
+def picture(asin: str, category: str = "") -> str:
+    """Draws a product from its id and category alone: none is downloaded, and every picture is its own.
+
+    Args:
+        asin: Its id, from which the colours come.
+        category: Its category, from which the shape comes.
+
+    Returns:
+        An SVG document of 160 by 160 units.
+    """
+    digest = sha256(asin.encode("utf-8", "surrogatepass")).digest()
+    hue, turn = digest[0] * 360 // 256, 20 + digest[1] % 50
+    dots = [(digest[i] * 160 // 256, digest[i + 1] * 160 // 256, 6 + digest[i + 2] % 22) for i in range(2, 17, 3)]
+    return render(
+        "picture.svg",
+        category=category,
+        mark=asin[-4:],
+        paper=f"hsl({hue},42%,90%)",
+        deep=f"hsl({hue},38%,78%)",
+        ink=f"hsl({(hue + turn) % 360},45%,38%)",
+        dots=dots,
     )
 
 

@@ -1,4 +1,4 @@
-"""Running the site: in a thread of this process, or until somebody ends it."""
+"""Putting a site together and running it: in a thread of this process, or until it is ended."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.site.access import LOOPBACK
+from skillc_gym.envs.webshop.site.episodes import Recording, Replays
+from skillc_gym.envs.webshop.site.front import ShopFront
+from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
 
 if TYPE_CHECKING:
@@ -16,12 +23,40 @@ if TYPE_CHECKING:
 
     from skillc_gym.envs.webshop.site.app import Site
 
-__all__ = ["ThreadedSite", "bound_socket", "serve"]
+__all__ = ["ThreadedSite", "address_of_socket", "bound_socket", "open_site", "serve"]
 
 _LONGEST_HEAD = 1 << 18
 """Addresses hold whole queries, so heads may be long."""
 _WAITING = 2_048
 _START_SECONDS = 30
+
+
+def open_site(
+    shop: Mapping[str, Any],
+    *,
+    host: str = "127.0.0.1",
+    names: Sequence[str] = (),
+    record: Path | None = None,
+    episodes: Sequence[Episode] = (),
+) -> Site:
+    """Makes a site.
+
+    Args:
+        shop: The arguments of `skillc_gym.envs.webshop.env.WebShopEnv`.
+        host: Where the site will listen. On this machine alone, it answers to this machine's names only.
+        names: Further names by which it may be called.
+        record: Where to keep what people do, as JSON lines.
+        episodes: Recorded episodes to show.
+
+    Raises:
+        ConfigError: The episodes are of another shop, or the file cannot be written.
+    """
+    from skillc_gym.envs.webshop.site.app import Site
+
+    front = ShopFront(WebShopEnv(**shop, observation_mode="url"))
+    recording = None if record is None else Recording(record, front, WebShopEnv(**shop))
+    hosts = frozenset({*LOOPBACK, *names}) if host in LOOPBACK or names else None
+    return Site(front, hosts=hosts, recording=recording, replays=Replays(episodes, front) if episodes else None)
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

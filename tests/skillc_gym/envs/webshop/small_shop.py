@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from skillc_gym.envs.webshop.catalog.product import Product
-from skillc_gym.envs.webshop.experts.reading import words
+from skillc_gym.envs.webshop.experts.shopper import words
 
 KINDS = {
     "rug": ("garden", "area rugs", "Home & Kitchen › Home Décor › Rugs"),

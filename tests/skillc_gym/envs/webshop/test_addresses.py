@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 from test_pages import ODD
 
-from skillc_gym.envs.webshop.shop.addresses import read_address
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM
-from skillc_gym.envs.webshop.shop.pages import HOME
+from skillc_gym.envs.webshop.shop.pages import HOME, read_address
 from skillc_gym.envs.webshop.shop.store import Store
 
 SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)

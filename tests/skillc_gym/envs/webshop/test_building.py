@@ -12,15 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog
 from skillc_gym.envs.webshop.catalog.build import FORMAT
-from skillc_gym.envs.webshop.catalog.catalog import Catalog, build_catalog, open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.errors import CatalogError
 
-OPEN = (
-    "from skillc_gym.envs.webshop.catalog.catalog import open_catalog\n"
-    "print(len(open_catalog('generated', size={size})))"
-)
+OPEN = "from skillc_gym.envs.webshop.catalog import open_catalog\nprint(len(open_catalog('generated', size={size})))"
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
 from skillc_gym.envs.webshop.catalog.loader import clean
 from skillc_gym.errors import ConfigError

@@ -15,7 +15,7 @@ from small_shop import SmallShop, make
 
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
 from skillc_gym.envs.webshop.goals.goal_table import Facts, draw_limit, synthetic_table
-from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination, combinations, split_range
+from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination, split_range
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 
 MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
@@ -23,7 +23,7 @@ MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
 
 def test_every_combination_of_options_is_a_goal(shop):
     goals = open_goals(shop)
-    assert len(goals) == sum(combinations(product.options) for product in shop.products)
+    assert len(goals) == sum(product.combinations for product in shop.products)
     texts = {goals.goal(index).instruction for index in goals.range}
     assert any(
         "Find me machine wash area rugs with color: red, and size: small, and price lower than" in t for t in texts
@@ -130,7 +130,7 @@ def test_the_seed_moves_prices_but_not_the_order():
 def test_combinations_run_like_nested_loops(options, data):
     names = sorted(options)
     expected = list(itertools.product(*(options[name] for name in names)))
-    assert combinations(options) == len(expected)
+    assert make(0, options=options).combinations == len(expected)
     number = data.draw(st.integers(0, len(expected) - 1))
     assert combination(options, number) == tuple(zip(names, expected[number], strict=True))
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
-from skillc_gym.envs.webshop.goals.noun_table import keep_nouns, nouns_of
-from skillc_gym.envs.webshop.goals.nouns import noun_tagger
+from skillc_gym.envs.webshop.catalog import open_catalog
+from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger, nouns_of
 from skillc_gym.errors import ConfigError
 
 

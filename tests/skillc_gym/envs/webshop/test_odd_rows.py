@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_shop import SmallShop
 
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.env import WebShopEnv
 
 LABELS = ("Buy Now", "FEATURES", "ATTRIBUTES", "Next >", "< PREV", "Search")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recordings import read_lines
 
-from skillc_gym.envs.webshop.catalog.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.search import bm25, windows
 from skillc_gym.envs.webshop.search import searcher as search
 from skillc_gym.envs.webshop.search.analyzer import analyze

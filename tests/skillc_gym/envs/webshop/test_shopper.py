@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.experts.reading import parse_instruction, read_item, read_results
-from skillc_gym.envs.webshop.experts.shopper import Shopper, choose
+from skillc_gym.envs.webshop.experts.shopper import Shopper, choose, parse_instruction, read_item, read_results
 
 SHOP = SmallShop()
 

@@ -25,8 +25,7 @@ import skillc_gym
 from skillc_gym.envs.webshop.browser import tabs
 from skillc_gym.envs.webshop.browser.chromium import Browser
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.site.opening import open_site
-from skillc_gym.envs.webshop.site.server import ThreadedSite
+from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.errors import ConfigError, EngineError, MissingDataError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from skillc_gym.envs.webshop.browser.chromium import Browser, PageMovedError
-from skillc_gym.envs.webshop.browser.settings import BrowserSettings
+from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.site.server import address_of_socket, bound_socket
 from skillc_gym.errors import EngineError
 

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from visitor import Reader, Visitor
 
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.site.guard import HEADERS
-from skillc_gym.envs.webshop.site.opening import open_site
-from skillc_gym.envs.webshop.site.server import ThreadedSite
-from skillc_gym.envs.webshop.site.tickets import AGENT, PERSON, TicketIssuer
+from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer
+from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl
 from skillc_gym.errors import ConfigError
 

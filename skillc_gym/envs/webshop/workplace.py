@@ -14,7 +14,7 @@ from typing import IO
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["reserve", "work_folder"]
+__all__ = ["publish", "reserve", "work_folder"]
 
 
 @contextmanager
@@ -41,6 +41,20 @@ def work_folder(folder: Path) -> Iterator[Path]:
             yield work
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def publish(work: Path, folder: Path) -> None:
+    """Moves a finished work folder to its place; one that another process put there meanwhile is as good.
+
+    Raises:
+        OSError: If it cannot be moved.
+    """
+    work.chmod(0o755)
+    try:
+        work.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
 
 
 def reserve(path: Path) -> None:

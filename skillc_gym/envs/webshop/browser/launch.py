@@ -1,4 +1,4 @@
-"""The processes of a browser: a driver with all that it starts, and what ends them whatever happens to this one."""
+"""Starting a browser: programs, flags, preferences, its driver's processes, and what ends them whatever happens."""
 
 from __future__ import annotations
 
@@ -9,20 +9,107 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillc_gym.envs.webshop.browser.settings import PREFERENCES, BrowserSettings
-from skillc_gym.errors import EngineError, missing_extra
+from skillc_gym.errors import ConfigError, EngineError, MissingDataError, missing_extra
 
 if TYPE_CHECKING:
     from selenium.webdriver import Remote
 
-__all__ = ["Processes", "connect", "end", "launch"]
+__all__ = ["BrowserSettings", "Processes", "connect", "end", "launch"]
 
+# A shell is Chromium without the windows, tabs and menus that nobody sees: it needs half the processor time.
+_SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_PREFERENCES = dict.fromkeys(
+    (
+        "autofill.profile_enabled",
+        "autofill.credit_card_enabled",
+        "credentials_enable_service",
+        "profile.password_manager_enabled",
+        "safebrowsing.enabled",
+        "search.suggest_enabled",
+        "signin.allowed",
+        "translate.enabled",
+    ),
+    False,
+)
+"""By these a browser would ask others about pages, forms and words."""
 # Ends the driver's processes and removes their files as soon as the pipe to it is closed, be it by our death.
 _WATCH = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2" 2>/dev/null || { sleep 1; rm -rf -- "$2"; }'
 _START_SECONDS = 120
 _STARTED = re.compile(rb"started successfully on port (\d+)")
+
+
+@dataclass(frozen=True)
+class BrowserSettings:
+    """What a browser is started with.
+
+    Attributes:
+        browser: Chromium's program; found in PATH by default, its headless shell first unless there is a window.
+        driver: ChromeDriver's program; found in PATH by default.
+        width: Width of the page, in pixels.
+        height: Height of the page that is seen at once, in pixels.
+        window: Whether to show a window.
+        pictures: Whether somebody looks at the pages. If not, their pictures are not loaded, and a headless shell
+            draws no frames.
+        timeout: Seconds after which an answer is given up.
+        site: The name of a site elsewhere, which may be looked up.
+    """
+
+    browser: str | None = None
+    driver: str | None = None
+    width: int = 1024
+    height: int = 1280
+    window: bool = False
+    pictures: bool = True
+    timeout: float = 30.0
+    site: str | None = None
+
+    def programs(self) -> tuple[str, str]:
+        """Returns the programs of browser and driver.
+
+        Raises:
+            MissingDataError: One of them is not there.
+        """
+        names = _BROWSERS if self.window else (*_SHELLS, *_BROWSERS)
+        return _program("browser", self.browser, names), _program("driver", self.driver, ("chromedriver",))
+
+    def flags(self) -> list[str]:
+        """Returns the arguments of the browser.
+
+        Raises:
+            ConfigError: A window is asked for where there is no screen.
+        """
+        lines = resources.files(__package__).joinpath("chromium_flags.txt").read_text("utf-8").splitlines()
+        flags = [line for line in lines if line.startswith("--")]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            flags.append("--no-sandbox")
+        # A name is looked up nowhere but at the site, whatever a page or the browser itself asks for.
+        known = ", ".join(f"EXCLUDE {name}" for name in filter(None, ("127.0.0.1", "localhost", self.site)))
+        flags.append(f"--host-resolver-rules=MAP * ~NOTFOUND, {known}")
+        flags.append(f"--window-size={self.width},{self.height}")
+        if not self.pictures:
+            flags += ["--blink-settings=imagesEnabled=false", "--enable-begin-frame-control"]
+        if self.window and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+            raise ConfigError(
+                "render_mode='human' shows a window, and there is no screen: set DISPLAY or leave it out."
+            )
+        return flags if self.window else [*flags, "--headless", "--hide-scrollbars"]
+
+
+def _program(kind: str, named: str | None, names: tuple[str, ...]) -> str:
+    looked_for = (named,) if named else names
+    found = next((path for path in map(shutil.which, looked_for) if path), None)
+    if found is None:
+        raise MissingDataError(
+            f"No {kind} found: looked in PATH for {', '.join(looked_for)}. On Debian and Ubuntu: "
+            "apt-get install chromium chromium-headless-shell chromium-driver; elsewhere name the program with "
+            f"{kind}=..."
+        )
+    return found
 
 
 class Processes(NamedTuple):
@@ -78,7 +165,7 @@ def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Re
     options.binary_location, options.page_load_strategy = browser, "none"
     for flag in settings.flags():
         options.add_argument(flag)
-    options.add_experimental_option("prefs", PREFERENCES)
+    options.add_experimental_option("prefs", _PREFERENCES)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{_port(processes.driver)}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})

@@ -1,12 +1,16 @@
-"""What every answer of the site is sent with, and which callers are turned away before anything is looked at."""
+"""Who is let in: which callers are turned away before anything is looked at, and tickets that name episodes."""
 
 from __future__ import annotations
 
+import base64
+import hmac
+import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-__all__ = ["HEADERS", "LOOPBACK", "Guard"]
+__all__ = ["AGENT", "HEADERS", "LOOPBACK", "PERSON", "Guard", "Ticket", "TicketIssuer"]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names by which a site on this machine is called."""
@@ -24,6 +28,9 @@ HEADERS = {
 }
 """Sent with every answer."""
 _RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+AGENT, PERSON = "a", "p"
+_MAC_BYTES = 10
+_LONGEST = 80
 
 Message = MutableMapping[str, Any]
 App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -76,3 +83,44 @@ def _name(address: str) -> str | None:
         return urlsplit(address).hostname
     except ValueError:
         return None
+
+
+class Ticket(NamedTuple):
+    """What a ticket says.
+
+    Attributes:
+        audience: `AGENT`, or `PERSON`, who sees the parts of the score at the end.
+        task: The index of the goal.
+        nonce: Tells episodes of one task apart.
+    """
+
+    audience: str
+    task: int
+    nonce: str
+
+
+class TicketIssuer:
+    """Issues and reads tickets. It remembers nothing: who knows the secret reads all tickets issued with it.
+
+    Args:
+        secret: Signs tickets; a random one by default, so that tickets end with the site.
+    """
+
+    def __init__(self, secret: bytes | None = None) -> None:
+        self._secret = secrets.token_bytes(32) if secret is None else secret
+
+    def issue(self, task: int, audience: str = AGENT) -> str:
+        """Returns a new ticket for a task, in letters, digits and hyphens."""
+        return self._signed(f"{audience}{task}-{secrets.token_hex(5)}")
+
+    def read(self, name: str) -> Ticket | None:
+        """Reads a ticket; None for one that was not issued here."""
+        said, _, _ = name.rpartition("-")
+        if len(name) > _LONGEST or not name.isascii() or not hmac.compare_digest(self._signed(said), name):
+            return None
+        task, _, nonce = said[1:].partition("-")
+        return Ticket(said[0], int(task), nonce)
+
+    def _signed(self, said: str) -> str:
+        mac = hmac.new(self._secret, said.encode(), sha256).digest()[:_MAC_BYTES]
+        return f"{said}-{base64.b32encode(mac).decode().lower()}"

@@ -1,0 +1,138 @@
+"""Opening catalogues: what a source names is built into a folder once per content, then mapped by every process.
+
+catalog = open_catalog("data/webshop")
+catalog.product(catalog.search("red leather shoes")[0]).title
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, CatalogBuilder
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, read_manifest
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
+from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
+from skillc_gym.envs.webshop.goals.goal_sets import keep_goals
+from skillc_gym.envs.webshop.workplace import work_folder
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError
+
+__all__ = ["Source", "build_catalog", "cache_folder", "open_catalog"]
+
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Catalog | None
+"""What names a catalogue; see `open_catalog`."""
+
+
+def open_catalog(source: Source = None, *, num_products: int | None = None, **generator: Any) -> Catalog:
+    """Opens a catalogue; the same source gives the same object within a process.
+
+    Args:
+        source: A folder made by ``skillc make-catalog``; a folder with upstream's JSON files; a mapping
+            ``{"products": path, "attributes": path, "human_goals": path}``; or "generated". None: the folder that
+            ``$WEBSHOP_DATA`` names. A catalogue that is open already is returned as it is.
+        num_products: Of upstream's files, the first so many rows; of generated products, their number.
+        generator: With "generated": ``size`` and ``seed``.
+
+    Raises:
+        MissingDataError: If a folder or a file is not there.
+        CatalogError: If a file or a built catalogue cannot be read.
+        ConfigError: If the mapping or the options of the generator make no sense, or a catalogue that is built already
+            has more products than were asked for.
+    """
+    limit = {} if num_products is None else {"num_products": num_products}
+    if source == "generated":
+        return _built(GeneratedSource(**generator, **({} if num_products is None else {"size": num_products})))
+    if isinstance(source, Mapping):
+        return _built(JsonSource.of_mapping({**source, **limit}))
+    catalog = _of_folder(source, limit) if source is None or isinstance(source, str | os.PathLike) else source
+    if num_products is not None and len(catalog) > num_products:
+        raise ConfigError(
+            f"num_products={num_products!r} is for upstream's files; this catalogue is built, with {len(catalog):,} "
+            "products. Build a smaller one: skillc make-catalog --num-products"
+        )
+    return catalog
+
+
+def _of_folder(source: str | os.PathLike[str] | None, limit: Mapping[str, int]) -> Catalog:
+    named = os.environ.get("WEBSHOP_DATA", "") if source is None else source
+    if source is None and not named:
+        raise MissingDataError(f"No WebShop data: WEBSHOP_DATA is not set. {FETCH}")
+    folder = Path(named).expanduser().resolve()
+    if not folder.is_dir():
+        raise MissingDataError(f"There is no folder {folder}. {FETCH}")
+    if (folder / "manifest.json").is_file():
+        return _opened(str(folder))
+    return _built(JsonSource.of_folder(folder, **limit))
+
+
+def build_catalog(
+    source: JsonSource | GeneratedSource, folder: Path, progress: Callable[[int], None] | None = None
+) -> None:
+    """Builds a catalogue beside its place and moves it there when it is whole.
+
+    Args:
+        source: Where rows come from.
+        folder: Where it goes; must not exist, or be empty.
+        progress: Called with the number of rows every ten thousand of them.
+
+    Raises:
+        CatalogError: If a file cannot be read to its end, no row makes a product, the place is taken, or cannot be
+            written to.
+    """
+    try:
+        with work_folder(folder) as work:
+            if _is_built(folder, source.identity()):  # by another process, while this one waited
+                return
+            builder = CatalogBuilder(work, progress)
+            source.build(builder)
+            builder.finish(source.identity())
+            keep_goals(Catalog(work))
+            work.chmod(0o755)
+            _move(work, folder, source.identity())
+    except SkillCError:
+        raise
+    except OSError as error:
+        raise CatalogError(
+            f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
+            "--out of skillc make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
+        ) from error
+
+
+def cache_folder() -> Path:
+    """Returns where built catalogues lie: ``$SKILLC_CACHE``, else the user's cache folder."""
+    named = os.environ.get("SKILLC_CACHE")
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillc-gym"
+    return base / "webshop"
+
+
+def _built(source: JsonSource | GeneratedSource) -> Catalog:
+    """Opens the source's catalogue from the cache; builds it first where this content was not seen before."""
+    content = json.dumps([KIND, FORMAT, source.identity()], sort_keys=True)
+    folder = cache_folder() / hashlib.sha256(content.encode()).hexdigest()[:24]
+    if not (folder / "manifest.json").is_file():
+        build_catalog(source, folder)
+    return _opened(str(folder))
+
+
+@lru_cache(32)
+def _opened(folder: str) -> Catalog:
+    return Catalog(folder)
+
+
+def _move(work: Path, folder: Path, identity: Mapping[str, Any]) -> None:
+    try:
+        work.rename(folder)
+    except OSError as error:
+        # Another process may have built the same meanwhile; its result is as good.
+        if not _is_built(folder, identity):
+            raise CatalogError(f"{folder} cannot be made: {error}; it may hold something else.") from error
+
+
+def _is_built(folder: Path, identity: Mapping[str, Any]) -> bool:
+    return (folder / "manifest.json").is_file() and read_manifest(folder)["source"] == identity
