@@ -24,7 +24,7 @@ from trainers.evaluation.paired_report import Change, PairedReport, compare_repo
 from trainers.tracking.json_files import read_object
 from trainers.tracking.revision import one_revision
 from trainers.tracking.run_folder import write_json
-from trainers.warmstart.make import CARD
+from trainers.warmstart import CARD
 
 __all__ = ["course_record", "main"]
 

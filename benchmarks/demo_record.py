@@ -13,7 +13,7 @@ from skillc_lab.commands.demo import DemoConfig
 from skillc_lab.report import RunRecords
 from trainers.evaluation.paired_report import PairedReport, compare_reports
 from trainers.evaluation.scores import graded, mean_scores
-from trainers.warmstart.make import CARD
+from trainers.warmstart import CARD
 
 __all__ = ["VALIDATED", "differences", "one_panel", "panels", "record"]
 

@@ -29,7 +29,7 @@ from trainers.base import Trajectory
 from trainers.config import TrainConfig
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart import small_policy_settings
 
 __all__ = ["Clock", "env_seconds", "main", "measure"]
 

@@ -27,7 +27,7 @@ from trainers.evaluation.paired_report import PairedReport
 from trainers.stats import wilson
 from trainers.tracking.json_files import read_object
 from trainers.tracking.run_folder import write_json
-from trainers.warmstart.make import sha256_of_file
+from trainers.warmstart import sha256_of_file
 
 __all__ = ["evaluation_tables", "main"]
 

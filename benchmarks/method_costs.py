@@ -28,7 +28,7 @@ from trainers.recipes import Recipe, get_recipe, recipe_names
 from trainers.recipes.additions import ADDITIONS
 from trainers.tracking.json_files import read_object
 from trainers.training import run
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart import small_policy_settings
 
 __all__ = ["cost_table", "main", "measure_costs", "same_rollouts"]
 

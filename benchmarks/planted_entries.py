@@ -29,7 +29,7 @@ from trainers.config import TrainConfig
 from trainers.memory import SkillBank
 from trainers.stats import mean_over_seeds
 from trainers.training import run
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart import small_policy_settings
 from trainers.writers import Draft
 
 __all__ = ["main", "measure_planted", "page", "planted_bank", "save_picture"]

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import SkillCError
+from trainers.base import SHIPPED
 from trainers.config import TrainConfig
 from trainers.tracking.run_folder import RunFolder, provenance, write_json
-from trainers.warmstart.shipped import SHIPPED
 
 __all__ = ["compare", "configurations", "main", "trace"]
 

@@ -29,8 +29,7 @@ from trainers.engines.types import Answer
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
 from trainers.session import chat_format
-from trainers.warmstart.settings import small_policy_settings
-from trainers.warmstart.tokenizer import build_tokenizer, vocabulary
+from trainers.warmstart import build_tokenizer, small_policy_settings, vocabulary
 
 __all__ = ["Script", "StreamedSteps", "WaveSteps", "count_steps", "main", "script"]
 

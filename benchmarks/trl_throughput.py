@@ -35,7 +35,7 @@ from trainers.recipes import get_recipe
 from trainers.session import load_tokenizer
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart import small_policy_settings
 
 __all__ = ["RECIPE", "main", "measure", "our_updates", "trl_updates"]
 

@@ -62,13 +62,10 @@ MODULES_YET = {
 """Modules of the trainers that lie in no room yet; it only shrinks."""
 
 TRAINERS_YET: set[tuple[str, str]] = {
-    ("config", "pretrained"),
-    ("config", "warmstart"),
     ("evaluation", "session"),
     ("models", "model_names"),
     ("training", "model_names"),
     ("training", "session"),
-    ("warmstart", "pretrained"),
 }
 """(room, imported room) that break the order of the trainers still; it only shrinks."""
 
@@ -131,8 +128,7 @@ PRIVATE_YET: set[str] = {
     "trainers.evaluation.scores",
     "trainers.evaluation.trials",
     "trainers.evaluation.usage",
-    "trainers.pretrained.fetch",
-    "trainers.pretrained.packages",
+    "trainers.pretrained",
     "trainers.recipes.additions",
     "trainers.rollout.chat_tokens",
     "trainers.rollout.collect",
@@ -143,15 +139,6 @@ PRIVATE_YET: set[str] = {
     "trainers.tracking.progress",
     "trainers.tracking.revision",
     "trainers.tracking.run_folder",
-    "trainers.warmstart.cloning",
-    "trainers.warmstart.demonstrations",
-    "trainers.warmstart.make",
-    "trainers.warmstart.measurement",
-    "trainers.warmstart.model",
-    "trainers.warmstart.recipes",
-    "trainers.warmstart.settings",
-    "trainers.warmstart.shipped",
-    "trainers.warmstart.tokenizer",
 }
 """What they import still that is not public: a module inside a room, or room:name; it only shrinks."""
 

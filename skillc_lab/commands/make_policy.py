@@ -11,11 +11,19 @@ from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, count_line, say
-from trainers.warmstart.cloning import CloningConfig
-from trainers.warmstart.demonstrations import DemonstrationConfig
-from trainers.warmstart.make import PolicyRecipe, make_policy, write_card
-from trainers.warmstart.model import SMALL, TINY
-from trainers.warmstart.recipes import data_recipe, generated_mixture, set_error_rate, shipped_recipe
+from trainers.warmstart import (
+    SMALL,
+    TINY,
+    CloningConfig,
+    DemonstrationConfig,
+    PolicyRecipe,
+    data_recipe,
+    generated_mixture,
+    make_policy,
+    set_error_rate,
+    shipped_recipe,
+    write_card,
+)
 
 __all__ = ["COMMAND", "MakePolicyOptions"]
 
@@ -131,7 +139,7 @@ def make(options: MakePolicyOptions) -> int:
     recipe = options.recipe()
     card = make_policy(recipe, options.out, progress=_show)
     if options.measure:
-        from trainers.warmstart.measurement import measure_start
+        from trainers.warmstart import measure_start
 
         card["measured"] = measure_start(recipe, options.out, options.measure)
         write_card(options.out, card)

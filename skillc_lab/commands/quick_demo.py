@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demo import DemoConfig
 from skillc_lab.report import make_report
+from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, write_json
-from trainers.warmstart.shipped import hardest_start, shipped_policy, shipped_trained_policy
 
 if TYPE_CHECKING:
     from skillc_gym.episodes import Episode

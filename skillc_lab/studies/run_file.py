@@ -14,7 +14,7 @@ from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.studies.plan import ComparisonPlan
 from trainers.config import TrainConfig
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart import small_policy_settings
 
 __all__ = ["RunFile", "held_out_split", "read_run_file"]
 

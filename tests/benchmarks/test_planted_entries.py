@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="needs the train extra")
 
 from benchmarks.planted_entries import EMPTY, measure_planted, page, planted_bank, save_picture, use_share
 from trainers.config import TrainConfig
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart import small_policy_settings
 
 HEAT = "pick_heat_then_place_in_recep"
 

@@ -4,14 +4,35 @@ from trainers.base.choices import Aggregation, MaskTruncated, RatioLevel, Return
 from trainers.base.interruption import interrupts, stop_requests
 from trainers.base.launch import asked_processes, launch_warning, launcher_words
 from trainers.base.lazy import lazy_exports
+from trainers.base.model_folders import (
+    HARD,
+    PACKAGES,
+    REAL,
+    SHIPPED,
+    Package,
+    fetched_folder,
+    fetched_model,
+    hardest_start,
+    is_shipped,
+    named_folder,
+    package_named,
+    shipped_names,
+    shipped_policy,
+    shipped_trained_policy,
+)
 from trainers.base.options import Options, flat_options, option_names, override
 from trainers.base.registry import Registry, load_object
 from trainers.base.trajectory import TokenRow, Trajectory
 
 __all__ = [
+    "HARD",
+    "PACKAGES",
+    "REAL",
+    "SHIPPED",
     "Aggregation",
     "MaskTruncated",
     "Options",
+    "Package",
     "RatioLevel",
     "Registry",
     "Returns",
@@ -21,13 +42,22 @@ __all__ = [
     "TokenRow",
     "Trajectory",
     "asked_processes",
+    "fetched_folder",
+    "fetched_model",
     "flat_options",
+    "hardest_start",
     "interrupts",
+    "is_shipped",
     "launch_warning",
     "launcher_words",
     "lazy_exports",
     "load_object",
+    "named_folder",
     "option_names",
     "override",
+    "package_named",
+    "shipped_names",
+    "shipped_policy",
+    "shipped_trained_policy",
     "stop_requests",
 ]

@@ -12,7 +12,7 @@ import gymnasium
 
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling
+from trainers.base import Sampling, named_folder
 from trainers.config.bounds import check_values
 from trainers.config.groups import (
     AdapterSettings,
@@ -31,8 +31,6 @@ from trainers.config.groups import (
     VllmSettings,
 )
 from trainers.config.loss_types import settings_of
-from trainers.pretrained.packages import PACKAGES, fetched_model
-from trainers.warmstart.shipped import is_shipped, shipped_policy
 
 __all__ = ["HINTS", "TrainConfig"]
 
@@ -89,9 +87,7 @@ class TrainConfig(
         Raises:
             MissingDataError: It is one that ``skillc get-model`` fetches, and was not fetched yet.
         """
-        if self.model in PACKAGES:
-            return str(fetched_model(self.model))
-        return str(shipped_policy(self.env, self.model)) if is_shipped(self.model) else self.model
+        return str(named_folder(self.model, self.env) or self.model)
 
     @property
     def sampling(self) -> Sampling:

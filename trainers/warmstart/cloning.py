@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from trainers.config.bounds import Count, Natural
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
 
@@ -25,9 +26,9 @@ IGNORED = -100
 class CloningConfig:
     """Settings of behaviour cloning."""
 
-    batches: int = 2000
+    batches: Count = 2000
     """Optimiser steps."""
-    batch_episodes: int = 12
+    batch_episodes: Count = 12
     """Episodes per step."""
     context_weight: float = 0.3
     """Weight of the loss on prompts and observations; predicting them teaches a small model to copy names."""
@@ -37,7 +38,7 @@ class CloningConfig:
     """AdamW's decoupled weight decay."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic: bfloat16 under autocast over float32 weights."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the order of the episodes."""
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,99 +15,30 @@ from skill_library import load_library
 from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from skillc_gym.errors import MissingDataError, missing_extra
 from trainers.config import TrainConfig
 from trainers.models import load_model, load_plain_tokenizer, without_bars
-from trainers.pretrained.packages import PACKAGES, fetched_model
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.run_folder import make_folder, provenance
 from trainers.warmstart.cloning import (
-    CloningConfig,
     TokenisedDialogue,
     clone,
     reply_loss,
     tokenise_conversation,
     tokenise_dialogue,
 )
-from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
-from trainers.warmstart.model import TINY, PolicySize, build_model
+from trainers.warmstart.demonstration import Demonstration, demonstrations
+from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.progress_file import CLONING_FILE, ProgressFile
-from trainers.warmstart.shipped import is_shipped, shipped_policy
-from trainers.warmstart.tokenizer import build_tokenizer, vocabulary
+from trainers.warmstart.recipes import PolicyRecipe
+
+__all__ = ["CARD", "make_policy", "sha256_of_file", "success_rates", "write_card"]
 
 CARD = "policy_card.json"
 NUMBERS = [str(number) for number in range(64)]
 Progress = Callable[[str, int, int, float], Any]
 """Called with (phase, done, total, loss or nan)."""
-
-
-@dataclass(frozen=True)
-class PolicyRecipe:
-    """Everything that decides the weights of a warm-started policy."""
-
-    demonstrations: DemonstrationConfig = field(default_factory=DemonstrationConfig)
-    """What is demonstrated, and how often the essential step is left out."""
-    episodes: int = 9600
-    """Number of demonstrations."""
-    mixture: DemonstrationConfig | None = None
-    """Further tasks to demonstrate: generated rooms beside a data set's few, which a small model learns by heart."""
-    mixture_share: float = 0.0
-    """Share of the demonstrations that are of the further tasks."""
-    cloning: CloningConfig = field(default_factory=CloningConfig)
-    """Optimisation."""
-    size: PolicySize = TINY
-    """Shape of the model."""
-    max_length: int = 4096
-    """Longest context in tokens."""
-    seed: int = 0
-    """Seed of demonstrations and of the initial weights."""
-    start: str | None = None
-    """Checkpoint folder to go on from, with its tokenizer, chat template and shape, or the name of a shipped policy or
-    of one that ``skillc get-model`` fetches; None starts from random weights."""
-    chat: str = "compact"
-    """Wording of the prompts by name: compact, or default, which lists the possible commands."""
-    lora_rank: int = 0
-    """Rank of LoRA adapters on all linear layers, which are merged in the end; 0 trains all weights."""
-    held_out: int = 0
-    """Further demonstrations, of the environment's first held-out split, to measure the loss before and after."""
-
-    @property
-    def start_folder(self) -> Path | None:
-        """The folder to go on from."""
-        if self.start is None:
-            return None
-        if self.start in PACKAGES:
-            return fetched_model(self.start)
-        if not is_shipped(self.start):
-            return Path(self.start)
-        return shipped_policy(self.demonstrations.env, self.start)
-
-
-def _check(recipe: PolicyRecipe) -> None:
-    numbers = {
-        "episodes": recipe.episodes,
-        "batches": recipe.cloning.batches,
-        "batch_episodes": recipe.cloning.batch_episodes,
-        "max_steps": recipe.demonstrations.max_steps,
-        "max_length": recipe.max_length,
-    }
-    for name, number in numbers.items():
-        if number < 1:
-            raise ConfigError(f"{name} must be at least 1, got {number}.")
-    for name, number in {"lora_rank": recipe.lora_rank, "held_out": recipe.held_out}.items():
-        if number < 0:
-            raise ConfigError(f"{name} must be at least 0, got {number}.")
-    if not 0 <= recipe.mixture_share <= 1:
-        raise ConfigError(f"mixture_share is a share between 0 and 1, got {recipe.mixture_share}.")
-    if recipe.mixture_share and recipe.mixture is None:
-        raise ConfigError(
-            f"mixture_share={recipe.mixture_share} needs further tasks to show, and the recipe has no mixture."
-        )
-    if recipe.lora_rank and recipe.start is None:
-        raise ConfigError("lora_rank adapts a model that there is; name one as start, or train all weights.")
-    if recipe.seed < 0 or recipe.cloning.seed < 0:
-        raise ConfigError(f"Seeds must be at least 0, got {min(recipe.seed, recipe.cloning.seed)}.")
 
 
 def _demonstrated(recipe: PolicyRecipe, chat_format: ChatFormat) -> Iterator[Demonstration]:
@@ -220,7 +151,7 @@ def make_policy(
     Returns:
         The card that was also written as ``policy_card.json``.
     """
-    _check(recipe)
+    recipe.check()
     make_folder(out)
     start = recipe.start_folder
     spec, _ = warm_started(recipe.demonstrations.env)

@@ -14,8 +14,7 @@ from skillc_gym.episodes import Episode
 from trainers.config import TrainConfig
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.policy import evaluate_policy
-from trainers.warmstart.make import PolicyRecipe
-from trainers.warmstart.settings import small_policy_settings
+from trainers.warmstart.recipes import PolicyRecipe, small_policy_settings
 
 __all__ = ["ATTEMPTS", "TRAINING_TEMPERATURE", "essential_rate", "measure_start"]
 

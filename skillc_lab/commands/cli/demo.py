@@ -16,9 +16,9 @@ from skillc_lab.commands.cli.open_page import open_page
 from skillc_lab.commands.cli.quick_demo import describe_quick_demo
 from skillc_lab.commands.demo import DemoConfig, run_demo
 from skillc_lab.commands.quick_demo import QuickDemoConfig, run_quick_demo
+from trainers.base import SHIPPED, hardest_start
 from trainers.recipes import RECOMMENDED
 from trainers.tracking.progress import make_progress
-from trainers.warmstart.shipped import SHIPPED, hardest_start
 
 __all__ = ["COMMAND", "DemoOptions", "describe"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillc_lab.cli.main import main as skillc
-from trainers.warmstart.shipped import shipped_policy
+from trainers.base import shipped_policy
 
 
 @pytest.fixture(scope="session")

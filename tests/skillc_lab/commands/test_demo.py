@@ -15,9 +15,9 @@ from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.commands.cli.demo import DemoOptions, describe
 from skillc_lab.commands.demo import DemoConfig, check_same, run_demo
 from tests.skillc_lab.commands.small_demo import SMALL
+from trainers.base import shipped_policy
 from trainers.recipes import RECOMMENDED, recipe_in
 from trainers.tracking.progress import SilentProgress
-from trainers.warmstart.shipped import shipped_policy
 
 KEYS = {
     *("finished", "env", "preset", "data", "seed", "seconds", "steps", "split", "games", "splits", "panel_sha256"),

@@ -22,7 +22,7 @@ from skillc_lab.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_chec
 from skillc_lab.commands.gpu_paths import trained_apart
 from skillc_lab.commands.train import TrainOptions
 from trainers.config import TrainConfig
-from trainers.warmstart.model import PolicySize
+from trainers.warmstart import PolicySize
 
 SMALL = {
     "size": PolicySize(layers=1, width=32, heads=2, feed_forward=32),

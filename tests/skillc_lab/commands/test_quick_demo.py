@@ -18,9 +18,9 @@ from skillc_lab.commands.cli import open_page
 from skillc_lab.commands.cli.demo import DemoOptions
 from skillc_lab.commands.cli.quick_demo import describe_quick_demo, side_by_side
 from skillc_lab.commands.quick_demo import QuickDemoConfig, run_quick_demo
+from trainers.base import shipped_policy, shipped_trained_policy
 from trainers.tracking.json_files import write_json
 from trainers.warmstart import shipped
-from trainers.warmstart.shipped import shipped_policy, shipped_trained_policy
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_tokenizer
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.warmstart import build_tokenizer, vocabulary
 from trainers.warmstart.cloning import IGNORED, tokenise_dialogue
-from trainers.warmstart.tokenizer import build_tokenizer, vocabulary, words
+from trainers.warmstart.policy import words
 
 POLICIES = Path(__file__).parents[3] / "trainers" / "warmstart"
 TEMPLATES = {

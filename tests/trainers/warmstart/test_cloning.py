@@ -5,9 +5,8 @@ import pytest
 pytest.importorskip("transformers", reason="needs the train extra")
 
 from trainers.rollout.chat_encoder import ChatEncoder
-from trainers.warmstart.cloning import IGNORED, CloningConfig, clone, tokenise_dialogue
-from trainers.warmstart.model import PolicySize, build_model
-from trainers.warmstart.tokenizer import build_tokenizer
+from trainers.warmstart import CloningConfig, PolicySize, build_model, build_tokenizer, clone
+from trainers.warmstart.cloning import IGNORED, tokenise_dialogue
 
 WORDS = ["see", "take", "mug", "plate", "nothing"]
 SIZE = PolicySize(layers=1, width=32, heads=2, feed_forward=32)

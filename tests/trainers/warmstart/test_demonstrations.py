@@ -12,7 +12,7 @@ import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.warmstart.demonstrations import Demonstration, DemonstrationConfig, demonstrations
+from trainers.warmstart import Demonstration, DemonstrationConfig, demonstrations
 
 CARELESS = warm_started("alfworld")[1].error_rates
 GAMES = {
@@ -99,8 +99,8 @@ def test_a_customer_does_not_slip():
     [
         ({"error_rates_without_skill": {}}, "no probability for .*look_at_obj_in_light"),
         ({"error_rates_without_skill": {**CARELESS, "look_at_obj_in_light": 2}}, "look_at_obj_in_light: .* got 2"),
-        ({"error_rate_with_skill": -0.1}, "error_rate_with_skill: .* got -0.1"),
-        ({"slips": 1.5}, "slips: .* got 1.5"),
+        ({"error_rate_with_skill": -0.1}, "error_rate_with_skill .* got -0.1"),
+        ({"slips": 1.5}, "slips .* got 1.5"),
     ],
 )
 def test_what_is_no_probability_is_named(options: dict[str, object], message: str):

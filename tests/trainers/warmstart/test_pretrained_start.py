@@ -15,12 +15,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
-from tests.trainers.pretrained.test_get_model import tokenizer_and_pairs
+from tests.trainers.models.test_pretrained import byte_tokenizer
 from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.warmstart import PolicyRecipe, make_policy
 from trainers.warmstart.cloning import IGNORED, tokenise_conversation
-from trainers.warmstart.make import PolicyRecipe, make_policy
 
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
@@ -36,7 +36,7 @@ CHAT = [
 
 
 def chatml_tokenizer() -> Any:
-    tokenizer, _ = tokenizer_and_pairs()
+    tokenizer = byte_tokenizer()
     tokenizer.add_special_tokens(
         {"eos_token": "<|im_end|>", "pad_token": "<|im_end|>", "additional_special_tokens": ["<|im_start|>"]}
     )

@@ -14,11 +14,9 @@ import torch
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.rollout.chat_encoder import ChatEncoder
-from trainers.warmstart import make
-from trainers.warmstart.cloning import CloningConfig, clone, tokenise_dialogue
-from trainers.warmstart.model import PolicySize, build_model
+from trainers.warmstart import CloningConfig, PolicySize, build_model, build_tokenizer, clone, make
+from trainers.warmstart.cloning import tokenise_dialogue
 from trainers.warmstart.progress_file import CLONING_FILE, ProgressFile
-from trainers.warmstart.tokenizer import build_tokenizer
 
 SIZE = PolicySize(layers=1, width=32, heads=2, feed_forward=32)
 CONFIG = CloningConfig(batches=12, batch_episodes=2, learning_rate=1e-2)

@@ -9,9 +9,9 @@ import pytest
 from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import UnknownNameError
+from trainers.base import HARD, REAL, is_shipped, shipped_names, shipped_policy
 from trainers.config import TrainConfig
-from trainers.warmstart.make import CARD, sha256_of_file
-from trainers.warmstart.shipped import HARD, REAL, is_shipped, shipped_names, shipped_policy
+from trainers.warmstart import CARD, sha256_of_file
 
 NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
 
@@ -65,7 +65,7 @@ def test_a_configuration_names_a_shipped_policy():
 
 def test_the_essential_step_is_found_among_possible_commands():
     pytest.importorskip("torch", reason="needs the train extra")
-    from trainers.warmstart.measurement import essential_rate
+    from trainers.warmstart import essential_rate
 
     def episode(*actions: tuple[str, bool]) -> Episode:
         turns = tuple(Turn("", "", action, True, valid, 0.0) for action, valid in actions)

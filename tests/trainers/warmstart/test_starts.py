@@ -11,10 +11,8 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
-from trainers.warmstart import make
-from trainers.warmstart.make import make_policy
-from trainers.warmstart.recipes import shipped_recipe
-from trainers.warmstart.shipped import shipped_policy
+from trainers.base import shipped_policy
+from trainers.warmstart import make, make_policy, shipped_recipe
 
 pytest.importorskip("torch", reason="needs the train extra")
 
@@ -79,7 +77,7 @@ def test_a_mixture_of_generated_rooms_with_themselves_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"Generated tasks are mixed into those of a data set; got data='generated'"):
         asked.recipe()
     recipe = shipped_recipe()
-    with pytest.raises(ConfigError, match=r"a share between 0 and 1, got 1\.5"):
+    with pytest.raises(ConfigError, match=r"mixture_share must be at most 1, got 1\.5"):
         make_policy(replace(recipe, mixture_share=1.5), tmp_path)
     with pytest.raises(ConfigError, match="the recipe has no mixture"):
         make_policy(replace(recipe, mixture_share=0.5), tmp_path)

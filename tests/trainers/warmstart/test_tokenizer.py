@@ -8,8 +8,8 @@ pytest.importorskip("transformers", reason="needs the train extra")
 
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS
-from trainers.warmstart.model import PolicySize, build_model
-from trainers.warmstart.tokenizer import UNKNOWN, build_tokenizer, vocabulary, words
+from trainers.warmstart import PolicySize, build_model, build_tokenizer, vocabulary
+from trainers.warmstart.policy import UNKNOWN, words
 
 SHOP = warm_started("webshop")[1].spelling
 CHAT = [

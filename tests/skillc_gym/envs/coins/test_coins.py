@@ -16,9 +16,7 @@ from skillc_gym.envs.coins.spec import COINS
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv, collect
-from trainers.warmstart.demonstrations import demonstrations
-from trainers.warmstart.make import success_rates
-from trainers.warmstart.recipes import shipped_recipe
+from trainers.warmstart import demonstrations, shipped_recipe, success_rates
 
 SMALL = {"tasks_per_type": 10}
 NAMES = ("cold pantry", "narrow gallery", "grand pantry", "grand closet", "quiet bedroom")

