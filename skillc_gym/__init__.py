@@ -6,10 +6,10 @@ exports is imported when it is asked for: ``from skillc_gym import PairedVectorE
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, register, register_built_in
+from skillc_gym.lazy import lazy_exports
 from skillc_gym.version import __version__
 
 if TYPE_CHECKING:
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     from skillc_gym.vector.collect import FinishedGroup, collect
     from skillc_gym.vector.paired import PairedVectorEnv
     from skillc_gym.wrappers.action_format import ActionFormat, format_reply, parse_reply
-    from skillc_gym.wrappers.discrete import DiscreteCommands
-    from skillc_gym.wrappers.history import TextHistory
-    from skillc_gym.wrappers.procedural import ProceduralCurriculum
+    from skillc_gym.wrappers.curricula import ProceduralCurriculum, SkillCurriculum
     from skillc_gym.wrappers.prompt import ChatPrompt
-    from skillc_gym.wrappers.skill_curriculum import SkillCurriculum
     from skillc_gym.wrappers.skill_injection import SkillInjection
-    from skillc_gym.wrappers.type_statistics import TypeStatistics
+    from skillc_gym.wrappers.views import DiscreteCommands, TextHistory, TypeStatistics
+else:
+    __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = [
     "ALFWORLD_ID",
@@ -67,46 +66,6 @@ __all__ = [
 
 ALFWORLD_ID = "skillc/ALFWorld-v0"
 WEBSHOP_ID = "skillc/WebShop-v0"
-
-_HOMES = {
-    "ActionFormat": "wrappers.action_format",
-    "ChatFormat": "chat",
-    "ChatPrompt": "wrappers.prompt",
-    "DifficultyCurriculum": "curricula.difficulty",
-    "DiscreteCommands": "wrappers.discrete",
-    "Episode": "episodes",
-    "EpisodeRecorder": "episodes",
-    "FinishedGroup": "vector.collect",
-    "InternalizationCurriculum": "curricula.skills",
-    "PairedVectorEnv": "vector.paired",
-    "ProceduralCurriculum": "wrappers.procedural",
-    "SkillCurriculum": "wrappers.skill_curriculum",
-    "SkillInjection": "wrappers.skill_injection",
-    "TextEnvContract": "testing",
-    "TextHistory": "wrappers.history",
-    "TextTaskEnv": "envs.base",
-    "TypeStatistics": "wrappers.type_statistics",
-    "Unicode": "spaces",
-    "check_text_env": "testing",
-    "collect": "vector.collect",
-    "format_reply": "wrappers.action_format",
-    "parse_reply": "wrappers.action_format",
-    "read_jsonl": "episodes",
-    "write_jsonl": "episodes",
-}
-"""The module of every name that is imported when it is asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
 
 
 register_built_in()

@@ -2,17 +2,118 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS, CurriculumOptions, scale_capacity
 from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
 
-__all__ = ["InternalizationCurriculum", "Retirement"]
+__all__ = ["ALFWORLD_CAPACITY", "RETIREMENT_REASONS", "CurriculumOptions", "InternalizationCurriculum", "Retirement"]
+__all__ += ["scale_capacity"]
 
 _VERSION = 2
+
+
+ALFWORLD_CAPACITY = (6, 3, 0)
+RETIREMENT_REASONS = ("gap", "budget")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumOptions:
+    """The options of an `InternalizationCurriculum`.
+
+    Raises:
+        ConfigError: A value outside its range.
+        UnknownNameError: An unknown retirement reason.
+    """
+
+    temperature: float = 0.1
+    """Temperature T of the gate."""
+    rho_min: float = 0.1
+    """Smallest share of each branch in a paired group; below 0.5."""
+    alpha_val: float = 0.7
+    """Weight of the past in the smoothed gap; 0 means no smoothing."""
+    lam: float = 1.0
+    """Weight of the correction at an open gate."""
+    tau_retire: float = 0.0
+    """Threshold of the smoothed gap below which a type retires."""
+    capacity: tuple[int, ...] = ALFWORLD_CAPACITY
+    """K(t): how many types may stay active in each of ``len(capacity)`` equal stages of training, never rising.
+    ALFWorld's profile, and any that asks for more types than there are, is scaled in proportion to the number of types
+    (half up); every other profile is taken literally."""
+    total_steps: int = 180
+    """Training steps over which the stages are laid."""
+    beta_freq: float = 0.01
+    """How fast the correction fades with the number of earlier updates on the same task."""
+    gate: float | None = None
+    """A constant instead of the sigmoid, or None."""
+    rho: float | None = None
+    """A constant share of skill-injected rollouts for active types instead of the gate's, or None."""
+    initial_gap: float = 0.0
+    """Where every smoothed gap starts."""
+    retire_by: tuple[str, ...] = RETIREMENT_REASONS
+    """Which reasons may retire a type; ``()`` never prunes."""
+    min_validations: int = 0
+    """Validations (the one before step 0 included) a type must have seen before its own gap may retire it. The budget
+    is not bound by it."""
+    margin: float = 0.0
+    """Standard errors by which the smoothed gap must lie below ``tau_retire``; needs ``standard_error`` in
+    :meth:`InternalizationCurriculum.update`. The smoothed gap's error is taken as the smoothed standard error: one
+    panel is validated again and again, so repetitions do not shrink what the choice of its tasks leaves uncertain."""
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            object.__setattr__(self, entry.name, None if value is None else _CONVERT[str(entry.type)](value))
+        for reason in self.retire_by:
+            if reason not in RETIREMENT_REASONS:
+                raise unknown_name("retirement reason", reason, RETIREMENT_REASONS)
+        holds = {
+            "temperature": (self.temperature > 0, "above 0"),
+            "rho_min": (0 <= self.rho_min < 0.5, "in [0, 0.5)"),
+            "alpha_val": (0 <= self.alpha_val < 1, "in [0, 1)"),
+            "capacity": (_never_rises(self.capacity), "one or more counts that never rise"),
+            "total_steps": (self.total_steps > 0, "above 0"),
+            "gate": (self.gate is None or 0 <= self.gate <= 1, "None or in [0, 1]"),
+            "rho": (self.rho is None or 0 <= self.rho <= 1, "None or in [0, 1]"),
+            "initial_gap": (-1 <= self.initial_gap <= 1, "in [-1, 1]"),
+        }
+        holds |= {name: (getattr(self, name) >= 0, "at least 0") for name in _NOT_NEGATIVE}
+        for name, (good, expected) in holds.items():
+            if not good:
+                raise ConfigError(f"The curriculum's {name} must be {expected}, got {getattr(self, name)!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The options as JSON-able values."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+
+_NOT_NEGATIVE = ("lam", "beta_freq", "min_validations", "margin")
+_CONVERT: Mapping[str, Callable[[Any], Any]] = {
+    "float": float,
+    "float | None": float,
+    "int": int,
+    "tuple[int, ...]": lambda counts: tuple(map(int, counts)),
+    "tuple[str, ...]": lambda reasons: tuple(sorted(reasons, reverse=True)),
+}
+
+
+def _never_rises(capacity: Sequence[int]) -> bool:
+    return len(capacity) > 0 and capacity[-1] >= 0 and all(a >= b for a, b in itertools.pairwise(capacity))
+
+
+def scale_capacity(capacity: Sequence[int], types: int) -> tuple[int, ...]:
+    """Fits a capacity profile to a number of task types.
+
+    ALFWorld's (6, 3, 0), and a profile asking for more types than there are, is shrunk or stretched in proportion
+    with half-up rounding; any other is returned as it is.
+    """
+    reference = max(capacity)
+    if tuple(capacity) != ALFWORLD_CAPACITY and reference <= types:
+        return tuple(capacity)
+    return tuple((2 * k * types + reference) // (2 * reference) for k in capacity)
 
 
 @dataclass(frozen=True)
@@ -43,25 +144,7 @@ class InternalizationCurriculum:
 
     Args:
         task_types: The types, in the fixed order that breaks ties.
-        temperature: Temperature T of the gate.
-        rho_min: Smallest share of each branch in a paired group; below 0.5.
-        alpha_val: Weight of the past in the smoothed gap; 0 means no smoothing.
-        lam: Weight of the correction at an open gate.
-        tau_retire: Threshold of the smoothed gap below which a type retires.
-        capacity: K(t): how many types may stay active in each of ``len(capacity)`` equal stages of training, never
-            rising. ALFWorld's profile, and any that asks for more types than there are, is scaled in proportion to the
-            number of types (half up); every other profile is taken literally.
-        total_steps: Training steps over which the stages are laid.
-        beta_freq: How fast the correction fades with the number of earlier updates on the same task.
-        gate: A constant instead of the sigmoid, or None.
-        rho: A constant share of skill-injected rollouts for active types instead of the gate's, or None.
-        initial_gap: Where every smoothed gap starts.
-        retire_by: Which reasons may retire a type; ``()`` never prunes.
-        min_validations: Validations (the one before step 0 included) a type must have seen before its own gap may
-            retire it. The budget is not bound by it.
-        margin: Standard errors by which the smoothed gap must lie below ``tau_retire``; needs ``standard_error`` in
-            :meth:`update`. The smoothed gap's error is taken as the smoothed standard error: one panel is validated
-            again and again, so repetitions do not shrink what the choice of its tasks leaves uncertain.
+        **options: The fields of `CurriculumOptions`.
 
     Raises:
         ConfigError: An argument lies outside its range.
@@ -73,46 +156,13 @@ class InternalizationCurriculum:
         (6, 1)
     """
 
-    def __init__(
-        self,
-        task_types: Sequence[str],
-        *,
-        temperature: float = 0.1,
-        rho_min: float = 0.1,
-        alpha_val: float = 0.7,
-        lam: float = 1.0,
-        tau_retire: float = 0.0,
-        capacity: Sequence[int] = ALFWORLD_CAPACITY,
-        total_steps: int = 180,
-        beta_freq: float = 0.01,
-        gate: float | None = None,
-        rho: float | None = None,
-        initial_gap: float = 0.0,
-        retire_by: Collection[str] = RETIREMENT_REASONS,
-        min_validations: int = 0,
-        margin: float = 0.0,
-    ) -> None:
+    def __init__(self, task_types: Sequence[str], **options: Any) -> None:
         self._task_types = tuple(task_types)
-        self._options = CurriculumOptions(
-            temperature=float(temperature),
-            rho_min=float(rho_min),
-            alpha_val=float(alpha_val),
-            lam=float(lam),
-            tau_retire=float(tau_retire),
-            capacity=tuple(int(k) for k in capacity),
-            total_steps=int(total_steps),
-            beta_freq=float(beta_freq),
-            gate=None if gate is None else float(gate),
-            rho=None if rho is None else float(rho),
-            initial_gap=float(initial_gap),
-            retire_by=tuple(sorted(retire_by, reverse=True)),
-            min_validations=int(min_validations),
-            margin=float(margin),
-        )
+        self._options = CurriculumOptions(**options)
         if not self._task_types or len(set(self._task_types)) != len(self._task_types):
             raise ConfigError(f"task_types must be a non-empty list without repetitions, got {list(task_types)}")
         self._capacity = scale_capacity(self._options.capacity, len(self._task_types))
-        self._gap = dict.fromkeys(self._task_types, float(initial_gap))
+        self._gap = dict.fromkeys(self._task_types, self._options.initial_gap)
         self._error = dict.fromkeys(self._task_types, 0.0)
         self._validations = dict.fromkeys(self._task_types, 0)
         self._active = self._task_types

@@ -1,9 +1,9 @@
 """What every room of the trainers speaks: options, names of objects, trajectories, and how a process ends."""
 
+from skillc_gym.lazy import lazy_exports
 from trainers.base.choices import Aggregation, MaskTruncated, RatioLevel, Returns, Sampling, TaskSampling, Thoughts
 from trainers.base.interruption import interrupts, stop_requests
 from trainers.base.launch import asked_processes, launch_warning, launcher_words
-from trainers.base.lazy import lazy_exports
 from trainers.base.model_folders import (
     HARD,
     PACKAGES,

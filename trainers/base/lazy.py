@@ -1,57 +1,5 @@
-"""Packages that import what they export when it is asked for (PEP 562)."""
+"""Where the helper for lazy exports was first; it serves the gym too."""
 
-from __future__ import annotations
-
-import ast
-import importlib
-import sys
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from skillc_gym.lazy import lazy_exports
 
 __all__ = ["lazy_exports"]
-
-
-def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports its exports when they are asked for.
-
-    What is exported stands once, where type checkers read it::
-
-        if TYPE_CHECKING:
-            from trainers.config import TrainConfig
-        else:
-            __getattr__, __dir__ = lazy_exports(__name__)
-
-    Args:
-        package: Its ``__name__``.
-    """
-
-    def get(name: str) -> Any:
-        places = _deferred_imports(package)
-        if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, attribute = places[name]
-        found = getattr(importlib.import_module(module), attribute)
-        # The next access finds it without asking.
-        setattr(sys.modules[package], name, found)
-        return found
-
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *_deferred_imports(package)})
-
-    return get, names
-
-
-@cache
-def _deferred_imports(package: str) -> Mapping[str, tuple[str, str]]:
-    """Module and attribute by name, of the ``if TYPE_CHECKING`` block of a package."""
-    tree = ast.parse(Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8"))
-    return {
-        alias.asname or alias.name: (str(node.module), alias.name)
-        for block in tree.body
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }

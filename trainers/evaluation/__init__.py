@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainers.base.lazy import lazy_exports
+from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, PhaseProgress, RunningAgent, ZeroShotRunner

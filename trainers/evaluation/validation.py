@@ -5,8 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from skillc_gym.curricula.options import scale_capacity
-from skillc_gym.curricula.skills import InternalizationCurriculum
+from skillc_gym.curricula.skills import InternalizationCurriculum, scale_capacity
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.scores import graded
 from trainers.recipes.method import Method

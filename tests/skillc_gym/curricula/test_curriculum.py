@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.curricula.options import scale_capacity
-from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement
+from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 
 TYPES = ("pick", "look", "clean", "heat", "cool", "pick2")

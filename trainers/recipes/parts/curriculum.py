@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
-from skillc_gym.curricula.options import ALFWORLD_CAPACITY, RETIREMENT_REASONS
-from skillc_gym.curricula.skills import InternalizationCurriculum
+from skillc_gym.curricula.skills import ALFWORLD_CAPACITY, RETIREMENT_REASONS, InternalizationCurriculum
 from trainers.base import Options
 
 __all__ = ["Gating", "Internalization", "Pruning", "SkillBudget"]

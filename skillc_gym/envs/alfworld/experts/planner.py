@@ -14,7 +14,7 @@ from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, InvalidGameError
 
-__all__ = ["Planner", "planner_of", "shortest_plan"]
+__all__ = ["Planner", "shortest_plan"]
 
 MAX_EXPANSIONS = 200_000
 _TREATMENTS = {"clean": "cleanobject", "heat": "heatobject", "cool": "coolobject"}
@@ -185,8 +185,8 @@ def _commands(came: dict[State, tuple[State, str] | None], last: State) -> tuple
     return tuple(reversed(commands))
 
 
-def planner_of(env: Any) -> Planner:
-    """Returns a planner for the task that an environment plays now.
+def shortest_plan(env: Any) -> tuple[str, ...]:
+    """Returns a shortest plan from where an environment stands now.
 
     Args:
         env: A (wrapped) ``skillc/ALFWorld-v0`` with the native engine, after ``reset``.
@@ -197,13 +197,4 @@ def planner_of(env: Any) -> Planner:
     engine = getattr(env.unwrapped, "_engine", None)
     if not isinstance(engine, World):
         raise ConfigError("A plan needs skillc/ALFWorld-v0 with engine='native', after reset().")
-    return Planner(engine.game)
-
-
-def shortest_plan(env: Any) -> tuple[str, ...]:
-    """Returns a shortest plan from where an environment stands now.
-
-    Args:
-        env: A (wrapped) ``skillc/ALFWorld-v0`` with the native engine, after ``reset``.
-    """
-    return planner_of(env).plan(env.unwrapped.snapshot().state.engine)
+    return Planner(engine.game).plan(engine.state)

@@ -1,0 +1,222 @@
+"""Views for agents that read no chat: numbered commands, words as a vector, the last exchanges as text, statistics."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.utils import RecordConstructorArgs
+from numpy.typing import NDArray
+
+from skillc_gym.errors import ConfigError
+from skillc_gym.spaces import Unicode
+from skillc_gym.wrappers.stack import text_space
+
+__all__ = ["DiscreteCommands", "TextHistory", "TypeStatistics", "WordPresence", "commands_of_all_tasks", "words_of"]
+
+
+class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
+    """Numbers a fixed list of commands; the action is an index into it.
+
+    ``info["action_mask"]`` (int8 of shape (n,), 1 for admissible) follows Gymnasium's convention;
+    :meth:`action_masks` (bool) is what SB3-contrib's MaskablePPO asks for. Choosing a masked command is answered like
+    any command that is not admissible.
+
+    Args:
+        env: A text environment whose ``info`` has ``admissible_commands``.
+        commands: The commands in the order of their numbers; by default all commands of all tasks of the environment,
+            sorted, which loads every task once: name a small game set, or give your own list.
+
+    Raises:
+        ConfigError: The list is empty or repeats itself; at a reset or step, if none of its commands is admissible.
+
+    Examples:
+        >>> env = DiscreteCommands(gymnasium.make("skillc/ALFWorld-v0", data="generated", task_types="pick",
+        ...                                       generator={"games_per_type": 5}))
+        >>> observation, info = env.reset(seed=0)
+        >>> int(info["action_mask"].sum()) == len(info["admissible_commands"])
+        True
+    """
+
+    def __init__(self, env: gymnasium.Env[str, Any], commands: Iterable[str] | None = None) -> None:
+        given = None if commands is None else tuple(commands)
+        RecordConstructorArgs.__init__(self, commands=given)
+        gymnasium.Wrapper.__init__(self, env)
+        self.commands = commands_of_all_tasks(env) if given is None else given
+        if not self.commands or len(set(self.commands)) < len(self.commands):
+            raise ConfigError(f"DiscreteCommands needs different commands, at least one; got {len(self.commands)}")
+        self._index = {command: index for index, command in enumerate(self.commands)}
+        self._mask = np.zeros(len(self.commands), np.int8)
+        self.action_space = Discrete(len(self.commands))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode; ``info`` gains ``action_mask``."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, self._masked(info)
+
+    def step(self, action: int) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Carries out the command of that number."""
+        if not self.action_space.contains(np.int64(action)):
+            raise ConfigError(f"Actions are 0..{len(self.commands) - 1}, got {action!r}")
+        observation, reward, terminated, truncated, info = self.env.step(self.commands[int(action)])
+        return observation, reward, terminated, truncated, self._masked(info)
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which commands are admissible now: bool of shape (n,)."""
+        return self._mask.astype(bool)
+
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        self._mask = np.zeros(len(self.commands), np.int8)
+        self._mask[[self._index[name] for name in info["admissible_commands"] if name in self._index]] = 1
+        if not self._mask.any():
+            raise ConfigError(f"None of the {len(self.commands)} commands is admissible in {info.get('task_id')!r}")
+        return {**info, "action_mask": self._mask}
+
+
+def commands_of_all_tasks(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
+    """Every command that can become admissible in any task of ``skillc/ALFWorld-v0``, sorted.
+
+    Raises:
+        ConfigError: The environment has no game set.
+    """
+    games = getattr(env.unwrapped, "games", None)
+    if games is None:
+        raise ConfigError(f"{env} has no list of all commands; give DiscreteCommands(env, commands=[...])")
+    return tuple(sorted({command for task_id in games.task_ids for command in games.load(task_id).commands}))
+
+
+_WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
+
+
+class WordPresence(gymnasium.ObservationWrapper[NDArray[np.float32], Any, str], RecordConstructorArgs):
+    """Turns text into float32 of shape (n,): 1 where a word occurs, else 0. A name with its number is one word.
+
+    Args:
+        env: A text environment.
+        words: The words; by default those of the numbered commands of a :class:`DiscreteCommands` further in.
+
+    Raises:
+        ConfigError: There are no words.
+    """
+
+    def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:
+        given = None if words is None else tuple(words)
+        RecordConstructorArgs.__init__(self, words=given)
+        gymnasium.ObservationWrapper.__init__(self, env)
+        self.words = words_of(env.get_wrapper_attr("commands")) if given is None else given
+        if not self.words:
+            raise ConfigError("WordPresence needs at least one word")
+        self._index = {word: index for index, word in enumerate(self.words)}
+        self.observation_space = Box(0.0, 1.0, (len(self.words),), np.float32)
+
+    def observation(self, observation: str) -> NDArray[np.float32]:
+        """The vector of a text."""
+        vector = np.zeros(len(self.words), np.float32)
+        vector[[self._index[word] for word in _WORD.findall(observation.lower()) if word in self._index]] = 1.0
+        return vector
+
+
+def words_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """The words of some texts, sorted: "take mug 1 from desk 2" has "desk 2", "from", "mug 1", "take"."""
+    return tuple(sorted({word for text in texts for word in _WORD.findall(text.lower())}))
+
+
+class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
+    """Puts the first observation and the last few exchanges in front of the newest observation.
+
+    The first observation is kept because it holds the task. Actions are shown as ``> command``.
+
+    Args:
+        env: A text environment.
+        length: How many past exchanges (observation and action) to show.
+
+    Raises:
+        ConfigError: ``length`` is below 1, or the environment is not a text environment.
+    """
+
+    def __init__(self, env: gymnasium.Env[str, Any], length: int = 4) -> None:
+        RecordConstructorArgs.__init__(self, length=length)
+        gymnasium.Wrapper.__init__(self, env)
+        if length < 1:
+            raise ConfigError(f"TextHistory(length=...) shows at least 1 past exchange, got {length}")
+        space = text_space(env, "observation_space", "TextHistory")
+        room = (length + 2) * (space.max_length + 1) + length * _ROOM_FOR_ACTION
+        self.observation_space = Unicode(room, min_length=space.min_length)
+        self._first = self._last = ""
+        self._exchanges: deque[str] = deque(maxlen=length)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode; the first observation is unchanged."""
+        self._first, info = self.env.reset(seed=seed, options=options)
+        self._last = ""
+        self._exchanges.clear()
+        return self._first, info
+
+    def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Acts; the observation is the history and what is new."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._exchanges.append("\n".join(part for part in (self._last, f"> {_shown(action, self.env)}") if part))
+        self._last = observation
+        return "\n".join([self._first, *self._exchanges, observation]), reward, terminated, truncated, info
+
+
+_ROOM_FOR_ACTION = 4_100
+
+
+def _shown(action: Any, env: gymnasium.Env[str, Any]) -> str:
+    """The command behind an action, also where a wrapper further in numbers them; cut where it is absurdly long."""
+    if isinstance(action, str):
+        return action[: _ROOM_FOR_ACTION - 4]
+    commands: Any = env.get_wrapper_attr("commands")
+    return str(commands[int(action)])
+
+
+class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Counts finished episodes by task type and condition; changes nothing else.
+
+    Args:
+        env: An environment whose ``info`` has ``task_type`` and ``won``.
+        window: How many of the latest episodes of each kind count.
+
+    Raises:
+        ConfigError: ``window`` is below 1.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], window: int = 100) -> None:
+        RecordConstructorArgs.__init__(self, window=window)
+        gymnasium.Wrapper.__init__(self, env)
+        if window < 1:
+            raise ConfigError(f"TypeStatistics(window=...) counts at least 1 episode, got {window}")
+        self._episodes: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(partial(deque, maxlen=window))
+        self._steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; one that was not finished is not counted."""
+        self._steps = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Acts; counts the episode when it ends."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._steps += 1
+        if terminated or truncated:
+            kind = (str(info["task_type"]), int(info.get("condition", 0)))
+            self._episodes[kind].append((float(info["won"]), self._steps))
+        return observation, reward, terminated, truncated, info
+
+    def by_type(self) -> dict[tuple[str, int], dict[str, float]]:
+        """Per (task type, condition): ``episodes``, ``success`` (rate) and ``steps`` (mean length)."""
+        return {
+            kind: {
+                "episodes": float(len(ended)),
+                "success": sum(won for won, _ in ended) / len(ended),
+                "steps": sum(steps for _, steps in ended) / len(ended),
+            }
+            for kind, ended in sorted(self._episodes.items())
+        }
