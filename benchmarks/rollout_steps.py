@@ -27,8 +27,7 @@ from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
 from trainers.engines.types import Answer
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.collect import GroupRollouts
-from trainers.session import chat_format
+from trainers.session import make_rollouts, token_policy
 from trainers.warmstart import build_tokenizer, small_policy_settings, vocabulary
 
 __all__ = ["Script", "StreamedSteps", "WaveSteps", "count_steps", "main", "script"]
@@ -168,17 +167,7 @@ def count_steps(config: TrainConfig, played: Script) -> dict[str, Any]:
 
 
 def _lengths(config: TrainConfig, played: Script, engine: Engine, tokenizer: Any) -> list[int]:
-    rollouts = GroupRollouts(
-        config.env_id,
-        engine=engine,
-        chat=ChatTokens(tokenizer, growing=True),
-        chat_format=chat_format(config),
-        library=config.skill_library,
-        env_kwargs=config.env_kwargs,
-        max_reply_tokens=config.max_reply_tokens,
-        max_context=config.max_context,
-        max_parallel=config.max_parallel,
-    )
+    rollouts = make_rollouts(config, token_policy(config, ChatTokens(tokenizer, growing=True), engine))
     shown = [played.group_size // 2] * len(played.task_ids)
     sampling = Sampling()
     try:

@@ -20,6 +20,7 @@ from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer
 from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
 from trainers.rollout.collect import GroupRollouts
+from trainers.rollout.policies import Policy, TokenPolicy
 from trainers.rollout.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "make_rollouts",
     "open_env",
     "tasks_of",
+    "token_policy",
 ]
 
 
@@ -113,21 +115,23 @@ def chat_tokens(config: TrainConfig, tokenizer: Any) -> ChatTokens:
     )
 
 
-def make_rollouts(
-    config: TrainConfig, chat: ChatTokens, engine: Engine, wrappers: Sequence[Callable[[Any], Any]] = ()
-) -> GroupRollouts:
-    """The configured environments, played by an engine; ``wrappers`` go around the configured ones."""
+def token_policy(config: TrainConfig, chat: ChatTokens, engine: Engine) -> TokenPolicy:
+    """The configured policy, over an engine of tokens."""
+    growing = chat_format(config).form == "conversation"
+    limits = {"max_reply_tokens": config.max_reply_tokens, "max_context": config.max_context}
+    return TokenPolicy(engine, chat, growing=growing, **limits)
+
+
+def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callable[[Any], Any]] = ()) -> GroupRollouts:
+    """The configured environments, played by a policy; ``wrappers`` go around the configured ones."""
     configured = [partial(load_object(path, "wrapper"), **options) for path, options in config.env_wrappers.items()]
     return GroupRollouts(
         config.env_id,
-        engine=engine,
-        chat=chat,
+        policy,
         chat_format=chat_format(config),
         library=config.skill_library,
         skill_grade=config.skill_grade,
         env_kwargs=config.env_kwargs,
-        max_reply_tokens=config.max_reply_tokens,
-        max_context=config.max_context,
         max_parallel=config.max_parallel,
         require_think=config.require_think,
         wrappers=[*configured, *wrappers],

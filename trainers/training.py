@@ -20,7 +20,7 @@ from trainers.models import within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
-from trainers.session import chat_tokens, load_tokenizer, make_prompts, make_rollouts, tasks_of
+from trainers.session import chat_tokens, load_tokenizer, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.loggers import LOGGERS, Logger
 from trainers.tracking.progress import Progress, SilentProgress
@@ -112,13 +112,14 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         stack.enter_context(folder.locked())
     checkpoint = folder.to_resume(config)
     saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
-    rollouts = make_rollouts(config, chat, _NoEngine())
+    policy = token_policy(config, chat, _NoEngine())
+    rollouts = make_rollouts(config, policy)
     prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
     learner = Learner(setup)
     backend: TrainingBackend = BACKENDS.get(config.backend).make(learner, tokenizer)
-    rollouts.engine = backend.engine(chat)
+    policy.engine = backend.engine(chat)
     if backend.is_main:
         folder.prepare(config, _task_record(split))
         folder.truncate(saved["step"] if saved else None)

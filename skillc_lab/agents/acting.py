@@ -18,9 +18,9 @@ from skillc_lab.agents.notes import ShowNotes
 from trainers.config import TrainConfig
 from trainers.evaluation.agents import PANEL_SEED, PhaseProgress
 from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.player import PolicyPlayer, Rollouts
+from trainers.evaluation.player import PolicyPlayer
 from trainers.evaluation.trials import TrialReport, play_trials
-from trainers.rollout.collect import derive_seed
+from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.session import tasks_of
 
 __all__ = ["ActedPolicy"]
@@ -50,7 +50,7 @@ class ActedPolicy:
         self.acting = agent.start(self._tools())
         self.acting.prepare()
 
-    def rollouts(self) -> Rollouts:
+    def rollouts(self) -> GroupRollouts:
         """Plays episodes that see what the agent knows now."""
         if not self.acting.shows:
             return self._player.rollouts(self._config)
@@ -87,7 +87,7 @@ class ActedPolicy:
             training_tasks=lambda: self._training_tasks,
             make_env=partial(gymnasium.make, self._training.env_id, **self._training.env_kwargs),
             play=self._gather,
-            write=self._player.speaker(derive_seed(self._config.seed, _WRITER_SEED)),
+            write=self._player.chat(derive_seed(self._config.seed, _WRITER_SEED)),
             writes=self._player.writes,
             seed=self._config.seed,
         )
@@ -120,7 +120,7 @@ class ActedPolicy:
         return self._collect(rollouts, [(task, skill, numbers[task]) for task, skill in tasks], seed, trial - 1)
 
     def _collect(
-        self, rollouts: Rollouts, tasks: Sequence[tuple[str, int, int]], seed: int, attempt: int
+        self, rollouts: GroupRollouts, tasks: Sequence[tuple[str, int, int]], seed: int, attempt: int
     ) -> list[Episode]:
         """Plays (task, condition, number) once each; the number gives a task the same start in every attempt."""
         try:

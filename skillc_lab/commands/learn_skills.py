@@ -138,7 +138,7 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
             "on an engine that generates"
         )
     kind = ModelWriter if options.notes is False else NotedWriter
-    return kind(player.speaker(options.seed), name=name)
+    return kind(player.chat(options.seed), name=name)
 
 
 def _beside(writer: Writer) -> str:

@@ -11,7 +11,7 @@ from skillc_gym.spaces import Unicode
 from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.rollout.collect import GroupRollouts
-from trainers.session import chat_tokens, make_rollouts
+from trainers.session import chat_tokens, make_rollouts, token_policy
 
 TYPES = ("echo", "other")
 COLOURS = ("red", "green", "blue", "black")
@@ -118,4 +118,4 @@ def toy_config(folder: Path, **changes: Any) -> TrainConfig:
 
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:
-    return make_rollouts(config, chat_tokens(config, tokenizer), engine)
+    return make_rollouts(config, token_policy(config, chat_tokens(config, tokenizer), engine))

@@ -16,7 +16,7 @@ import torch
 
 from trainers.base import Sampling
 from trainers.engines.batching import Batch, draw
-from trainers.engines.uniform import uniforms
+from trainers.engines.random import uniforms
 
 __all__ = ["Drafts", "Pass", "speak"]
 

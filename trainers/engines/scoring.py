@@ -13,11 +13,11 @@ from skillc_gym.errors import ConfigError, unknown_name
 from trainers.base import Sampling
 from trainers.engines.batching import chunks_by_length, draw
 from trainers.engines.in_process import checkpoint_model
+from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.token_tree import TokenTree
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Engine, Generation, Request
-from trainers.engines.uniform import uniforms
 
 __all__ = ["ENGINE", "ScoringEngine"]
 

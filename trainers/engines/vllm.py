@@ -12,9 +12,9 @@ import numpy as np
 from skillc_gym.errors import EngineError, SkillCError, missing_extra
 from trainers.base import Sampling
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
+from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
 from trainers.engines.types import Answer, Engine, Generation, Request
-from trainers.engines.uniform import uniforms
 
 __all__ = ["ENGINE", "VllmEngine", "VllmServerEngine"]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, PhaseProgress, RunningAgent, ZeroShotRunner
     from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome
     from trainers.evaluation.paired_report import Change, PairedReport, compare_reports
-    from trainers.evaluation.player import PolicyPlayer, Rollouts, policy_player
+    from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import PolicyReport, evaluate_policy
     from trainers.evaluation.repeats import pass_at_k, pass_rates
     from trainers.evaluation.scores import graded, mean_scores
@@ -32,7 +32,6 @@ __all__ = [
     "PhaseProgress",
     "PolicyPlayer",
     "PolicyReport",
-    "Rollouts",
     "RunningAgent",
     "TrialReport",
     "ZeroShotRunner",

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from trainers.config import TrainConfig
 from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.player import PolicyPlayer, Rollouts
+from trainers.evaluation.player import PolicyPlayer
 from trainers.evaluation.trials import TrialReport
+from trainers.rollout.collect import GroupRollouts
 
 __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "ZeroShotRunner"]
 
@@ -25,7 +26,7 @@ PhaseProgress = Callable[[str], Callable[[int, int], object]]
 class RunningAgent(Protocol):
     """An agent around a policy, ready to play."""
 
-    def rollouts(self) -> Rollouts:
+    def rollouts(self) -> GroupRollouts:
         """Plays episodes that see what the agent knows now."""
 
     def play_trials(self, first: PairedReport) -> TrialReport | None:
@@ -69,7 +70,7 @@ class ZeroShotRunner:
     player: PolicyPlayer
     config: TrainConfig
 
-    def rollouts(self) -> Rollouts:
+    def rollouts(self) -> GroupRollouts:
         """The policy's own."""
         return self.player.rollouts(self.config)
 

@@ -12,22 +12,28 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, check_engine, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import ChoosingEngine, Engine
-from trainers.evaluation.journal import Journal
-from trainers.evaluation.text_player import TextRollouts, decisive_settings, text_rollouts
-from trainers.evaluation.text_speaker import TextSpeaker
 from trainers.evaluation.usage import no_price, usage_report, usage_row
 from trainers.memory import SkillMemory, skill_selectors
 from trainers.models import load_model, within_model, without_bars
-from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.chats import EngineChat
+from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
-from trainers.session import chat_tokens, load_tokenizer, make_rollouts
-from trainers.writers import AnswerChats
+from trainers.rollout.journal import Journal
+from trainers.rollout.text_policy import TextPolicy
+from trainers.session import chat_tokens, load_tokenizer, make_rollouts, token_policy
 
-__all__ = ["PolicyPlayer", "Rollouts", "TextPlayer", "TokenPlayer", "checkpoint_engine", "policy_player"]
+__all__ = ["PolicyPlayer", "TextPlayer", "TokenPlayer", "policy_player"]
 
-Rollouts = GroupRollouts | TextRollouts
 Wrappers = Sequence[Callable[[Any], Any]]
+
+_DECISIVE = (
+    *("model", "engine", "env", "data", "split", "task_types", "env_options", "max_episode_steps", "library"),
+    "skill_grade",
+    *("chat", "form", "chat_options", "require_think", "max_reply_tokens"),
+)
+_PATIENCE = (
+    *("base_url", "key_variable", "timeout", "deadline", "retries", "first_wait", "longest_wait", "stream"),
+    *("requests_per_minute", "token_budget", "input_price", "output_price"),
+)
 
 
 class TokenPlayer:
@@ -43,10 +49,13 @@ class TokenPlayer:
         self._config, self._memory = within_model(config), memory
         self._chat = chat_tokens(self._config, load_tokenizer(self._config))
         self.max_context: int | None = self._config.max_context
-        with without_bars():
-            self._engine = engine or checkpoint_engine(self._config, self._chat)
+        if engine is None:
+            checkpoint = CheckpointModel(self._chat.eos_ids, self._config, lambda: load_model(self._config))
+            with without_bars():
+                engine = engine_spec(self._config.engine).for_checkpoint(checkpoint)
+        self._engine = engine
         small = (Path(config.model_path) / "policy_card.json").exists()
-        self.writes = not small and not isinstance(self._engine, ChoosingEngine)
+        self.writes = not small and not isinstance(engine, ChoosingEngine)
 
     def rollouts(
         self, config: TrainConfig, wrappers: Wrappers = (), label: str = "", *, preparing: bool = False
@@ -60,12 +69,12 @@ class TokenPlayer:
             preparing: Whether what they use is counted apart.
         """
         within = config.with_(max_context=self._config.max_context)
-        rollouts = make_rollouts(within, self._chat, self._engine, wrappers)
+        rollouts = make_rollouts(within, token_policy(within, self._chat, self._engine), wrappers)
         if self._memory is not None:
             rollouts.choose_skills = partial(skill_selectors, self._memory, training=False)
         return rollouts
 
-    def speaker(self, seed: int) -> AnswerChats:
+    def chat(self, seed: int) -> EngineChat:
         """The policy as a writer."""
         return EngineChat(self._engine, self._chat, seed=seed, max_context=self.max_context)
 
@@ -89,36 +98,38 @@ class TextPlayer:
 
     def __init__(self, config: TrainConfig, engine: TextEngine, folder: Path | None) -> None:
         self._config, self._engine = config, engine
-        self._journal = None if folder is None else Journal(folder / "journal.jsonl", decisive_settings(config))
-        self._made: list[tuple[TextRollouts, bool]] = []
-        self._speakers: list[TextSpeaker] = []
+        self._journal = None if folder is None else Journal(folder / "journal.jsonl", _decisive_settings(config))
+        self._policies: list[tuple[TextPolicy, bool]] = []
+        self._chats: list[ServerChat] = []
 
     def rollouts(
         self, config: TrainConfig, wrappers: Wrappers = (), label: str = "", *, preparing: bool = False
-    ) -> TextRollouts:
+    ) -> GroupRollouts:
         """Plays a configuration of the same policy; as of :class:`TokenPlayer`."""
-        made = text_rollouts(config, self._engine, journal=self._journal, wrappers=wrappers, label=label)
-        self._made.append((made, preparing))
-        return made
+        limit = config.max_reply_tokens
+        policy = TextPolicy(self._engine, max_reply_tokens=limit, journal=self._journal, label=label)
+        self._policies.append((policy, preparing))
+        return make_rollouts(config, policy, wrappers)
 
-    def speaker(self, seed: int) -> AnswerChats:
+    def chat(self, seed: int) -> ServerChat:
         """The policy as a writer."""
-        speaker = TextSpeaker(self._engine, seed=seed, max_parallel=self._config.max_parallel, journal=self._journal)
-        self._speakers.append(speaker)
-        return speaker
+        chat = ServerChat(self._engine, seed=seed, max_parallel=self._config.max_parallel, journal=self._journal)
+        self._chats.append(chat)
+        return chat
 
     def usage(self) -> dict[str, Any]:
         """Tokens and cost by condition; episodes of a preparation and replies of a writer have rows of their own."""
         options = getattr(self._engine, "options", None)
         cost = no_price if options is None else options.cost
         used = {
-            kind: [entry for made, own in self._made if own is kind for entry in made.used] for kind in (True, False)
+            kind: [entry for policy, own in self._policies if own is kind for entry in policy.used]
+            for kind in (True, False)
         }
         report = usage_report(used[False], cost)
         if used[True]:
             report["preparing"] = usage_row([usage for _, usage in used[True]], cost)
-        if any(speaker.asked for speaker in self._speakers):
-            report["writer"] = usage_row([speaker.usage for speaker in self._speakers], cost, episodes=0)
+        if any(chat.asked for chat in self._chats):
+            report["writer"] = usage_row([chat.usage for chat in self._chats], cost, episodes=0)
         return report
 
 
@@ -145,18 +156,19 @@ def policy_player(
     """
     check_engine(config.engine, config.engine_options)
     for_text = engine_spec(config.engine).for_text if engine is None else None
-    speaks = for_text(config) if for_text else engine
-    if not isinstance(speaks, TextEngine):
-        return TokenPlayer(config, speaks, memory)
+    answers = for_text(config) if for_text else engine
+    if not isinstance(answers, TextEngine):
+        return TokenPlayer(config, answers, memory)
     if memory is not None:
         raise ConfigError(
             f"{config.model} keeps skills of its own, which engine={config.engine!r} cannot show; name an engine that "
             "answers in tokens, or --memory library for the environment's skills"
         )
-    return TextPlayer(config, speaks, folder)
+    return TextPlayer(config, answers, folder)
 
 
-def checkpoint_engine(config: TrainConfig, chat: ChatTokens) -> Engine:
-    """The configured engine over the configured checkpoint."""
-    checkpoint = CheckpointModel(chat.eos_ids, config, lambda: load_model(config))
-    return engine_spec(config.engine).for_checkpoint(checkpoint)
+def _decisive_settings(config: TrainConfig) -> dict[str, Any]:
+    """The settings that decide what is asked and answered; patience, price and place do not."""
+    settings = {name: config.to_json()[name] for name in _DECISIVE}
+    options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}
+    return {**settings, "engine_options": options}

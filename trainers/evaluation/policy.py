@@ -20,11 +20,11 @@ from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.panel import Panel, open_panel
-from trainers.evaluation.player import Rollouts, policy_player
+from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy_memory import policy_memory
 from trainers.evaluation.table import table
 from trainers.evaluation.trials import TrialReport
-from trainers.rollout.collect import derive_seed
+from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
@@ -136,7 +136,9 @@ def evaluate_policy(
     return PolicyReport(paired, config, greedy, player.usage(), acted.record(), trials)
 
 
-def _play(rollouts: Rollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int) -> PairedReport:
+def _play(
+    rollouts: GroupRollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int
+) -> PairedReport:
     return paired_evaluation(
         rollouts,
         panel.tasks,

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from trainers.rollout.text_policy import Usage
 
 __all__ = ["Usage", "no_price", "usage_report", "usage_row", "usage_table"]
 
 Cost = Callable[[int, int], float | None]
 """Price of tokens read and written; None if there are no prices."""
-
-
-@dataclass
-class Usage:
-    """Sums over the replies of an episode."""
-
-    requests: int = 0
-    """Replies."""
-    prompt_tokens: int = 0
-    """Tokens read."""
-    completion_tokens: int = 0
-    """Tokens written."""
-
-    def count(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Adds one reply."""
-        self.requests += 1
-        self.prompt_tokens += prompt_tokens
-        self.completion_tokens += completion_tokens
 
 
 def no_price(read: int, written: int) -> float | None:

@@ -13,8 +13,9 @@ from trainers.learner.backend import Backend
 from trainers.learner.setup import Setup
 from trainers.memory import Memory, MemoryTools, SkillSelector, has_own_choice, skill_selectors
 from trainers.rollout.chats import EngineChat
-from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.collect import derive_seed
 from trainers.rollout.distributed import SharedRollouts
+from trainers.rollout.policies import Policy, TokenPolicy
 
 __all__ = ["SharedMemory"]
 
@@ -31,7 +32,7 @@ class SharedMemory:
     """
 
     def __init__(self, options: Memory, setup: Setup) -> None:
-        self._policy = PolicyChat(setup.rollouts, setup.config.seed)
+        self._policy = PolicyChat(setup.rollouts.policy, setup.config.seed)
         self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, self._policy))
 
     @property
@@ -102,21 +103,22 @@ class PolicyChat:
         tokens_generated: Tokens of all replies so far.
     """
 
-    def __init__(self, rollouts: GroupRollouts, seed: int) -> None:
-        self._rollouts, self._seed = rollouts, seed
+    def __init__(self, policy: Policy, seed: int) -> None:
+        self._policy, self._seed = policy, seed
         self.tokens_generated = 0
 
     def __call__(self, prompts: Sequence[Sequence[Message]]) -> list[str]:
-        rollouts = self._rollouts
-        speak = EngineChat(
-            rollouts.engine,
-            rollouts.chat,
+        policy = self._policy
+        assert isinstance(policy, TokenPolicy), "models are trained on tokens"
+        chat = EngineChat(
+            policy.engine,
+            policy.chat,
             seed=derive_seed(self._seed, _WRITE),
-            max_tokens=rollouts.max_reply_tokens,
-            max_context=rollouts.max_context,
+            max_tokens=policy.max_reply_tokens,
+            max_context=policy.max_context,
         )
-        rollouts.engine.reset()
-        replies = speak(prompts)
-        rollouts.engine.reset()
-        self.tokens_generated += speak.tokens_generated
+        policy.engine.reset()
+        replies = chat(prompts)
+        policy.engine.reset()
+        self.tokens_generated += chat.tokens_generated
         return replies

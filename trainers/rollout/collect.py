@@ -1,4 +1,4 @@
-"""Groups of episodes played by an engine: from task ids to token-exact training rows."""
+"""Groups of episodes of the configured environments: from task ids to episodes and token-exact training rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, Trajectory
-from trainers.engines.types import Engine, stream
-from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.plan import Plan, derive_seed
-from trainers.rollout.play import Play
+from trainers.engines.random import derive_seed
+from trainers.rollout.loop import Plan, RolloutLoop
+from trainers.rollout.policies import Policy
 
 if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat
@@ -25,55 +24,37 @@ class GroupRollouts:
 
     Args:
         env_id: A registered environment whose infos follow the suite's contract.
-        engine: Generates the replies.
-        chat: Turns messages into tokens.
-        chat_format: How observations become messages; its form decides between one growing row per episode and one
-            row per turn.
+        policy: Answers.
+        chat_format: How observations become messages.
         library: Skill library, by name or path; None where no skill is ever injected.
         skill_grade: How much of a skill is shown: "full", "minimal" or "none".
         env_kwargs: Arguments of the environment.
-        max_reply_tokens: Longest reply.
-        max_context: Longest row; an episode that would exceed it ends, truncated. Members of a group have the same room
-            after their first prompts, so that the two conditions are cut alike.
         max_parallel: Most episodes at once; more groups are played in turn, with the same result.
         require_think: Whether a reply without thoughts is ill-formed.
         wrappers: Put around every environment, inside the reading of replies; for reward shaping, for instance.
         on_progress: Called after every turn with the numbers of finished and of all episodes.
-
-    Raises:
-        ConfigError: If the limits leave no room for a reply.
     """
 
     def __init__(
         self,
         env_id: str,
+        policy: Policy,
         *,
-        engine: Engine,
-        chat: ChatTokens,
         chat_format: ChatFormat,
         library: str | None = "alfworld",
         skill_grade: str = "full",
         env_kwargs: Mapping[str, Any] | None = None,
-        max_reply_tokens: int = 64,
-        max_context: int = 4096,
         max_parallel: int = 128,
         require_think: bool = True,
         wrappers: Sequence[Callable[[Any], Any]] = (),
         on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        if max_reply_tokens < 1 or max_context <= max_reply_tokens:
-            raise ConfigError(
-                f"max_context ({max_context}) must exceed max_reply_tokens ({max_reply_tokens}), and both be positive."
-            )
         self.env_id = env_id
-        self.engine = engine
-        self.chat = chat
+        self.policy = policy
         self.chat_format = chat_format
         self.library = library
         self.skill_grade = skill_grade
         self.env_kwargs = dict(env_kwargs or {})
-        self.max_reply_tokens = max_reply_tokens
-        self.max_context = max_context
         self.max_parallel = max_parallel
         self.require_think = require_think
         self.wrappers = tuple(wrappers)
@@ -119,23 +100,18 @@ class GroupRollouts:
             raise ConfigError(f"Every group needs its n_plus: {len(task_ids)} tasks, {len(n_plus)} numbers.")
         if skills is None and self.choose_skills is not None:
             skills = self.choose_skills(n_plus, group_size)
-        numbers = range(len(task_ids)) if numbers is None else numbers
-        shown = None if skills is None else tuple(skills)
         plan = Plan(
             tuple(task_ids),
             tuple(int(n) for n in n_plus),
-            tuple(numbers),
+            tuple(range(len(task_ids)) if numbers is None else numbers),
             group_size,
             seed,
-            shown,
+            sampling,
+            None if skills is None else tuple(skills),
             first_attempt,
             shared_draws,
         )
-        play = Play(self, plan)
-        self.engine.reset()
-        stream(self.engine, play.begin(), sampling, play.answer)
-        self.engine.reset()
-        return play.trajectories()
+        return RolloutLoop(self, plan).run()
 
     def close(self) -> None:
         """Closes the environments; they are made again when needed."""

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainers.engines.uniform import uniforms
+from trainers.engines.random import uniforms
 
 WORD = st.integers(0, 2**64 - 1)
 

@@ -18,8 +18,8 @@ from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from trainers.config import TrainConfig
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
-from trainers.evaluation.journal import Journal
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
+from trainers.rollout.journal import Journal
 
 CONFIG = TrainConfig(
     model="scripted",

@@ -15,6 +15,7 @@ from tests.trainers.toys import toy_config
 from trainers.learner.remembering import SharedMemory
 from trainers.memory import D2SkillMemory
 from trainers.rollout.distributed import SharedRollouts
+from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
 
 
@@ -62,7 +63,8 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
         reply_text=lambda ids: '{"skills": ["Heat it."]}',
     )
     engine = Recording()
-    rollouts = SimpleNamespace(engine=engine, chat=chat, max_reply_tokens=8, max_context=max_context)
+    policy = TokenPolicy(engine, chat, growing=True, max_reply_tokens=8, max_context=max_context)
+    rollouts = SimpleNamespace(policy=policy)
     setup = SimpleNamespace(
         rollouts=rollouts,
         config=SimpleNamespace(seed=0),

@@ -168,7 +168,7 @@ def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
 def test_shared_prefixes_are_generated_by_the_engine_that_shares(config: TrainConfig) -> None:
     with ExitStack() as stack:
         learner, _, _ = prepare(config.with_(share_prefixes=True), SilentProgress(), stack)
-        assert isinstance(learner.setup.rollouts.engine, SharingEngine)
+        assert isinstance(learner.setup.rollouts.policy.engine, SharingEngine)
 
 
 def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:

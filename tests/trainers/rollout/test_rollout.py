@@ -14,7 +14,7 @@ from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_model
 from trainers.rollout.collect import derive_seed
-from trainers.rollout.plan import Plan
+from trainers.rollout.loop import Plan
 from trainers.session import load_tokenizer
 
 TASKS = ["train/echo/red-0", "train/other/blue-1", "train/echo/green-2"]
@@ -166,7 +166,7 @@ def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path
 
 
 def test_a_seed_that_pairs_do_not_share_is_of_one_member_alone() -> None:
-    plans = [Plan(("a",), (2,), (0,), 4, 7, shared_draws=shared) for shared in (True, False)]
+    plans = [Plan(("a",), (2,), (0,), 4, 7, Sampling(), shared_draws=shared) for shared in (True, False)]
     shared, apart = ([plan.member_seed(0, place) for place in range(4)] for plan in plans)
     assert shared[:2] == shared[2:] == apart[:2]
     assert len(set(apart)) == 4

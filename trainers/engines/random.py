@@ -1,11 +1,11 @@
-"""Random numbers that depend on a seed and a counter only, never on who else is drawing."""
+"""Random numbers and seeds that depend on the numbers given alone, never on who else is drawing."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["uniforms"]
+__all__ = ["derive_seed", "uniforms"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -33,3 +33,8 @@ def uniforms(seeds: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]) ->
         start = _mix(seeds.astype(np.uint64) + _GOLDEN)
         bits = _mix(start + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def derive_seed(*numbers: int) -> int:
+    """A 64-bit seed that depends on all of the given non-negative numbers and on their order."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

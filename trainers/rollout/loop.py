@@ -1,0 +1,272 @@
+"""The rollout loop: which group plays where, and what each member is asked next, whoever answers.
+
+Tokens or words, a model in training, a server, an agent in an evaluation: all episodes are played here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from skillc_gym.episodes import Episode, EpisodeRecorder
+from trainers.base import Sampling, Trajectory
+from trainers.engines.random import derive_seed
+from trainers.rollout.policies import Conversation, Policy
+
+if TYPE_CHECKING:
+    from skillc_gym.vector import PairedVectorEnv
+
+__all__ = ["Plan", "RolloutContext", "RolloutLoop"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a collection plays, one group per task, and every seed of it.
+
+    Attributes:
+        task_ids: The task of each group.
+        n_plus: How many of its members see the skill.
+        numbers: The groups' numbers in a larger collection.
+        group_size: Members per group.
+        seed: Seed of the collection.
+        sampling: How replies are drawn.
+        skills: Per group, what is shown instead of the library's text; None for the library's everywhere.
+        first_attempt: Number of a group's first member within its condition.
+        shared_draws: Whether pairs of the two conditions share their draws.
+    """
+
+    task_ids: tuple[str, ...]
+    n_plus: tuple[int, ...]
+    numbers: tuple[int, ...]
+    group_size: int
+    seed: int
+    sampling: Sampling
+    skills: tuple[Any, ...] | None = None
+    first_attempt: int = 0
+    shared_draws: bool = True
+
+    @property
+    def episodes(self) -> int:
+        """Episodes in all."""
+        return len(self.task_ids) * self.group_size
+
+    def group_seed(self, group: int) -> int:
+        """Seed of a group's task. Environments take seeds of 31 bits."""
+        return derive_seed(self.seed, self.numbers[group]) % 2**31
+
+    def member_seed(self, group: int, place: int) -> int:
+        """Counts members within their condition, so that pairs share their draws, or else through the group."""
+        injected = self.n_plus[group] if self.shared_draws else self.group_size
+        attempt = place if place < injected else place - injected
+        return derive_seed(self.seed, self.numbers[group], self.first_attempt + attempt)
+
+    def job(self, group: int, place: int) -> dict[str, Any]:
+        """What decides a member's episode beside the policy: by it a journal knows the episode again."""
+        return {
+            "task_id": self.task_ids[group],
+            "group": self.numbers[group],
+            "condition": int(place < self.n_plus[group]),
+            "env_seed": self.group_seed(group),
+            "reply_seed": self.member_seed(group, place),
+        }
+
+
+class RolloutContext(Protocol):
+    """Where groups are played: :class:`trainers.rollout.collect.GroupRollouts`."""
+
+    policy: Policy
+    max_parallel: int
+    on_progress: Callable[[int, int], object] | None
+
+    def vector(self, groups: int, group_size: int) -> PairedVectorEnv:
+        """The environments of so many groups."""
+        ...
+
+
+@dataclass(eq=False)
+class _Member:
+    """An episode in progress."""
+
+    index: int
+    """Its environment's number."""
+    group: int
+    """Its group's place in the plan."""
+    place: int
+    """Its own place in the group."""
+    key: int
+    """Names its conversation; never used again."""
+    talk: Conversation
+    recorder: EpisodeRecorder
+    turn: int = 0
+    done: bool = False
+    out_of_context: bool = False
+
+    def episode(self) -> Episode:
+        episode = self.recorder.episode()
+        return replace(episode, truncated=True, cut="context") if self.out_of_context else episode
+
+
+class RolloutLoop:
+    """Plays as many episodes at once as there is room for.
+
+    With a policy that streams, a finished member's room is taken at once by the next member, of the same group or of
+    the next one. Otherwise groups play in waves: an engine that computes all rows together is slowed down by rows of
+    different lengths.
+
+    Args:
+        context: Environments, policy and limits.
+        plan: What is to be played.
+    """
+
+    def __init__(self, context: RolloutContext, plan: Plan) -> None:
+        self.context, self.plan, self.policy = context, plan, context.policy
+        self._streams = self.policy.streams
+        self._played: dict[int, dict[int, Trajectory]] = {group: {} for group in range(len(plan.task_ids))}
+        self._recall()
+        # A group is played, environments and all, as long as one of its members is not known from before.
+        self._left = deque(group for group, played in self._played.items() if len(played) < plan.group_size)
+        # Members of a group end at different times: their room is others' while their environments wait for the last.
+        parallel, size = context.max_parallel, plan.group_size
+        fitting = 2 * -(-parallel // size) if self._streams else parallel // size
+        self._places = max(1, min(len(self._left), fitting))
+        self._room = parallel if self._streams else self._places * size
+        self._waiting: deque[Any] = deque()
+        self._playing: list[list[_Member]] = [[] for _ in range(self._places)]
+        self._members: dict[Hashable, _Member] = {}
+
+    def run(self) -> list[Trajectory]:
+        """Plays everything; returns the trajectories in the order of the tasks, then by member."""
+        self.policy.play(self._fill, self._answer, self.plan.sampling)
+        return [played[place] for played in self._played.values() for place in range(self.plan.group_size)]
+
+    @cached_property
+    def _env(self) -> PairedVectorEnv:
+        return self.context.vector(self._places, self.plan.group_size)
+
+    def _recall(self) -> None:
+        """Takes over the episodes that the policy remembers from an evaluation that was interrupted."""
+        plan = self.plan
+        for group, played in self._played.items():
+            for place in range(plan.group_size):
+                episode = self.policy.recall(plan.job(group, place), plan.sampling)
+                if episode is not None:
+                    played[place] = Trajectory(episode, [], plan.numbers[group])
+
+    def _answer(self, replies: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """Lets members act; returns what is asked next, of them and of the groups that take finished ones' places."""
+        spoken = [(self._members[request.key], reply) for request, reply in replies]
+        texts = {member.index: member.talk.reply(reply) for member, reply in spoken if reply is not None}
+        results = self._env.step(texts) if texts else ()
+        for member, reply in spoken:
+            if reply is None:
+                member.out_of_context = member.done = True
+            else:
+                self._record(member, texts[member.index], results)
+        requests = [request for member, _ in spoken if (request := self._request(member)) is not None]
+        self.policy.release([member.key for member, _ in spoken if member.done])
+        self._room += len(spoken) - len(requests)
+        for member, _ in spoken:
+            self._finish(member)
+        requests += self._fill()
+        self._tell()
+        return requests
+
+    def _record(self, member: _Member, text: str, results: tuple[Any, ...]) -> None:
+        i, info = member.index, self._env.member_info(member.index)
+        observations, rewards, terminations, truncations, _ = results
+        outcome = (observations[i], rewards[i], bool(terminations[i]), bool(truncations[i]), info)
+        member.recorder.add(text, outcome)
+        member.turn += 1
+        member.done = bool(terminations[i] or truncations[i])
+        member.talk.observe(info)
+
+    def _request(self, member: _Member) -> Any | None:
+        """What a member asks of the policy; one whose context is full ends here."""
+        if member.done:
+            return None
+        request = member.talk.request(member.key, member.turn, self._env.member_info(member.index))
+        member.out_of_context = member.done = request is None
+        return request
+
+    # Groups ------------------------------------------------------------------------------------------------------
+
+    def _fill(self) -> list[Any]:
+        """Puts finished groups away, starts others in their places, and lets in the members that there is room for."""
+        while (free := self._free()) and (self._streams or len(free) == len(self._playing)):
+            for place in free:
+                self._finish_group(place)
+            if not self._left:
+                break
+            starting = {place: self._left.popleft() for place in free[: len(self._left)]}
+            self._waiting += self._start(starting)
+        admitted = [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
+        self._room -= len(admitted)
+        return admitted
+
+    def _free(self) -> list[int]:
+        return [place for place, members in enumerate(self._playing) if all(member.done for member in members)]
+
+    def _finish(self, member: _Member) -> None:
+        """Keeps what came of a member that has ended."""
+        played = self._played[member.group]
+        if member.done and member.place not in played:
+            episode = member.episode()
+            played[member.place] = Trajectory(episode, member.talk.rows(), self.plan.numbers[member.group])
+            self.policy.keep(self.plan.job(member.group, member.place), self.plan.sampling, member.talk, episode)
+
+    def _finish_group(self, place: int) -> None:
+        for member in self._playing[place]:
+            self._finish(member)
+            del self._members[member.key]
+        self._playing[place] = []
+
+    def _start(self, groups: dict[int, int]) -> list[Any]:
+        """Starts groups of the plan, by the places that they take."""
+        self._reset(groups)
+        for place, group in groups.items():
+            self._playing[place] = self._begin(group, self._env.members(place))
+            self._members |= {member.key: member for member in self._playing[place]}
+        everyone = (member for place in groups for member in self._playing[place])
+        return [request for member in everyone if (request := self._request(member)) is not None]
+
+    def _reset(self, groups: dict[int, int]) -> None:
+        plan, places = self.plan, range(self._env.num_groups)
+        # Entries of groups that are not reset are ignored.
+        chosen = [groups.get(place, next(iter(groups.values()))) for place in places]
+        options: dict[str, Any] = {
+            "task_ids": [plan.task_ids[group] for group in chosen],
+            "n_plus": [plan.n_plus[group] for group in chosen],
+            "reset_mask": np.repeat([place in groups for place in places], plan.group_size),
+        }
+        if plan.skills is not None:
+            options["skills"] = [plan.skills[group] for group in chosen]
+        self._env.reset(seed=[plan.group_seed(group) for group in chosen], options=options)
+
+    def _begin(self, group: int, indices: Sequence[int]) -> list[_Member]:
+        """The members of a group; those that are known from before have ended already."""
+        plan = self.plan
+        infos = [self._env.member_info(index) for index in indices]
+        seeds = [plan.member_seed(group, place) for place in range(plan.group_size)]
+        talks = self.policy.begin(infos, seeds, plan.sampling)
+        start = {"seed": plan.group_seed(group), "group_id": plan.numbers[group]}
+        return [
+            _Member(
+                index=index,
+                group=group,
+                place=place,
+                key=group * plan.group_size + place,
+                talk=talks[place],
+                recorder=EpisodeRecorder(infos[place]["observation"], infos[place], **start),
+                done=place in self._played[group],
+            )
+            for place, index in enumerate(indices)
+        ]
+
+    def _tell(self) -> None:
+        if self.context.on_progress is not None:
+            self.context.on_progress(sum(map(len, self._played.values())), self.plan.episodes)

@@ -1,0 +1,151 @@
+"""Who answers in a rollout: what the loop asks of a policy, and engines of tokens as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from skillc_gym.chat import Message
+from skillc_gym.episodes import Episode
+from skillc_gym.errors import ConfigError
+from trainers.base import Sampling, TokenRow
+from trainers.engines.types import Engine, Generation, Request, StreamingEngine, stream
+from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.choices import choices
+from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
+from trainers.rollout.thoughts import RowsWithoutThoughts
+
+__all__ = ["Answer", "Conversation", "Policy", "TokenPolicy"]
+
+Answer = Callable[[Sequence[tuple[Any, Any]]], Sequence[Any]]
+
+
+class Conversation(Protocol):
+    """One episode as its policy sees it."""
+
+    def request(self, key: Hashable, turn: int, info: Mapping[str, Any]) -> Any | None:
+        """What is to be answered next, an object with a ``key``; None if there is no room left for a reply."""
+
+    def reply(self, reply: Any) -> str:
+        """Takes in what the policy answered; returns it in words."""
+
+    def observe(self, info: Mapping[str, Any]) -> None:
+        """Takes in what the environment answered: the messages of the prompt wrapper."""
+
+    def rows(self) -> list[TokenRow]:
+        """What can be trained on, once the episode has ended."""
+
+
+class Policy(Protocol):
+    """Answers conversations. Requests and replies are the policy's own affair; a reply None ends the episode."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether no reply waits for another one to end."""
+
+    def begin(
+        self, infos: Sequence[Mapping[str, Any]], seeds: Sequence[int], sampling: Sampling
+    ) -> Sequence[Conversation]:
+        """Starts the conversations of a group, from the infos of its reset and a seed for each."""
+
+    def play(self, first: Callable[[], Sequence[Any]], answer: Answer, sampling: Sampling) -> None:
+        """Answers the first requests, and those that follow from the answers, until nothing is asked any more."""
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Forgets conversations that have ended."""
+
+    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> Episode | None:
+        """The episode of a job that was played before an interruption; None if it is to be played."""
+
+    def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: Any, episode: Episode) -> None:
+        """Told of every episode that has ended."""
+
+
+class TokenPolicy:
+    """An engine that answers in tokens.
+
+    Args:
+        engine: Generates the replies; may be set later.
+        chat: Turns messages into tokens.
+        growing: Whether an episode is one growing row, or one row per turn.
+        max_reply_tokens: Longest reply.
+        max_context: Longest row; an episode that would exceed it ends, truncated. Members of a group have the same room
+            after their first prompts, so that the two conditions are cut alike.
+
+    Raises:
+        ConfigError: If the limits leave no room for a reply.
+    """
+
+    def __init__(
+        self, engine: Engine, chat: ChatTokens, *, growing: bool, max_reply_tokens: int = 64, max_context: int = 4096
+    ) -> None:
+        if max_reply_tokens < 1 or max_context <= max_reply_tokens:
+            raise ConfigError(
+                f"max_context ({max_context}) must exceed max_reply_tokens ({max_reply_tokens}), and both be positive."
+            )
+        self.engine, self.chat, self.growing = engine, chat, growing
+        self.max_reply_tokens, self.max_context = max_reply_tokens, max_context
+
+    @property
+    def streams(self) -> bool:
+        """Whether the engine does."""
+        return isinstance(self.engine, StreamingEngine)
+
+    def begin(
+        self, infos: Sequence[Mapping[str, Any]], seeds: Sequence[int], sampling: Sampling
+    ) -> list[_TokenConversation]:
+        """Gives every member the room that the group's longest first prompt leaves."""
+        rows = [self._rows(info["messages"]) for info in infos]
+        lengths = [len(each.prompt()) for each in rows]
+        limits = [self.max_context - (max(lengths) - length) for length in lengths]
+        return [_TokenConversation(self, *each) for each in zip(rows, seeds, limits, strict=True)]
+
+    def play(self, first: Callable[[], Sequence[Request]], answer: Answer, sampling: Sampling) -> None:
+        """Plays with the engine's present weights."""
+        self.engine.reset()
+        stream(self.engine, first(), sampling, answer)
+        self.engine.reset()
+
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """Frees the engine's caches."""
+        self.engine.release(keys)
+
+    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> None:
+        """Nothing is kept: to play again costs no money."""
+
+    def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: Any, episode: Episode) -> None:
+        """Nothing is kept."""
+
+    def _rows(self, opening: Sequence[Message]) -> RowBuilder:
+        if not self.growing:
+            return WindowRows(self.chat, opening)
+        thoughtless = self.chat.thoughts == "drop"
+        return RowsWithoutThoughts(self.chat, opening) if thoughtless else ConversationRows(self.chat, opening)
+
+
+@dataclass
+class _TokenConversation:
+    policy: TokenPolicy
+    builder: RowBuilder
+    seed: int
+    limit: int
+    """Longest row."""
+
+    def request(self, key: Hashable, turn: int, info: Mapping[str, Any]) -> Request | None:
+        prompt, policy = self.builder.prompt(), self.policy
+        room = self.limit - len(prompt)
+        if room <= 0:
+            return None
+        possible = choices(policy.engine, policy.chat, info)
+        return Request(key, prompt, self.seed, min(policy.max_reply_tokens, room), turn=turn, choices=possible)
+
+    def reply(self, reply: Generation) -> str:
+        self.builder.reply(reply)
+        return self.policy.chat.reply_text(reply.token_ids)
+
+    def observe(self, info: Mapping[str, Any]) -> None:
+        self.builder.observe(info)
+
+    def rows(self) -> list[TokenRow]:
+        return self.builder.rows()
