@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
-from skillc_lab.studies import ComparisonRecord, read_record, table_text
+from skillc_lab.studies import ComparisonRecord, comparison_table, read_record
 from trainers.tracking.json_files import read_object
 from trainers.tracking.run_folder import write_json
 
@@ -24,8 +24,9 @@ __all__ = ["main", "seed_table", "study_tables"]
 def study_tables(record: ComparisonRecord) -> str:
     """A section for every starting point: its table, and success by seed."""
     return "\n\n".join(
-        f"## {start}\n\n{table_text(record.rows(start), record.untrained(start))}\n\n{seed_table(record, start)}"
+        f"## {start}\n\n{table.markdown()}\n\n{seed_table(record, start)}"
         for start in record.starts
+        for table in [comparison_table(record.rows(start), record.untrained(start))]
     )
 
 

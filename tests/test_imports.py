@@ -80,10 +80,10 @@ def test_every_file_belongs_to_a_layer():
         "trainers",
         "skillc_gym.wrappers, skillc_gym.vector, skillc_gym.episodes",
         "skillc_gym.envs.alfworld.env, skillc_gym.envs.alfworld.generate, skillc_gym.envs.alfworld.experts.explorer",
-        "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, skillc_lab.report.make",
+        "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, skillc_lab.report",
         "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, skillc_lab.cli.main",
         "skillc_lab.commands.train, skillc_lab.commands.evaluate, skillc_lab.commands.cli.demo",
-        "skillc_lab.commands.play, skillc_lab.commands.doctor, skillc_lab.commands.cli.report",
+        "skillc_lab.commands.play, skillc_lab.commands.doctor, skillc_lab.commands.report",
     ],
 )
 def test_importing_brings_in_nothing_heavy(modules: str):

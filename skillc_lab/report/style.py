@@ -19,6 +19,7 @@ __all__ = [
     "figure_style",
     "new_figure",
     "rate_axis",
+    "rates_across",
     "step_axis",
     "title",
     "type_styles",
@@ -121,3 +122,13 @@ def rate_axis(axes: Any, label: str) -> None:
     axes.set_ylim(-0.03, 1.03)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
     axes.set_ylabel(label)
+
+
+def rates_across(axes: Any, rows: Sequence[str]) -> None:
+    """A rate from 0 to 1 from left to right, and a name for every row."""
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
+    axes.set_xlabel("success rate")
+    axes.grid(visible=False, axis="y")

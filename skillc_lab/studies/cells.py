@@ -1,25 +1,26 @@
-"""One cell of a comparison: trained, evaluated, written down, and found again."""
+"""One cell of a comparison: trained, evaluated, written down and found again, or played otherwise with its policy."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from skill_library import load_library
 from skillc_gym.episodes import iter_jsonl
-from skillc_gym.errors import CheckpointError
+from skillc_gym.errors import CheckpointError, MissingDataError, unknown_name
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from trainers.evaluation.paired_report import PairedReport
-from trainers.tracking.run_folder import provenance, write_json
+from trainers.evaluation import PairedReport, evaluate_policy
+from trainers.tracking import RunFolder, provenance, write_json
+from trainers.training import run
 
-if TYPE_CHECKING:
-    from trainers.training import RunResult
-
-__all__ = ["cell_path", "held_out_fields", "play_held_out", "read_cell", "run_cell", "write_cell"]
+__all__ = ["Changed", "Replay", "cell_path", "read_cell", "run_cell", "write_cell"]
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -27,28 +28,26 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 
     A run that is done keeps its metrics and its policy; checkpoints and transcripts are removed.
     """
-    run = _trained(plan, cell) if cell.trained else None
-    if run is not None and not run.finished:
+    played = cell.start, cell.method, cell.seed
+    if not cell.trained:
+        result = CellResult(*played, **_held_out(plan, cell, plan.models[cell.start]))
+        write_cell(plan, cell, result)
+        return result
+    trained = run(plan.training(cell))
+    if not trained.finished:
         return None
-    policy = run.policy if run else plan.models[cell.start]
-    result = _result(cell, play_held_out(plan, cell, policy), run)
+    folder, updates = trained.folder, [record for record in trained.metrics if record["event"] == "train"]
+    result = CellResult(
+        *played,
+        **_held_out(plan, cell, trained.policy),
+        curve=_curve(trained.metrics, folder.transcripts_path),
+        usage=_usage(updates, trained.metrics),
+        skills=updates[-1].get("memory", {}) if updates else {},
+    )
     write_cell(plan, cell, result)
-    if run is not None:
-        for folder in (run.folder.checkpoints_path, run.folder.transcripts_path):
-            shutil.rmtree(folder, ignore_errors=True)
+    for spent in (folder.checkpoints_path, folder.transcripts_path):
+        shutil.rmtree(spent, ignore_errors=True)
     return result
-
-
-def play_held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path) -> PairedReport:
-    """Plays a plan's held-out tasks with a policy, with the skill and without."""
-    from trainers.evaluation.policy import evaluate_policy
-
-    return evaluate_policy(plan.evaluation(cell, policy), per_type=plan.per_type).paired
-
-
-def held_out_fields(report: PairedReport) -> dict[str, Any]:
-    """What a cell's result holds of its held-out tasks."""
-    return {"panel_sha256": report.panel_sha256, "outcomes": tuple(map(_outcome, report.outcomes))}
 
 
 def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
@@ -57,7 +56,7 @@ def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
 
 
 def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
-    """Writes a cell's result beside the hash of the protocol that it is of."""
+    """Writes a cell's result with the hash of the protocol that it is of."""
     write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **result.to_json()})
 
 
@@ -79,48 +78,103 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     return CellResult.from_json(values)
 
 
-def _trained(plan: ComparisonPlan, cell: Cell) -> RunResult:
-    from trainers.training import run
+@dataclass(frozen=True)
+class Changed:
+    """What trained policies play otherwise than in the comparison that trained them.
 
-    return run(plan.training(cell))
+    Attributes:
+        split: Another split of held-out tasks; None for the comparison's.
+        library: Another skill library for skill-injected episodes; None for the comparison's.
+    """
+
+    split: str | None = None
+    library: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is."""
+        return self.split is not None or self.library is not None
+
+    @property
+    def name(self) -> str:
+        """A file name for it: ``valid_seen``, ``alfworld.wrong`` or both."""
+        words = [word for word in (self.split, self.library) if word is not None]
+        return re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(words))
+
+    def place(self, folder: Path, title: str) -> tuple[Path, str]:
+        """Folder and title of the record, next to those of a comparison."""
+        return folder / self.name, f"{title}_{self.name}"
+
+    def plan(self, trained: ComparisonPlan) -> ComparisonPlan:
+        """The plan of the same cells played so, in a folder and a record of its own.
+
+        Raises:
+            UnknownNameError: The environment names its splits, and this is none of them.
+            SkillFileError: There is no such library.
+        """
+        config, splits = trained.config, trained.config.env_spec.splits
+        if self.split is not None and splits and self.split not in splits:
+            raise unknown_name("split", self.split, splits)
+        if self.library is not None:
+            load_library(self.library)
+            config = config.with_(library=self.library)
+        folder, title = self.place(trained.folder, trained.title)
+        return replace(trained, config=config, held_out=self.split or trained.held_out, folder=folder, title=title)
 
 
-def _result(cell: Cell, report: PairedReport, run: RunResult | None) -> CellResult:
-    metrics = run.metrics if run else []
-    train = [record for record in metrics if record["event"] == "train"]
-    return CellResult(
-        start=cell.start,
-        method=cell.method,
-        seed=cell.seed,
-        **held_out_fields(report),
-        curve=_curve(metrics, run.folder.transcripts_path) if run else (),
-        usage=_usage(train, metrics),
-        skills=train[-1].get("memory", {}) if train else {},
-        versions=provenance(),
-    )
+@dataclass(frozen=True)
+class Replay:
+    """Plays cells of a changed plan with the policies of ``trained``, whose cells are done; nothing is trained."""
+
+    trained: ComparisonPlan
+
+    def __call__(self, plan: ComparisonPlan, cell: Cell) -> CellResult | None:
+        """Plays a cell and writes it; None if it has not been trained to its end.
+
+        What belongs to training, such as curve and cost, is the trained cell's.
+
+        Raises:
+            MissingDataError: The cell's policy is not here, as in a folder that was restored from a record.
+        """
+        done = read_cell(self.trained, cell)
+        if done is None:
+            return None
+        result = replace(done, **_held_out(plan, cell, self._policy(cell)))
+        write_cell(plan, cell, result)
+        return result
+
+    def _policy(self, cell: Cell) -> Path | str:
+        if not cell.trained:
+            return self.trained.models[cell.start]
+        policy = RunFolder(Path(self.trained.training(cell).run)).policy_path
+        if not (policy / "config.json").is_file():
+            raise MissingDataError(f"There is no policy {policy}; it lies where the cell was trained")
+        return policy
 
 
-def _outcome(found: Any) -> TaskOutcome:
-    with_, without = found.with_skill, found.without_skill
-    return TaskOutcome(found.task_id, found.task_type, with_.won, without.won, with_.score, without.score)
+def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path) -> dict[str, Any]:
+    """Plays a plan's held-out tasks with a policy: what a cell's result holds of them, and what computed it."""
+    report: PairedReport = evaluate_policy(plan.evaluation(cell, policy), per_type=plan.per_type).paired
+    outcomes = [
+        TaskOutcome(each.task_id, each.task_type, arm.won, other.won, arm.score, other.score)
+        for each in report.outcomes
+        for arm, other in [(each.with_skill, each.without_skill)]
+    ]
+    return {"panel_sha256": report.panel_sha256, "outcomes": tuple(outcomes), "versions": provenance()}
 
 
 def _usage(train: Sequence[Mapping[str, Any]], metrics: Sequence[Mapping[str, Any]]) -> Usage:
     if not train:
         return Usage()
-    validation = sum(float(record.get("seconds_validation", 0.0)) for record in metrics)
+    parts = ("generate", "prepare", "update")
+    seconds = [sum(float(record.get(f"seconds_{part}", 0.0)) for part in parts) for record in train]
     return Usage(
         tokens_generated=int(train[-1].get("tokens_total", 0)),
         prompt_tokens=sum(int(record.get("prompt_tokens", 0)) for record in train),
         env_steps=sum(int(record["env_steps"]) for record in train),
         updates=len(train),
-        seconds_per_update=median(map(_seconds, train)),
-        seconds=sum(map(_seconds, train)) + validation,
+        seconds_per_update=median(seconds),
+        seconds=sum(seconds) + sum(float(record.get("seconds_validation", 0.0)) for record in metrics),
     )
-
-
-def _seconds(record: Mapping[str, Any]) -> float:
-    return sum(float(record.get(f"seconds_{part}", 0.0)) for part in ("generate", "prepare", "update"))
 
 
 def _curve(metrics: Sequence[Mapping[str, Any]], transcripts: Path) -> tuple[CurvePoint, ...]:
@@ -129,23 +183,17 @@ def _curve(metrics: Sequence[Mapping[str, Any]], transcripts: Path) -> tuple[Cur
         if record["event"] == "train":
             tokens, env_steps = int(record["tokens_total"]), env_steps + int(record["env_steps"])
         elif record["event"] == "validation":
-            points.append(
-                CurvePoint(
-                    tokens=tokens,
-                    without=float(record["overall_without"]),
-                    with_skill=float(record["overall_with"]),
-                    update=int(record["step"]),
-                    env_steps=env_steps,
-                    **_won(transcripts / f"validation-{int(record['step']):06d}.jsonl"),
-                )
-            )
+            step = int(record["step"])
+            without, with_skill = float(record["overall_without"]), float(record["overall_with"])
+            won = _won(transcripts / f"validation-{step:06d}.jsonl")
+            points.append(CurvePoint(tokens, without, with_skill, step, env_steps, *won))
     return tuple(points)
 
 
-def _won(transcript: Path) -> dict[str, str]:
-    """Outcomes of a validation's episodes by condition, one character a task, in the order of the tasks' names."""
-    won: dict[int, dict[str, bool]] = {0: {}, 1: {}}
+def _won(transcript: Path) -> tuple[str, str]:
+    """Outcomes of a validation without the skill and with it, one character a task, in the order of tasks' names."""
+    won: tuple[dict[str, bool], dict[str, bool]] = ({}, {})
     for episode in iter_jsonl(transcript):
         won[episode.condition][episode.task_id] = episode.won >= 1.0
-    names = {0: "won_without", 1: "won_with"}
-    return {names[arm]: "".join("01"[int(won[arm][task])] for task in sorted(won[arm])) for arm in names}
+    without, with_skill = ("".join("01"[int(arm[task])] for task in sorted(arm)) for arm in won)
+    return without, with_skill

@@ -1,25 +1,25 @@
-"""Whether cells that were run again come to what a record says: the outcome of every task."""
+"""A plan and a record: the same protocol or another one, the same outcomes or others, and cells taken over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import CheckpointError, ConfigError
+from skillc_lab.studies.cells import cell_path, write_cell
 from skillc_lab.studies.plan import Cell, ComparisonPlan
-from skillc_lab.studies.protocol import protocol_differences
 from skillc_lab.studies.record import ComparisonRecord
-from skillc_lab.studies.result import CellResult, CurvePoint
+from skillc_lab.studies.result import CellResult, TaskOutcome
+from trainers.config import TrainConfig
+from trainers.tracking import make_folder
 
-__all__ = ["CellCheck", "check_cell", "require_recorded"]
-
-_ABSENT = object()
+__all__ = ["CellCheck", "check_cell", "require_recorded", "restore_cells"]
 
 
 @dataclass(frozen=True)
 class CellCheck:
-    """A cell beside the same one of a record.
+    """A cell compared with the same one of a record.
 
     Attributes:
         name: The cell's.
@@ -45,15 +45,32 @@ class CellCheck:
     def __str__(self) -> str:
         if self.equal:
             return f"{self.name}: equal to the record in all {self.tasks} tasks, with the skill and without"
-        parts = [
-            f"{self.name}: differs in {self.without} of {self.tasks} tasks without the skill, {self.with_skill} with"
-        ]
-        if self.validations:
-            parts.append(f"; its validations part at update {self.validations[0]}")
-        if self.versions:
-            found = (f"{name} was {was} and is {now}" for name, (was, now) in self.versions.items())
-            parts.append(f" ({', '.join(found)})")
-        return "".join(parts)
+        differ = f"differs in {self.without} of {self.tasks} tasks without the skill, {self.with_skill} with"
+        parted = f"; its validations part at update {self.validations[0]}" if self.validations else ""
+        changed = ", ".join(f"{name} was {was} and is {now}" for name, (was, now) in self.versions.items())
+        return f"{self.name}: {differ}{parted}{f' ({changed})' if changed else ''}"
+
+
+def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
+    """Compares a cell with that of a record, task by task.
+
+    Raises:
+        ConfigError: The record does not have it.
+    """
+    cell, recorded = Cell(*result.place), record.found.get(result.place)
+    if recorded is None:
+        raise ConfigError(f"The record {record.title} has no cell {cell.name}")
+    own, other = ({outcome.task_id: outcome for outcome in each.outcomes} for each in (result, recorded))
+    now, then = ({point.update: point for point in each.curve} for each in (result, recorded))
+    made, was_made = _computed_by(result), _computed_by(recorded)
+    return CellCheck(
+        name=cell.name,
+        tasks=len(own.keys() | other.keys()),
+        without=_differing(own, other, "without"),
+        with_skill=_differing(own, other, "with"),
+        validations=tuple(update for update in sorted(now.keys() | then.keys()) if now.get(update) != then.get(update)),
+        versions={name: (was, made[name]) for name, was in was_made.items() if made.get(name, was) != was},
+    )
 
 
 def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: ComparisonRecord) -> None:
@@ -63,60 +80,69 @@ def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: Compar
         ConfigError: The record does not have one of the cells, or was made under another protocol; the message says
             where they differ.
     """
-    recorded = {(found.start, found.method, found.seed) for found in record.results}
     for cell in cells:
-        if (cell.start, cell.method, cell.seed) not in recorded:
+        if cell.place not in record.found:
             raise ConfigError(
                 f"The record {record.title} has no cell {cell.name}; choose some that it has by --methods, --starts "
                 "and --seeds"
             )
-        if changed := protocol_differences(record.protocol, plan.protocol, cell):
+        if changed := _protocol_differences(record.protocol, plan.protocol, cell):
             raise ConfigError(f"{cell.name} of the record {record.title} was run under another protocol: {changed}")
 
 
-def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
-    """Compares a cell with that of a record, task by task.
+def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
+    """Writes the cells of a record that the plan asks for and that are not there yet.
+
+    Args:
+        plan: What is compared; it may have further methods, starting points and seeds.
+        record: Of the same protocol. Its revision is left to
+            :func:`~skillc_lab.studies.require_one_revision`, which reads the cells.
+
+    Returns:
+        The cells that were written.
 
     Raises:
-        ConfigError: The record does not have it.
+        CheckpointError: One of them was run under another protocol; none has been written then.
     """
-    cell = Cell(result.start, result.method, result.seed)
-    same = (
-        found
-        for found in record.results
-        if (found.start, found.method, found.seed) == (cell.start, cell.method, cell.seed)
-    )
-    recorded = next(same, None)
-    if recorded is None:
-        raise ConfigError(f"The record {record.title} has no cell {cell.name}")
-    own, other = ({outcome.task_id: outcome for outcome in each.outcomes} for each in (result, recorded))
-    tasks = own.keys() | other.keys()
-    arms = {
-        arm: sum(_outcome(own.get(task), arm) != _outcome(other.get(task), arm) for task in tasks)
-        for arm in ("without", "with")
+    known = [cell for cell in plan.jobs if cell.place in record.found]
+    for cell in known:
+        if changed := _protocol_differences(record.protocol, plan.protocol, cell):
+            raise CheckpointError(f"{cell.name} of the record was run under another protocol: {changed}")
+    restored = [cell for cell in known if not cell_path(plan, cell).is_file()]
+    make_folder(plan.folder / "cells")
+    for cell in restored:
+        write_cell(plan, cell, record.found[cell.place])
+    return restored
+
+
+def _protocol_differences(was: Mapping[str, Any], now: Mapping[str, Any], cell: Cell) -> str:
+    """What decides a cell's figures, apart from code and seed, and differs: ``name was X and is Y``, with commas.
+
+    A setting that a record does not have came later, and stood at what is its default now.
+    """
+    before, after = {**TrainConfig(model="").to_json(), **_decisive(was, cell)}, _decisive(now, cell)
+    names = [*after, *(name for name in _decisive(was, cell) if name not in after)]
+    values = [(name, before.get(name, "nothing"), after.get(name, "nothing")) for name in names]
+    return ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here)
+
+
+def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
+    return {
+        **protocol["settings"],
+        "start": protocol["starts"].get(cell.start),
+        "held_out": protocol["held_out"],
+        "per_type": protocol["per_type"],
+        "overrides": protocol["overrides"].get(cell.method, {}),
     }
-    return CellCheck(
-        name=cell.name,
-        tasks=len(tasks),
-        without=arms["without"],
-        with_skill=arms["with"],
-        validations=_parted(recorded.curve, result.curve),
-        versions=_differing(_computed_by(recorded), _computed_by(result)),
-    )
 
 
-def _differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Values of names that both have."""
-    return {name: (str(was[name]), str(now[name])) for name in was if name in now and was[name] != now[name]}
+def _differing(own: Mapping[str, TaskOutcome], other: Mapping[str, TaskOutcome], arm: str) -> int:
+    """Tasks with another outcome in a condition; one that only one of them has counts too."""
 
+    def outcome(found: TaskOutcome | None) -> object:
+        return found and (getattr(found, f"won_{arm}"), getattr(found, f"score_{arm}"))
 
-def _outcome(found: Any, arm: str) -> object:
-    return _ABSENT if found is None else (getattr(found, f"won_{arm}"), getattr(found, f"score_{arm}"))
-
-
-def _parted(was: Sequence[CurvePoint], now: Sequence[CurvePoint]) -> tuple[int, ...]:
-    before, after = ({point.update: point for point in curve} for curve in (was, now))
-    return tuple(update for update in sorted(before.keys() | after.keys()) if before.get(update) != after.get(update))
+    return sum(outcome(own.get(task)) != outcome(other.get(task)) for task in own.keys() | other.keys())
 
 
 def _computed_by(cell: CellResult) -> dict[str, str]:

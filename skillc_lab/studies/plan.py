@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe, recipe_in
 
@@ -51,6 +51,11 @@ class Cell:
     start: str
     method: str
     seed: int
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """What a record finds it by."""
+        return self.start, self.method, self.seed
 
     @property
     def trained(self) -> bool:
@@ -127,6 +132,29 @@ class ComparisonPlan:
         """All that is to be run: the starting points as they are, then the cells."""
         return (*(Cell(start, UNTRAINED, self.config.seed) for start in self.models), *self.cells)
 
+    def choose(
+        self, methods: Sequence[str] = (), starts: Sequence[str] = (), seeds: Sequence[int] = ()
+    ) -> tuple[Cell, ...]:
+        """Some of the cells, in the plan's order; an empty sequence stands for all.
+
+        Raises:
+            UnknownNameError: The plan has no such method, starting point or seed.
+        """
+        _require("method", methods, self.methods)
+        _require("starting point", starts, self.models)
+        _require("seed", seeds, self.seeds)
+        return tuple(
+            cell
+            for cell in self.cells
+            for wanted in [((cell.method, methods), (cell.start, starts), (cell.seed, seeds))]
+            if all(not names or own in names for own, names in wanted)
+        )
+
+    def with_starts(self, cells: Sequence[Cell]) -> tuple[Cell, ...]:
+        """Cells, their starting points as they are before them."""
+        starts = {cell.start for cell in cells}
+        return (*(job for job in self.jobs if not job.trained and job.start in starts), *cells)
+
     @property
     def protocol(self) -> dict[str, Any]:
         """What all cells share, as JSON-able values."""
@@ -174,3 +202,10 @@ class ComparisonPlan:
         The shared settings alone: what is overridden for a method belongs to its training.
         """
         return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="")
+
+
+def _require(kind: str, chosen: Sequence[object], known: Iterable[object]) -> None:
+    names = [str(name) for name in known]
+    for name in chosen:
+        if str(name) not in names:
+            raise unknown_name(f"{kind} of the run file", str(name), names)

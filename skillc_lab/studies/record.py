@@ -1,21 +1,22 @@
-"""The record of a comparison: one JSON file."""
+"""The record of a comparison, one JSON file, and its regimes: what every method came to from each starting point."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from skillc_gym.errors import MissingDataError, TranscriptError
+from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
 from skillc_lab.studies.plan import UNTRAINED, ComparisonPlan
 from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.table import MethodRow, method_rows
-from trainers.tracking.revision import one_revision
-from trainers.tracking.run_folder import provenance, write_json
+from trainers.tracking import one_revision, provenance, write_json
 
-__all__ = ["ComparisonRecord", "read_record", "write_comparison"]
+__all__ = ["ComparisonRecord", "Regime", "by_lead", "read_record", "regimes_of", "write_comparison"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class ComparisonRecord:
     def budget(self) -> int:
         """Generated tokens of every run."""
         return int(self.protocol["settings"]["budget_tokens"])
+
+    @cached_property
+    def found(self) -> dict[tuple[str, str, int], CellResult]:
+        """The cells by starting point, method and seed."""
+        return {cell.place: cell for cell in self.results}
 
     def cells(self, start: str) -> list[CellResult]:
         """Trained cells from a starting point, of those seeds that the baseline has."""
@@ -89,13 +95,18 @@ def read_record(path: Path) -> ComparisonRecord:
         raise MissingDataError(f"There is no record {path}; the same command without --draw makes one")
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        return ComparisonRecord(str(values["title"]), values["protocol"], _unpacked(values))
+        panels, versions = values["panels"], values["versions_of_cells"]
+        cells = [
+            {**cell, "panel": panels[cell["panel_sha256"]], "versions": versions[cell["versions"]]}
+            for cell in values["cells"]
+        ]
+        return ComparisonRecord(str(values["title"]), values["protocol"], list(map(CellResult.from_json, cells)))
     except (KeyError, TypeError, ValueError) as error:
         raise TranscriptError(f"{path} is no record of a comparison: {error}") from error
 
 
 def _packed(results: Sequence[CellResult]) -> dict[str, Any]:
-    """Results with their panels lifted out: each panel stands once, under its hash."""
+    """Results with what they share lifted out: each panel stands once, under its hash, and each set of versions."""
     cells = [cell.to_json() for cell in results]
     panels = {cell["panel_sha256"]: cell.pop("panel") for cell in cells}
     versions: list[Any] = []
@@ -107,14 +118,85 @@ def _packed(results: Sequence[CellResult]) -> dict[str, Any]:
     return {"panels": panels, "versions_of_cells": versions, "cells": cells}
 
 
-def _unpacked(values: Mapping[str, Any]) -> list[CellResult]:
-    return [
-        CellResult.from_json(
-            {
-                **cell,
-                "panel": values["panels"][cell["panel_sha256"]],
-                "versions": values["versions_of_cells"][cell["versions"]],
-            }
-        )
-        for cell in values["cells"]
-    ]
+@dataclass(frozen=True)
+class Regime:
+    """A starting point in a world, and what every method came to from there.
+
+    Attributes:
+        env: Environment.
+        world: The same and, where they are not generated, its tasks.
+        start: Name of the starting point.
+        rows: The table's rows, the baseline first.
+        cells: The trained cells behind them.
+        budget: Generated tokens of every run.
+        before: The starting point itself.
+    """
+
+    env: str
+    world: str
+    start: str
+    rows: Sequence[MethodRow]
+    cells: Sequence[CellResult]
+    budget: int
+    before: CellResult | None
+
+    @property
+    def name(self) -> str:
+        """What its part of a picture is called."""
+        return f"{self.world}, {self.start} start" if self.start else self.world
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds the methods have: ``3 seeds``, or ``1 to 3 seeds`` where they differ."""
+        counts = [len(row.seeds) for row in self.rows]
+        least = "" if min(counts) == max(counts) else f"{min(counts)} to "
+        return f"{least}{max(counts)} seed{'' if max(counts) == 1 else 's'}"
+
+    def row(self, method: str) -> MethodRow | None:
+        """A method's row; None where it was not run."""
+        return next((row for row in self.rows if row.method == method), None)
+
+
+def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
+    """The starting points of some records, in their order, as far as their baseline has cells.
+
+    Raises:
+        ConfigError: There are none, or the records have different baselines.
+    """
+    baselines = sorted({record.baseline for record in records})
+    if len(baselines) > 1:
+        raise ConfigError(f"Regimes are drawn over one baseline, and these records have {', '.join(baselines)}")
+    found = [_regime(record, start) for record in records for start in record.starts]
+    if not found:
+        raise ConfigError("There is nothing to draw: no record has a cell of its baseline")
+    return found
+
+
+def by_lead(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
+    """Methods in the order of their mean lead over the baseline, the baseline first.
+
+    Args:
+        regimes: Where they were run.
+        methods: These alone; all if empty.
+
+    Raises:
+        ConfigError: One of them was run nowhere.
+    """
+    leads: dict[str, list[float]] = {}
+    for regime in regimes:
+        base = regime.rows[0].without.mean
+        for row in regime.rows:
+            leads.setdefault(row.method, []).append(row.without.mean - base)
+    for name in methods:
+        if name not in leads:
+            raise ConfigError(f"No record has a cell of {name!r}; there are {', '.join(leads)}")
+    baseline = regimes[0].rows[0].method
+    others = [name for name in leads if name != baseline and (not methods or name in methods)]
+    return [baseline, *sorted(others, key=lambda name: -fmean(leads[name]))]
+
+
+def _regime(record: ComparisonRecord, start: str) -> Regime:
+    settings = record.protocol["settings"]
+    env, data = str(settings["env"]), settings.get("data")
+    world = env if data in (None, "generated") else f"{env} (real tasks)"
+    return Regime(env, world, start, record.rows(start), record.cells(start), record.budget, record.untrained(start))

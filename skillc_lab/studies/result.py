@@ -104,6 +104,11 @@ class CellResult:
     versions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def place(self) -> tuple[str, str, int]:
+        """What a record finds it by."""
+        return self.start, self.method, self.seed
+
+    @property
     def without(self) -> float:
         """Success without the skill after training."""
         return sum(outcome.won_without for outcome in self.outcomes) / len(self.outcomes)
@@ -173,8 +178,7 @@ def area_under_curve(curve: Sequence[CurvePoint], budget: int) -> float:
     Raises:
         ConfigError: No validations, or no budget.
     """
-    weights = area_weights(curve, budget)
-    return sum(weight * point.without for weight, point in zip(weights, curve, strict=True))
+    return sum(weight * point.without for weight, point in zip(area_weights(curve, budget), curve, strict=True))
 
 
 def area_weights(curve: Sequence[CurvePoint], budget: int) -> list[float]:

@@ -1,22 +1,19 @@
-"""Running a comparison: cell by cell, on all cores, to be gone on with after an interruption."""
+"""Running a comparison: cell by cell, on all cores, to be continued after an interruption."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import read_cell, run_cell
-from skillc_lab.studies.drawing import draw_record
+from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import write_comparison
 from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.selection import EVERYTHING, Selection
 from skillc_lab.studies.workers import run_jobs
-from trainers.tracking.json_files import read_object
-from trainers.tracking.revision import one_revision
-from trainers.tracking.run_folder import make_folder, provenance
+from trainers.tracking import make_folder, one_revision, provenance, read_object
 
 __all__ = ["compare", "require_one_revision"]
 
@@ -26,8 +23,8 @@ Work = Callable[[ComparisonPlan, Cell], object]
 
 def compare(
     plan: ComparisonPlan,
+    cells: Sequence[Cell] | None = None,
     *,
-    selection: Selection = EVERYTHING,
     workers: int = 0,
     note: Note = lambda text: None,
     work: Work | None = None,
@@ -40,29 +37,29 @@ def compare(
 
     Args:
         plan: What is compared.
-        selection: Which cells are run; the record is of all that are there.
-        workers: Processes, one thread each; 0 for none beside this one.
+        cells: Which of its cells are run, after their starting points; all if None. The record is of all that are done.
+        workers: Processes, one thread each; 0 for none but this one.
         note: Told of every cell that is done.
-        work: Does a cell and writes its file; :func:`~skillc_lab.studies.cells.run_cell` if none.
+        work: Does a cell and writes its file; :func:`~skillc_lab.studies.run_cell` if none.
 
     Returns:
         The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
 
     Raises:
-        UnknownNameError: The selection names what the plan does not have.
         CheckpointError: The folder holds cells of another protocol.
     """
-    meant = selection.jobs(plan)
+    meant = plan.with_starts(plan.cells if cells is None else cells)
     make_folder(plan.folder / "cells")
     done = {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
     missing = [cell for cell in meant if cell not in done]
     left = len(missing)
     try:
-        for cell, result in _results(plan, missing, workers, note, work or run_cell):
-            done[cell] = result
-            left -= 1
-            note(f"{cell.name}: {_described(result)}; {left} to go")
-            write_comparison(plan, _ordered(plan, done))
+        for cell in _ended(plan, missing, workers, note, work or run_cell):
+            if result := read_cell(plan, cell):
+                done[cell] = result
+                left -= 1
+                note(f"{cell.name}: {_rates(result)}; {left} to go")
+                write_comparison(plan, _ordered(plan, done))
     finally:
         draw_record(write_comparison(plan, _ordered(plan, done)), plan.folder)
     return [done[cell] for cell in meant if cell.trained and cell in done]
@@ -87,32 +84,20 @@ def _ordered(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> list[Cell
     return [done[cell] for cell in plan.jobs if cell in done]
 
 
-def _results(
-    plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work
-) -> Iterator[tuple[Cell, CellResult]]:
-    """Pairs of a cell and its result, as they come."""
-    for cell in _ended(plan, cells, workers, note, work):
-        result = read_cell(plan, cell)
-        if result is not None:
-            yield cell, result
-
-
 def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work) -> Iterable[Cell]:
+    """Cells as they end, well or not."""
     if workers < 1:
         for cell in cells:
             work(plan, cell)
             yield cell
         return
-    logs = {_log(plan, cell): cell for cell in cells}
+    logs: dict[Path, Cell] = {plan.folder / "logs" / f"{cell.name}.log": cell for cell in cells}
+    paths = {cell: path for path, cell in logs.items()}
     for cell, well in run_jobs(partial(work, plan), logs, workers):
         if not well:
-            note(f"{cell.name}: failed, {_log(plan, cell)} says why; the same command tries again")
+            note(f"{cell.name}: failed, {paths[cell]} says why; the same command tries again")
         yield cell
 
 
-def _log(plan: ComparisonPlan, cell: Cell) -> Path:
-    return plan.folder / "logs" / f"{cell.name}.log"
-
-
-def _described(result: CellResult) -> str:
+def _rates(result: CellResult) -> str:
     return f"{100 * result.without:.0f} % without the skill, {100 * result.with_skill:.0f} % with it"

@@ -1,62 +1,28 @@
-"""From the cells of a comparison to its table."""
+"""From the cells of a comparison to its table: a row per method, and columns that each stand in one place."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, median
 from typing import Any
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
-from trainers.stats import Difference, Interval, MeanEstimate, Verdict, holm
+from skillc_lab.tables import Table, points, rate
+from trainers.stats import Difference, MeanEstimate, Verdict, holm
 
-__all__ = ["Cost", "CurveSummary", "MethodRow", "Versus", "method_rows", "table_text"]
+__all__ = ["COLUMNS", "BaselineComparison", "Column", "MethodRow", "comparison_table", "method_rows"]
 
 _TARGET = 0.6
 
 
 @dataclass(frozen=True)
-class CurveSummary:
-    """Skill-free success on the way.
-
-    Attributes:
-        area: Mean over the budget of generated tokens, over seeds and tasks.
-        area_by_steps: Mean over as many environment steps as every run of the table took, over seeds and tasks.
-        tokens_to_target: Median tokens until a validation first showed 60 %; None if half of the seeds never got there.
-    """
-
-    area: MeanEstimate
-    area_by_steps: MeanEstimate
-    tokens_to_target: int | None
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a method costs: means over its seeds, prompt tokens per update, seconds per update their median."""
-
-    tokens: float
-    prompt_tokens: float
-    env_steps: float
-    seconds_per_update: float
-
-    @classmethod
-    def of(cls, cells: Sequence[CellResult]) -> Cost:
-        """The cost of some runs."""
-        used = [cell.usage for cell in cells]
-        return cls(
-            tokens=fmean(each.tokens_generated for each in used),
-            prompt_tokens=fmean(each.prompt_tokens / max(each.updates, 1) for each in used),
-            env_steps=fmean(each.env_steps for each in used),
-            seconds_per_update=median(each.seconds_per_update for each in used),
-        )
-
-
-@dataclass(frozen=True)
-class Versus:
-    """One measure of a method beside the baseline's, and what may be said after Holm's step over the methods."""
+class BaselineComparison:
+    """One measure of a method minus the baseline's, and what may be said after Holm's step over the methods."""
 
     difference: Difference
     adjusted_p: float
@@ -73,48 +39,72 @@ class MethodRow:
 
     Attributes:
         method: Name of the method.
-        seeds: Its seeds.
-        without: Skill-free success after training, over seeds and tasks.
-        with_skill: Success with the skill after training, over seeds and tasks.
-        curve: Success on the way.
-        cost: What it took.
-        changes: Success after training minus that of the starting point, by condition ("without", "with"); empty where
-            the starting point was not played.
-        against: Skill-free success beside the baseline's; None for the baseline itself.
-        area_against: The area over generated tokens beside the baseline's.
+        cells: Its runs, one per seed.
+        budget: Generated tokens over which the area is taken.
+        steps: Environment steps that every run of the table took, over which the other area is taken.
+        before: The starting point; None where it was not played.
+        against: Skill-free success compared with the baseline's; None for the baseline itself.
+        area_against: The same of the area over generated tokens.
     """
 
     method: str
-    seeds: tuple[int, ...]
-    without: MeanEstimate
-    with_skill: MeanEstimate
-    curve: CurveSummary
-    cost: Cost
-    changes: Mapping[str, Difference]
-    against: Versus | None
-    area_against: Versus | None = None
+    cells: Sequence[CellResult]
+    budget: int
+    steps: int
+    before: CellResult | None
+    against: BaselineComparison | None
+    area_against: BaselineComparison | None = None
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Its seeds."""
+        return tuple(cell.seed for cell in self.cells)
+
+    @cached_property
+    def without(self) -> MeanEstimate:
+        """Skill-free success after training, over seeds and tasks."""
+        return success(self.cells, skill=False)
+
+    @cached_property
+    def with_skill(self) -> MeanEstimate:
+        """Success with the skill after training, over seeds and tasks."""
+        return success(self.cells, skill=True)
+
+    @cached_property
+    def area(self) -> MeanEstimate:
+        """Mean skill-free success over the budget of generated tokens, over seeds and tasks."""
+        return area(self.cells, self.budget)
+
+    @cached_property
+    def area_by_steps(self) -> MeanEstimate:
+        """The same over environment steps."""
+        by_steps = [replace(cell, curve=tuple(by_env_steps(cell.curve))) for cell in self.cells]
+        return area(by_steps, self.steps)
+
+    @property
+    def tokens_to_target(self) -> int | None:
+        """Median tokens until a validation first showed 60 %; None if half of the seeds never got there."""
+        reached = (tokens_to_reach(cell.curve, _TARGET) for cell in self.cells)
+        middle = median(math.inf if tokens is None else tokens for tokens in reached)
+        return int(middle) if math.isfinite(middle) else None
+
+    @cached_property
+    def changes(self) -> dict[str, Difference]:
+        """Success minus that of the starting point, by condition; empty where the starting point was not played."""
+        if self.before is None:
+            return {}
+        return {arm: change(self.cells, self.before, skill=arm == "with") for arm in ("without", "with")}
+
+    def mean(self, what: Callable[[CellResult], float]) -> float:
+        """The mean of something over the seeds."""
+        return fmean(map(what, self.cells))
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-able values."""
-        beside, area_beside = self.against, self.area_against
-        return {
-            "method": self.method,
-            "seeds": list(self.seeds),
-            "without": _estimate(self.without),
-            "with_skill": _estimate(self.with_skill),
-            "area": _estimate(self.curve.area),
-            "area_by_env_steps": _estimate(self.curve.area_by_steps),
-            "tokens_to_60": self.curve.tokens_to_target,
-            "tokens": self.cost.tokens,
-            "prompt_tokens_per_update": self.cost.prompt_tokens,
-            "env_steps": self.cost.env_steps,
-            "seconds_per_update": self.cost.seconds_per_update,
-            "changes": {arm: found.to_json() for arm, found in self.changes.items()},
-            "difference": beside and beside.to_json(),
-            "verdict": beside and beside.verdict,
-            "area_difference": area_beside and area_beside.to_json(),
-            "area_verdict": area_beside and area_beside.verdict,
-        }
+        """JSON-able values: those of every column, and the changes."""
+        values: dict[str, Any] = {"method": self.method}
+        for column in COLUMNS:
+            values.update(column.record(self))
+        return {**values, "changes": {arm: found.to_json() for arm, found in self.changes.items()}}
 
 
 def method_rows(
@@ -138,41 +128,16 @@ def method_rows(
         raise ConfigError(f"The baseline {baseline!r} has no cells; there are {', '.join(by_method) or 'none at all'}")
     base = by_method[baseline]
     others = {name: own for name, own in by_method.items() if name != baseline}
-    against = _beside({name: difference(own, base) for name, own in others.items()}, len(base))
-    areas = _beside({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
+    against = _against({name: difference(own, base) for name, own in others.items()}, len(base))
+    areas = _against({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
     steps = max(1, min(cell.usage.env_steps for cell in cells))
     return [
-        MethodRow(
-            method=name,
-            seeds=tuple(cell.seed for cell in own),
-            without=success(own, skill=False),
-            with_skill=success(own, skill=True),
-            curve=_curve(own, budget, steps),
-            cost=Cost.of(own),
-            changes={arm: change(own, before, skill=arm == "with") for arm in ("without", "with")} if before else {},
-            against=against.get(name),
-            area_against=areas.get(name),
-        )
+        MethodRow(name, own, budget, steps, before, against.get(name), areas.get(name))
         for name, own in by_method.items()
     ]
 
 
-def table_text(rows: Sequence[MethodRow], before: CellResult | None = None) -> str:
-    """The table in Markdown: percent and points with 95 % intervals over seeds and tasks."""
-    head = (
-        "| method | seeds | area | against the baseline | without skill | against the baseline | with skill | "
-        "with, change | area by steps | tokens to 60 % | tokens | environment steps | prompt tokens per update | "
-        "s per update |"
-    )
-    lines = [head, "|---" * 14 + "|"]
-    if before is not None:
-        rates = [f"{100 * rate:.1f}" for rate in (before.without, before.with_skill)]
-        start = ["(starting point)", "", "", "", rates[0], "", rates[1], *[""] * 7]
-        lines.append(f"| {' | '.join(start)} |")
-    return "\n".join([*lines, *(_line(row) for row in rows)])
-
-
-def _beside(differences: Mapping[str, Difference], seeds: int) -> dict[str, Versus]:
+def _against(differences: Mapping[str, Difference], seeds: int) -> dict[str, BaselineComparison]:
     """Holm's step over the methods, for differences and for equivalences.
 
     One seed stands for no method, and a method that lacks some of the baseline's seeds would be compared with another
@@ -181,67 +146,113 @@ def _beside(differences: Mapping[str, Difference], seeds: int) -> dict[str, Vers
     whole = {name: found for name, found in differences.items() if found.seeds == seeds > 1}
     differ = holm({name: found.p_value for name, found in whole.items()})
     equal = holm({name: found.equivalence_p() for name, found in whole.items()})
-    return {
-        name: Versus(found, differ.get(name, 1.0), _verdict(found, differ.get(name, 1.0), equal.get(name, 1.0), seeds))
-        for name, found in differences.items()
-    }
+
+    def judged(name: str, found: Difference) -> BaselineComparison:
+        p_value = differ.get(name, 1.0)
+        few = 1 < found.seeds < seeds
+        verdict: Verdict = "fewer seeds" if few else found.verdict(p_value, equal.get(name, 1.0))
+        return BaselineComparison(found, p_value, verdict)
+
+    return {name: judged(name, found) for name, found in differences.items()}
 
 
-def _verdict(found: Difference, adjusted_p: float, equivalence_p: float, seeds: int) -> Verdict:
-    return "fewer seeds" if 1 < found.seeds < seeds else found.verdict(adjusted_p, equivalence_p)
+# The table ----------------------------------------------------------------------------------------------------------
 
 
-def _curve(cells: Sequence[CellResult], budget: int, steps: int) -> CurveSummary:
-    reached = [tokens_to_reach(cell.curve, _TARGET) for cell in cells]
-    middle = median(math.inf if tokens is None else tokens for tokens in reached)
-    over_steps = [replace(cell, curve=tuple(by_env_steps(cell.curve))) for cell in cells]
-    return CurveSummary(
-        area=area(cells, budget),
-        area_by_steps=area(over_steps, steps),
-        tokens_to_target=int(middle) if math.isfinite(middle) else None,
-    )
+@dataclass(frozen=True)
+class Column:
+    """One column of the table, in Markdown, in HTML and in the record.
 
+    Attributes:
+        name: Its head.
+        show: What stands in a method's row.
+        record: What the record says of a method, by name; nothing by default.
+        start: What stands in the starting point's row.
+    """
 
-def _line(row: MethodRow) -> str:
-    reached = row.curve.tokens_to_target
-    cells = (
-        row.method,
-        str(len(row.seeds)),
-        _rate(row.curve.area),
-        _said(row.area_against),
-        _rate(row.without),
-        _said(row.against),
-        _rate(row.with_skill),
-        _difference(row.changes["with"]) if row.changes else "",
-        _rate(row.curve.area_by_steps),
-        "never" if reached is None else f"{reached:,}",
-        f"{row.cost.tokens:,.0f}",
-        f"{row.cost.env_steps:,.0f}",
-        f"{row.cost.prompt_tokens:,.0f}",
-        f"{row.cost.seconds_per_update:.2f}",
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _said(beside: Versus | None) -> str:
-    return f"{_difference(beside.difference)}: {beside.verdict}" if beside else "(baseline)"
+    name: str
+    show: Callable[[MethodRow], str]
+    record: Callable[[MethodRow], Mapping[str, Any]] = lambda row: {}
+    start: Callable[[CellResult], str] = lambda before: ""
 
 
 def _rate(estimate: MeanEstimate) -> str:
-    own = estimate.interval
-    shown = f" [{100 * max(own.low, 0.0):.0f}, {100 * min(own.high, 1.0):.0f}]" if own else ""
-    return f"{100 * estimate.mean:.1f}{shown}"
+    return rate(estimate.mean, estimate.interval)
 
 
-def _difference(found: Difference) -> str:
-    own = found.interval
-    shown = f" [{100 * own.low:+.0f}, {100 * own.high:+.0f}]" if own else ""
-    return f"{100 * found.mean:+.1f}{shown}"
+def _points(found: Difference) -> str:
+    return points(found.mean, found.interval)
 
 
-def _estimate(estimate: MeanEstimate) -> Mapping[str, Any]:
-    return {"mean": estimate.mean, "interval": _pair(estimate.interval), "n": estimate.n}
+def _said(against: BaselineComparison | None) -> str:
+    return f"{_points(against.difference)}: {against.verdict}" if against else "(baseline)"
 
 
-def _pair(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else interval.to_json()
+def _estimated(name: str, estimate: MeanEstimate) -> dict[str, Any]:
+    interval = estimate.interval and estimate.interval.to_json()
+    return {name: {"mean": estimate.mean, "interval": interval, "n": estimate.n}}
+
+
+def _compared(prefix: str, against: BaselineComparison | None) -> dict[str, Any]:
+    return {
+        f"{prefix}difference": against and against.to_json(),
+        f"{prefix}verdict": against and against.verdict,
+    }
+
+
+def _cost(head: str, key: str, value: Callable[[MethodRow], float | None], form: str = ",.0f") -> Column:
+    def show(row: MethodRow) -> str:
+        found = value(row)
+        return "never" if found is None else f"{found:{form}}"
+
+    return Column(head, show, lambda row: {key: value(row)})
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("method", lambda row: row.method, start=lambda before: "(starting point)"),
+    Column("seeds", lambda row: str(len(row.seeds)), lambda row: {"seeds": list(row.seeds)}),
+    Column("area", lambda row: _rate(row.area), lambda row: _estimated("area", row.area)),
+    Column(
+        "against the baseline", lambda row: _said(row.area_against), lambda row: _compared("area_", row.area_against)
+    ),
+    Column(
+        "without skill",
+        lambda row: _rate(row.without),
+        lambda row: _estimated("without", row.without),
+        lambda before: f"{100 * before.without:.1f}",
+    ),
+    Column("against the baseline", lambda row: _said(row.against), lambda row: _compared("", row.against)),
+    Column(
+        "with skill",
+        lambda row: _rate(row.with_skill),
+        lambda row: _estimated("with_skill", row.with_skill),
+        lambda before: f"{100 * before.with_skill:.1f}",
+    ),
+    Column("with, change", lambda row: _points(row.changes["with"]) if row.changes else ""),
+    Column(
+        "area by steps",
+        lambda row: _rate(row.area_by_steps),
+        lambda row: _estimated("area_by_env_steps", row.area_by_steps),
+    ),
+    _cost("tokens to 60 %", "tokens_to_60", lambda row: row.tokens_to_target),
+    _cost("tokens", "tokens", lambda row: row.mean(lambda cell: cell.usage.tokens_generated)),
+    _cost("environment steps", "env_steps", lambda row: row.mean(lambda cell: cell.usage.env_steps)),
+    _cost(
+        "prompt tokens per update",
+        "prompt_tokens_per_update",
+        lambda row: row.mean(lambda cell: cell.usage.prompt_tokens / max(cell.usage.updates, 1)),
+    ),
+    _cost(
+        "s per update",
+        "seconds_per_update",
+        lambda row: median(cell.usage.seconds_per_update for cell in row.cells),
+        ".2f",
+    ),
+)
+"""What the table says of a method: percent and points with 95 % intervals over seeds and tasks."""
+
+
+def comparison_table(rows: Sequence[MethodRow], before: CellResult | None = None) -> Table:
+    """The table of :data:`COLUMNS`: the starting point if it was played, and a row per method."""
+    start = [[column.start(before) for column in COLUMNS]] if before is not None else []
+    return Table([column.name for column in COLUMNS], [*start, *([c.show(row) for c in COLUMNS] for row in rows)])

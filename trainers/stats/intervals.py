@@ -10,7 +10,7 @@ Where the outcome is no yes or no (scores), a bootstrap over tasks, fixed by its
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -31,6 +31,10 @@ class Interval:
     def excludes(self, value: float) -> bool:
         """Whether the value lies outside, touching not counted as outside."""
         return not self.low <= value <= self.high
+
+    def __iter__(self) -> Iterator[float]:
+        """Both ends, the lower first."""
+        return iter((self.low, self.high))
 
     def to_json(self) -> list[float]:
         """Both ends, the lower first."""

@@ -11,7 +11,6 @@ from skillc_lab.studies import (
     UNTRAINED,
     CellResult,
     CurvePoint,
-    Selection,
     TaskOutcome,
     Usage,
     read_run_file,
@@ -75,10 +74,10 @@ def test_what_the_file_does_not_have_cannot_be_chosen(run_file, tmp_path, capsys
 def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tmp_path):
     run_file.write_text(TEXT.replace("easy: shipped", "easy: shipped, hard: shipped-hard"))
     plan = read_run_file(run_file, tmp_path)
-    assert Selection().jobs(plan) == plan.jobs
-    names = [job.name for job in Selection(methods=["ppo"], starts=["hard"], seeds=[1]).jobs(plan)]
+    assert plan.with_starts(plan.choose()) == plan.jobs
+    names = [job.name for job in plan.with_starts(plan.choose(["ppo"], ["hard"], [1]))]
     assert names == ["hard-untrained", "hard-ppo-seed1"]
-    assert {cell.start for cell in Selection(seeds=[1]).cells(plan)} == {"easy", "hard"}
+    assert {cell.start for cell in plan.choose(seeds=[1])} == {"easy", "hard"}
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from skillc_lab.studies import (
     area_under_curve,
     by_env_steps,
     change,
+    comparison_table,
     difference,
-    draw_comparison,
     draw_record,
     method_rows,
     record,
     success,
-    table_text,
+    table,
     tokens_to_reach,
 )
 from trainers.config import TrainConfig
@@ -165,9 +165,9 @@ def test_a_seed_that_never_reaches_the_target_counts_in_the_median():
         for each, at in zip(slow, (100, 300, 1), strict=True)
     ]
     (row,) = method_rows([*curves[:2], replace(never[2], method="slow")], "slow", 1000)
-    assert row.curve.tokens_to_target == 300
+    assert row.tokens_to_target == 300
     (row,) = method_rows(never, "never", 1000)
-    assert row.curve.tokens_to_target is None
+    assert row.tokens_to_target is None
 
 
 def test_training_is_compared_with_its_start_in_both_conditions():
@@ -191,20 +191,37 @@ def test_only_common_seeds_on_one_panel_are_compared():
         difference([cell("a", 0, [True])], [cell("b", 0, [True], panel="q")])
 
 
-def test_the_table_and_the_picture_have_a_row_per_method(tmp_path):
+def test_the_table_has_a_row_per_method():
     cells = [*random_cells("grpo", 0.3), *random_cells("strong", 0.9)]
     before = cell(UNTRAINED, 0, [False] * 60)
     rows = method_rows(cells, "grpo", 1000, before)
-    lines = table_text(rows, before).splitlines()
+    lines = comparison_table(rows, before).markdown().splitlines()
     assert len(lines) == 5
     assert lines[2].startswith("| (starting point) |")
     assert "(baseline)" in lines[3]
     assert ": better" in lines[4]
     json.dumps([row.to_json() for row in rows])
-    draw_comparison(rows, cells, 1000, tmp_path / "c.png", before=before, heading="easy")
-    assert (tmp_path / "c.png").stat().st_size > 1000
     with pytest.raises(ConfigError, match="'ppo' has no cells"):
         method_rows(cells, "ppo", 1000)
+
+
+def test_a_new_column_is_one_entry(monkeypatch):
+    """It stands in Markdown, in HTML, in the starting point's row and in the record."""
+    new = table.Column(
+        "updates",
+        lambda row: f"{row.mean(lambda cell: cell.usage.updates):.0f} of <many>",
+        lambda row: {"updates": row.mean(lambda cell: cell.usage.updates)},
+        lambda before: "none",
+    )
+    monkeypatch.setattr(table, "COLUMNS", (*table.COLUMNS[:3], new, *table.COLUMNS[3:]))
+    rows = method_rows(random_cells("grpo", 0.3), "grpo", 1000)
+    made = comparison_table(rows, cell(UNTRAINED, 0, [False] * 60))
+    heads, _, start, row = (line.split(" | ") for line in made.markdown().splitlines())
+    assert (heads[3], start[3], row[3]) == ("updates", "none", "10 of <many>")
+    assert len(heads) == len(start) == len(row) == 15
+    assert "<th>updates</th>" in made.html()
+    assert "<td>10 of &lt;many&gt;</td>" in made.html()
+    assert rows[0].to_json()["updates"] == 10
 
 
 def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
@@ -221,11 +238,11 @@ def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {*pictures, "own.json", "table.md"}
     read = record.read_record(tmp_path / "own.json")
     assert list(read.results) == results
-    table = (tmp_path / "table.md").read_text()
+    text = (tmp_path / "table.md").read_text()
     for name in [*pictures, "table.md"]:
         (tmp_path / name).unlink()
     assert [path.name for path in draw_record(read, tmp_path)] == ["table.md", *pictures]
-    assert (tmp_path / "table.md").read_text() == table
+    assert (tmp_path / "table.md").read_text() == text
     (tmp_path / "own.json").write_text("[]")
     with pytest.raises(TranscriptError, match="no record"):
         record.read_record(tmp_path / "own.json")

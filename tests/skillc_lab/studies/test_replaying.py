@@ -27,7 +27,7 @@ def trained(toy_folder: Path, tmp_path: Path):
 
 def test_the_policies_play_other_tasks_and_keep_what_training_said(trained, tmp_path, monkeypatch):
     first = read_record(tmp_path / "comparison.json")
-    monkeypatch.setattr("skillc_lab.studies.cells._trained", lambda plan, cell: pytest.fail(f"{cell.name} is trained"))
+    monkeypatch.setattr("skillc_lab.studies.cells.run", lambda config: pytest.fail(f"{config.run} is trained"))
     other = Changed("train").plan(trained)
     assert [cell.method for cell in comparison.compare(other, work=Replay(trained))] == ["grpo"]
     second = read_record(tmp_path / "train" / "comparison_train.json")

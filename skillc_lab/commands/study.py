@@ -12,9 +12,24 @@ import tyro
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, complain, say
-from skillc_lab.studies import CellResult, Changed, ComparisonPlan, Replay, Selection, read_run_file
+from skillc_lab.studies import (
+    Cell,
+    CellResult,
+    Changed,
+    ComparisonPlan,
+    Replay,
+    check_cell,
+    compare,
+    draw_record,
+    read_record,
+    read_run_file,
+    require_one_revision,
+    require_recorded,
+    restore_cells,
+)
+from trainers.tracking import require_clean
 
-__all__ = ["COMMAND", "StudyOptions"]
+__all__ = ["COMMAND", "StudyOptions", "say_table"]
 
 
 @dataclass(frozen=True)
@@ -71,80 +86,54 @@ def study(options: StudyOptions) -> int:
     if options.draw:
         return _drawn(options, folder)
     plan = read_run_file(options.run_file, folder)
-    selection = Selection(options.methods, options.starts, options.seeds)
-    wanted = len(selection.cells(plan))
+    cells = plan.choose(options.methods, options.starts, options.seeds)
     played = options.changed.plan(plan) if options.changed else plan
-    if options.check is not None:
-        _require_recorded(played, selection, options.check)
-    done = _run(plan, selection, options)
-    _shown(played.folder)
-    equal = options.check is None or _checked(done, options.check)
-    if len(done) < wanted:
+    record = None if options.check is None else read_record(options.check)
+    if record is not None:
+        require_recorded(played, cells, record)
+    done = _run(plan, played, cells, options)
+    say_table(played.folder)
+    checks = [check_cell(cell, record) for cell in done] if record is not None else []
+    for check in checks:
+        say(str(check))
+    if len(done) < len(cells):
         return 130
-    return 0 if equal else 1
+    return 0 if all(check.equal for check in checks) else 1
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
-    from skillc_lab.studies import draw_record, read_record
-
     if options.check is not None:
         raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")
     title = options.run_file.stem
     if options.changed:
         folder, title = options.changed.place(folder, title)
     draw_record(read_record(folder / f"{title}.json"), folder)
-    return _shown(folder)
+    say_table(folder)
+    return 0
 
 
-def _require_recorded(plan: ComparisonPlan, selection: Selection, path: Path) -> None:
-    from skillc_lab.studies import read_record, require_recorded
-
-    require_recorded(plan, selection.cells(plan), read_record(path))
-
-
-def _checked(cells: Sequence[CellResult], path: Path) -> bool:
-    """Says of each cell how it stands beside the record; whether all are equal."""
-    from skillc_lab.studies import check_cell, read_record
-
-    record = read_record(path)
-    checks = [check_cell(cell, record) for cell in cells]
-    for check in checks:
-        say(str(check))
-    return all(check.equal for check in checks)
-
-
-def _run(plan: ComparisonPlan, selection: Selection, options: StudyOptions) -> list[CellResult]:
-    from skillc_lab.studies import compare, read_record, require_one_revision, restore_cells
-    from trainers.tracking.revision import require_clean
-
+def _run(
+    plan: ComparisonPlan, played: ComparisonPlan, cells: Sequence[Cell], options: StudyOptions
+) -> list[CellResult]:
+    """Trains what is missing of a plan, or plays it otherwise with the policies of the cells that are done."""
     require_clean(allow_changes=options.allow_changes)
     if options.restore is not None:
         complain(f"{len(restore_cells(plan, read_record(options.restore)))} cells taken from {options.restore}")
-    workers = options.workers or os.cpu_count() or 1
-    if options.changed:
-        return _replayed(plan, options.changed, selection, workers, allow_changes=options.allow_changes)
-    require_one_revision(plan, allow_changes=options.allow_changes)
-    cells = len(selection.cells(plan))
-    complain(f"{cells} cells of {plan.budget:,} generated tokens, {workers} at once, in {plan.folder}")
-    return compare(plan, selection=selection, workers=workers, note=complain)
-
-
-def _replayed(
-    plan: ComparisonPlan, changed: Changed, selection: Selection, workers: int, *, allow_changes: bool
-) -> list[CellResult]:
-    from skillc_lab.studies import compare, require_one_revision
-
-    played = changed.plan(plan)
     # Policies may be older than what plays them: the record names the revision that played.
-    require_one_revision(played, allow_changes=allow_changes)
-    complain(f"The policies of {plan.folder}, {changed.name}, {workers} at once, in {played.folder}")
-    return compare(played, selection=selection, workers=workers, note=complain, work=Replay(plan))
+    require_one_revision(played, allow_changes=options.allow_changes)
+    workers = options.workers or os.cpu_count() or 1
+    what = f"{len(cells)} cells of {plan.budget:,} generated tokens"
+    if options.changed:
+        what = f"The policies of {plan.folder}, {options.changed.name}"
+    complain(f"{what}, {workers} at once, in {played.folder}")
+    work = Replay(plan) if options.changed else None
+    return compare(played, cells, workers=workers, note=complain, work=work)
 
 
-def _shown(folder: Path) -> int:
+def say_table(folder: Path) -> None:
+    """Says the table that a comparison left in its folder."""
     table = folder / "table.md"
     say(table.read_text(encoding="utf-8") if table.is_file() else "No cell of the baseline is done yet.")
-    return 0
 
 
 COMMAND = Command(StudyOptions, study, "interrupted; the same command goes on.")

@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.cli.command import Command, complain
 from skillc_lab.cli.settings import Settings
-from skillc_lab.studies import ComparisonPlan, held_out_split
+from skillc_lab.commands.study import say_table
+from skillc_lab.studies import ComparisonPlan, compare, held_out_split
 
 __all__ = ["COMMAND", "CompareOptions"]
 
@@ -44,11 +45,8 @@ def run(options: CompareOptions) -> int:
     config = options.settings.config()
     held_out = held_out_split(config.env, options.held_out)
     plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
-    from skillc_lab.studies import compare
-
     cells = compare(plan, workers=options.workers or os.cpu_count() or 1, note=complain)
-    table = options.out / "table.md"
-    say(table.read_text(encoding="utf-8") if table.is_file() else "No cell of the baseline is done yet.")
+    say_table(options.out)
     return 0 if len(cells) == len(plan.cells) else 130
 
 

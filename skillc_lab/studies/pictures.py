@@ -1,0 +1,341 @@
+"""The pictures of a comparison: success after training and on the way, the regime map, and the learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from math import ceil, sqrt
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from skillc_lab.report import (
+    SOFT,
+    WITH,
+    WITHOUT,
+    TypeStyle,
+    figure_style,
+    new_figure,
+    rate_axis,
+    rates_across,
+    title,
+    type_styles,
+)
+from skillc_lab.studies.record import ComparisonRecord, Regime, by_lead, regimes_of
+from skillc_lab.studies.result import CurvePoint, by_env_steps
+from skillc_lab.studies.table import MethodRow, comparison_table
+from trainers.recipes import RECOMMENDED
+from trainers.stats import MeanEstimate
+
+__all__ = ["TOLD_APART", "curve_names", "draw_comparison", "draw_curves", "draw_record", "draw_regime_map"]
+
+TOLD_APART = (RECOMMENDED, "skillc", "half_skill_grpo", "skill_grpo", "skill0")
+"""Methods other than the baseline if there are more than a picture can tell apart and nobody chooses: the candidate,
+the method of the paper, and what shows skills otherwise."""
+
+_NAMED = 5
+"""Methods whose curves are drawn in colour, apart from the baseline's."""
+_HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "hatch": "////"}
+_DASHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "linestyle": (0, (2, 2))}
+_PLAIN: dict[str, dict[str, Any]] = {
+    "baseline": {"facecolor": "#3b414a"},
+    "as good": {"facecolor": "#c3c8cf"},
+    "inside the noise": _HATCHED,
+    "one seed": _DASHED,
+    "fewer seeds": _DASHED,
+}
+"""Bars that say nothing of a lead."""
+_QUIET, _FELL = "#5b626d", "#b2182b"
+
+
+def draw_record(record: ComparisonRecord, folder: Path) -> list[Path]:
+    """Writes ``table.md``, a picture per starting point, the regime map and the learning curves.
+
+    Returns:
+        Their paths; none before the baseline has a cell.
+
+    Raises:
+        MissingExtraError: Without matplotlib.
+    """
+    if not record.starts:
+        return []
+    regimes, table = regimes_of([record]), folder / "table.md"
+    sections = [
+        f"## {each.start}\n\n" * bool(each.start) + comparison_table(each.rows, each.before).markdown()
+        for each in regimes
+    ]
+    table.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    paths = [table]
+    for regime in regimes:
+        paths.append(folder / (f"{record.title}-{regime.start}.png" if regime.start else f"{record.title}.png"))
+        draw_comparison(regime, paths[-1])
+    for name, draw in (("map", draw_regime_map), ("curves", draw_curves)):
+        paths.append(folder / f"{record.title}-{name}.png")
+        draw(regimes, paths[-1])
+    return paths
+
+
+@contextmanager
+def _canvas(path: Path, width: float, height: float) -> Iterator[Any]:
+    """A figure in the project's look, written when the drawing is done."""
+    with figure_style():
+        figure = new_figure(width, height)
+        yield figure
+        figure.savefig(path)
+
+
+def _interval(axes: Any, y: float, estimate: MeanEstimate, colour: str, width: float = 1.3) -> float:
+    """Draws the interval where there is one, and returns where it ends on the right."""
+    if estimate.interval is None:
+        return estimate.mean
+    low, high = max(0.0, estimate.interval.low), min(1.0, estimate.interval.high)
+    axes.plot([low, high], [y, y], color=colour, linewidth=width, zorder=3)
+    return high
+
+
+def _heights(grid: Any, curves: Sequence[Sequence[CurvePoint]]) -> list[tuple[float, ...]]:
+    """Skill-free success of some runs at every point of a grid of tokens."""
+    rows = [np.interp(grid, [p.tokens for p in curve], [p.without for p in curve]) for curve in curves]
+    return list(zip(*rows, strict=True))
+
+
+# One starting point: every method after training, and on the way -----------------------------------------------------
+
+
+def draw_comparison(regime: Regime, path: Path) -> None:
+    """Draws outcomes with intervals over seeds next to mean learning curves over tokens and environment steps.
+
+    Args:
+        regime: A starting point.
+        path: A file whose ending names the format.
+
+    Raises:
+        MissingExtraError: Without matplotlib.
+    """
+    rows, styles = regime.rows, _named_styles(regime.rows)
+    curves = {row.method: [cell.curve for cell in row.cells] for row in rows}
+    steps = {name: [by_env_steps(curve) for curve in found] for name, found in curves.items()}
+    with _canvas(path, 12.5, 2.6 + 0.26 * max(len(rows), 6)) as figure:
+        left, middle, right = figure.subplots(1, 3, width_ratios=[1.25, 1, 1])
+        _draw_outcomes(left, regime, styles)
+        _draw_means(middle, curves, styles, regime.budget)
+        _draw_means(right, steps, styles, rows[0].steps)
+        title(middle, "On the way", "skill-free success, validation panel, mean of seeds")
+        title(right, "By environment steps", "as many as every run took")
+        middle.set_xlabel("tokens generated (thousands)")
+        right.set_xlabel("environment steps (thousands)")
+        middle.legend(loc="upper left")
+        if regime.start:
+            figure.suptitle(f"Starting point: {regime.start}", x=0.01, ha="left", fontsize=11.5)
+
+
+def _named_styles(rows: Sequence[MethodRow]) -> Mapping[str, TypeStyle]:
+    """Styles of the methods that are told apart: the baseline and those of the largest areas."""
+    ranked = sorted(rows[1:], key=lambda row: -row.area.mean)
+    return type_styles([rows[0].method, *(row.method for row in ranked[:_NAMED])])
+
+
+def _draw_outcomes(axes: Any, regime: Regime, styles: Mapping[str, TypeStyle]) -> None:
+    for place, row in enumerate(regime.rows):
+        colour = styles[row.method].colour if row.method in styles else SOFT
+        for y, estimate, look in (
+            (place + 0.14, row.with_skill, {"marker": "s", "mfc": "white"}),
+            (place - 0.14, row.without, {"marker": "o", "mfc": colour}),
+        ):
+            _interval(axes, y, estimate, colour)
+            axes.plot(estimate.mean, y, color=colour, markersize=5, zorder=4, **look)
+    if regime.before is not None:
+        axes.axvline(regime.before.without, color=WITHOUT["color"], linewidth=0.9, linestyle=":")
+        axes.axvline(regime.before.with_skill, color=WITH["color"], linewidth=0.9, linestyle=":")
+    rates_across(axes, [row.method for row in regime.rows])
+    title(axes, "Held-out tasks after training", "filled: without the skill; hollow: with; bars: 95 %; dotted: before")
+
+
+def _draw_means(
+    axes: Any, curves: Mapping[str, Sequence[Sequence[CurvePoint]]], styles: Mapping[str, TypeStyle], end: int
+) -> None:
+    grid = np.linspace(0, end, 101)
+    for name in sorted(curves, key=lambda name: name in styles):
+        own = styles.get(name)
+        look: dict[str, Any] = {"color": "#c9cdd4", "linewidth": 0.9}
+        if own is not None:
+            look = {"color": own.colour, "linestyle": own.linestyle, "label": own.label}
+        axes.plot(grid / 1000, [fmean(at) for at in _heights(grid, curves[name])], **look)
+    rate_axis(axes, "success rate")
+
+
+# Learning curves: one plot per regime ---------------------------------------------------------------------------------
+
+
+def curve_names(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
+    """The methods whose curves are drawn, the baseline first.
+
+    Args:
+        regimes: As :func:`~skillc_lab.studies.regimes_of` gives them.
+        methods: Besides the baseline; if empty all of them, or :data:`TOLD_APART` where they are more than six.
+    """
+    baseline = regimes[0].rows[0].method
+    run = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
+    chosen = methods or (run if len(run) <= 1 + _NAMED else TOLD_APART)
+    return [baseline, *(name for name in chosen if name in run and name != baseline)]
+
+
+def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str] = ()) -> None:
+    """Draws each method's mean over seeds, with a band of one standard error where there are several.
+
+    Args:
+        regimes: As :func:`~skillc_lab.studies.regimes_of` gives them.
+        path: A file whose ending names the format.
+        methods: Besides the baseline, as for :func:`curve_names`.
+
+    Raises:
+        MissingExtraError: Without matplotlib.
+    """
+    styles = type_styles(curve_names(regimes, methods))
+    across = min(3, len(regimes))
+    down = ceil(len(regimes) / across)
+    with _canvas(path, max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5) as figure:
+        for axes, regime in zip_longest(figure.subplots(down, across, squeeze=False, sharey=True).flat, regimes):
+            if regime is None:
+                axes.axis("off")
+                continue
+            for row in (row for name in styles if (row := regime.row(name))):
+                _draw_band(axes, row, regime.budget, styles[row.method])
+            how = "without the skill, validation panel; band: standard error over seeds"
+            title(axes, f"{regime.name}, {regime.seeds}", how)
+            axes.set_xlabel("tokens generated (thousands)")
+            rate_axis(axes, "success rate")
+        drawn = [axes.get_legend_handles_labels() for axes in figure.axes]
+        lines = {label: line for found in drawn for line, label in zip(*found, strict=True)}
+        columns = min(len(styles), 2 * across + 1)
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
+
+
+def _draw_band(axes: Any, row: MethodRow, budget: int, style: TypeStyle) -> None:
+    grid = np.linspace(0, budget, 101)
+    # A curve ends where the first of its runs did.
+    grid = grid[grid <= min(cell.curve[-1].tokens for cell in row.cells)]
+    columns = _heights(grid, [cell.curve for cell in row.cells])
+    mean = np.array([fmean(at) for at in columns])
+    axes.plot(grid / 1000, mean, color=style.colour, linestyle=style.linestyle, label=style.label)
+    if len(row.cells) > 1:
+        error = np.array([stdev(at) / sqrt(len(at)) for at in columns])
+        axes.fill_between(grid / 1000, mean - error, mean + error, color=style.colour, alpha=0.18, linewidth=0)
+
+
+# The regime map: what each method gains over the baseline and what it costs -------------------------------------------
+
+
+def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str] = ()) -> None:
+    """Draws two plots per regime: success without the skill as bars, success with it to their right.
+
+    A bar is coloured by its difference from the baseline where that is significant after Holm's adjustment; it is grey
+    where the method is as good within five points, hatched where nothing can be said, dashed with one seed, or fewer
+    than the baseline has.
+
+    Args:
+        regimes: As :func:`~skillc_lab.studies.regimes_of` gives them.
+        path: A file whose ending names the format.
+        methods: Besides the baseline these alone; all if empty.
+
+    Raises:
+        ConfigError: One of the methods was run nowhere.
+        MissingExtraError: Without matplotlib.
+    """
+    names, colours = by_lead(regimes, methods), None
+    across = min(2, len(regimes))
+    down = ceil(len(regimes) / across)
+    with _canvas(path, max(9.5, 5.2 * across + 1.6), down * (1.5 + 0.24 * len(names)) + 0.9) as figure:
+        plots = figure.subplots(down, 2 * across, width_ratios=[1.9, 1.0] * across, squeeze=False)
+        colours = _colours(regimes)
+        for place, regime in enumerate(regimes):
+            left, right = plots[place // across][2 * (place % across) :][:2]
+            _draw_without(left, regime, names, colours)
+            left.set_yticks(range(len(names)), names if place % across == 0 else [])
+            _draw_with(right, regime, names)
+        for spare in plots.flat[2 * len(regimes) :]:
+            spare.axis("off")
+        _explain(figure, colours)
+
+
+def _colours(regimes: Sequence[Regime]) -> Any:
+    """Colours of differences, the same in every plot."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    found = [abs(row.against.difference.mean) for regime in regimes for row in regime.rows if row.against]
+    largest = max([0.1, *found])
+    return ScalarMappable(Normalize(-100 * largest, 100 * largest), "PuOr_r")
+
+
+def _look(row: MethodRow, colours: Any) -> dict[str, Any]:
+    if row.against is None:
+        return _PLAIN["baseline"]
+    coloured = {"facecolor": colours.to_rgba(100 * row.against.difference.mean), "edgecolor": "#7d848e"}
+    return _PLAIN.get(row.against.verdict, coloured)
+
+
+def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any) -> None:
+    for place, name in enumerate(names):
+        row = regime.row(name)
+        if row is None:
+            axes.annotate("not run", (0.01, place), va="center", fontsize=8, color=SOFT)
+            continue
+        axes.barh(place, row.without.mean, height=0.68, linewidth=0.8, **_look(row, colours))
+        end = _interval(axes, place, row.without, "#111418", 1.2)
+        lead = "" if row.against is None else f" ({_whole_points(row.against.difference.mean)})"
+        axes.annotate(f"{100 * row.without.mean:.0f}{lead}", (end + 0.015, place), va="center", fontsize=8.5)
+    axes.axvline(regime.rows[0].without.mean, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
+    _finish(axes, len(names), 1.18)
+    before = "" if regime.before is None else f"; {100 * regime.before.without:.0f} % before"
+    title(axes, f"{regime.name}, {regime.seeds}", f"success without the skill{before}")
+
+
+def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
+    for place, row in ((place, row) for place, name in enumerate(names) if (row := regime.row(name))):
+        change = row.changes.get("with")
+        fell = change is not None and change.interval is not None and change.interval.high < 0 and change.seeds > 1
+        colour = _FELL if fell else _QUIET
+        end = _interval(axes, place, row.with_skill, colour, 1.2)
+        axes.plot(row.with_skill.mean, place, marker="s", markersize=5, color=colour, mfc="white", zorder=4)
+        if change is not None:
+            axes.annotate(_whole_points(change.mean), (end + 0.03, place), va="center", fontsize=8.5, color=colour)
+    if regime.before is not None:
+        axes.axvline(regime.before.with_skill, color=_QUIET, linewidth=0.9, linestyle=":", zorder=0)
+    axes.set_yticks(range(len(names)), [])
+    _finish(axes, len(names), 1.22)
+    before = "" if regime.before is None else f"; {100 * regime.before.with_skill:.0f} % before"
+    title(axes, "", f"with it{before}")
+
+
+def _whole_points(difference: float) -> str:
+    return f"{round(100 * difference):+d}"
+
+
+def _finish(axes: Any, count: int, end: float) -> None:
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_xlim(0.0, end)
+    axes.set_xticks([0, 0.5, 1.0], ["0", "50", "100 %"])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+
+
+def _explain(figure: Any, colours: Any) -> None:
+    from matplotlib.patches import Patch
+
+    words = {
+        "baseline": "baseline",
+        "as good": "as good, within 5 points",
+        "inside the noise": "inside the noise",
+        "one seed": "too few seeds, no verdict",
+    }
+    patches = [Patch(label=text, **_PLAIN[key]) for key, text in words.items()]
+    bar = figure.colorbar(colours, ax=figure.axes, location="bottom", shrink=0.5, aspect=45, pad=0.02)
+    bar.set_label(
+        "colour: points from the baseline, where significant after Holm; lines: 95 % over seeds and tasks;\n"
+        "dotted: baseline on the left, before training on the right; red: success with the skill fell"
+    )
+    figure.legend(handles=patches, loc="outside lower center", ncols=4)
