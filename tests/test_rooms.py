@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab", "scripts", "benchmarks")
 
 GYM = (
-    ("errors", "files", "lazy", "picture", "spaces", "version", "chat", "panels", "episodes"),
+    ("errors", "files", "lazy", "pages", "picture", "spaces", "version", "chat", "panels", "episodes"),
     ("envs", "envs.base", "envs.registry", "envs.warm_start", "envs.context_need"),
     ("curricula", "curriculum", "wrappers"),
     ("vector",),
