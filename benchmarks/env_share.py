@@ -27,6 +27,7 @@ from benchmarks.revision import require_clean
 from skillc_gym.vector import PairedVectorEnv
 from trainers.base import Trajectory
 from trainers.config import TrainConfig
+from trainers.learner import train
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 from trainers.warmstart import small_policy_settings
@@ -88,10 +89,10 @@ def env_seconds(config: TrainConfig) -> list[dict[str, float]]:
         return {}
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        learner, backend, _ = prepare(config.with_(run=folder, resume="never"), SilentProgress(), stack)
+        learner, _ = prepare(config.with_(run=folder, resume="never"), SilentProgress(), stack)
         learner.metrics = (*learner.metrics, note)
         with _clocked(clock):
-            backend.fit(None)
+            train(learner)
         records = [record for record in learner.setup.folder.metrics() if record["event"] == "train"]
         learner.setup.rollouts.close()
     return [

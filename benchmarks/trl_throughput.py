@@ -30,6 +30,7 @@ from benchmarks.revision import require_clean
 from trainers.advantages import Advantages, RolloutBatch, Scheme
 from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
+from trainers.learner import train
 from trainers.models import load_model
 from trainers.recipes import get_recipe
 from trainers.session import load_tokenizer
@@ -72,9 +73,9 @@ def our_updates(config: TrainConfig) -> tuple[list[float], list[Rows]]:
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         ours = config.with_(run=folder, resume="never", preset=f"{__name__}:RECIPE")
-        learner, backend, _ = prepare(ours, SilentProgress(), stack)
+        learner, _ = prepare(ours, SilentProgress(), stack)
         learner.metrics = (*learner.metrics, keep)
-        backend.fit(None)
+        train(learner)
         records = [record for record in learner.setup.folder.metrics() if record["event"] == "train"]
         learner.setup.rollouts.close()
     return [record["seconds_prepare"] + record["seconds_update"] for record in records], rows

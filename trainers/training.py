@@ -27,7 +27,7 @@ from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from trainers.learner import Learner, TrainingBackend
+    from trainers.learner import Backend, Learner
 
 __all__ = ["RunResult", "prepare", "run"]
 
@@ -78,15 +78,15 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     progress = progress if progress is not None and _is_first_process() else SilentProgress()
     try:
         with without_bars(), hub_access(config.model_path), ExitStack() as stack:
-            learner, backend, checkpoint = prepare(config, progress, stack)
+            learner, checkpoint = prepare(config, progress, stack)
             with stop_requests(lambda: _ask_to_stop(learner, progress)):
-                finished = _train(learner, backend, checkpoint)
-            return _finish(learner, backend, finished, progress)
+                finished = _train(learner, checkpoint)
+            return _finish(learner, finished)
     finally:
         progress.close()
 
 
-def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[Learner, TrainingBackend, Path | None]:
+def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[Learner, Path | None]:
     """Builds everything that a run needs.
 
     Args:
@@ -95,9 +95,9 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         stack: Keeps the run's folder locked until it is closed.
 
     Returns:
-        The learner with its backend, and the checkpoint from which its state has been restored.
+        The learner, and the checkpoint from which its state has been restored.
     """
-    from trainers.learner import Learner, Setup
+    from trainers.learner import Learner, Setup, make_objective
 
     recipe = recipe_in(config.env, config.preset, config.preset_options)
     tasks = tasks_of(config)
@@ -117,10 +117,11 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
-    learner = Learner(setup)
-    backend: TrainingBackend = BACKENDS.get(config.backend).make(learner, tokenizer)
+    objective = make_objective(config, recipe, tokenizer.pad_token_id)
+    backend: Backend = BACKENDS.get(config.backend).make(setup, objective, tokenizer)
     policy.engine = backend.engine(chat)
-    if backend.is_main:
+    learner = Learner(setup, objective, backend)
+    if learner.is_main:
         folder.prepare(config, _task_record(split))
         folder.truncate(saved["step"] if saved else None)
         _start_loggers(loggers, folder, config, stack)
@@ -135,7 +136,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")
     for path, fault in folder.damaged.items():
         progress.note(f"Passed over {path}, which is damaged: {fault}.")
-    return learner, backend, checkpoint
+    return learner, checkpoint
 
 
 def _is_first_process() -> bool:
@@ -153,25 +154,26 @@ def _task_record(split: TaskSplit) -> dict[str, Any]:
     return {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
 
 
-def _train(learner: Learner, backend: TrainingBackend, checkpoint: Path | None) -> bool:
+def _train(learner: Learner, checkpoint: Path | None) -> bool:
     """Trains to the end unless interrupted; tells whether it got there."""
+    from trainers.learner import train
+
+    if checkpoint and learner.finished:
+        learner.backend.restore(checkpoint)
+        return True
     try:
-        if checkpoint and learner.finished:
-            backend.restore(checkpoint)
-            return True
-        backend.fit(checkpoint)
+        return train(learner, checkpoint)
     except KeyboardInterrupt:
         return False
-    return learner.finished
 
 
-def _finish(learner: Learner, backend: TrainingBackend, finished: bool, progress: Progress) -> RunResult:
-    folder = learner.setup.folder
+def _finish(learner: Learner, finished: bool) -> RunResult:
+    folder, progress = learner.setup.folder, learner.setup.progress
     learner.setup.rollouts.close()
     if finished:
-        with folder.new_policy(commit=backend.is_main) as path:
-            backend.save_policy(path)
-            if backend.is_main and learner.memory.chooses:
+        with folder.new_policy(commit=learner.is_main) as path:
+            learner.backend.save_policy(path)
+            if learner.is_main and learner.memory.chooses:
                 save_policy_memory(path, learner.config, learner.memory.state_dict())
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from trainers.advantages import Advantages, FloatArray, RolloutBatch, Scheme, grpo, per_token
+from trainers.advantages import Advantages, FloatArray, RolloutBatch, Scheme, grpo
 from trainers.recipes import Recipe
 
 
@@ -22,7 +22,9 @@ class Novelty(Scheme):
         outcome = grpo(batch.returns, batch.task)
         per_turn = [value - self.fee * repeats(i, batch) for i, value in enumerate(outcome)]
         repeated = float(np.mean([repeats(i, batch).mean() for i in range(len(outcome))]))
-        return Advantages(per_token(batch, per_turn), log={"repeated_observations": repeated})
+        lengths = [trajectory.reply_lengths for trajectory in batch.trajectories]
+        per_token = tuple(np.repeat(turns, tokens) for turns, tokens in zip(per_turn, lengths, strict=True))
+        return Advantages(per_token, log={"repeated_observations": repeated})
 
 
 def repeats(i: int, batch: RolloutBatch) -> FloatArray:

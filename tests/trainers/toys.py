@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
@@ -12,6 +12,10 @@ from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.rollout.collect import GroupRollouts
 from trainers.session import chat_tokens, make_rollouts, token_policy
+
+if TYPE_CHECKING:
+    from trainers.learner import Learner
+    from trainers.rollout.batches import MicroBatch
 
 TYPES = ("echo", "other")
 COLOURS = ("red", "green", "blue", "black")
@@ -115,6 +119,13 @@ def toy_config(folder: Path, **changes: Any) -> TrainConfig:
         "transcripts_every": 1,
     }
     return TrainConfig(**{**settings, **changes})
+
+
+def next_batches(learner: Learner) -> list[MicroBatch]:
+    """Plays the next update; its micro-batches."""
+    update = learner.update + 1
+    batch, advantages, _ = learner.credit(learner.play(*learner.draw(update), update))
+    return [each for step in learner.optimiser_steps(batch, advantages, update) for each in step]
 
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:

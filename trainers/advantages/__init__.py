@@ -5,7 +5,7 @@ Each file holds a formula as a pure function and, as a :class:`Scheme`, the same
 
 from __future__ import annotations
 
-from trainers.advantages.base import Advantages, Scheme, Values, per_rollout, per_token
+from trainers.advantages.base import Advantages, Scheme, Values, per_rollout
 from trainers.advantages.batch import EpisodeLike, RolloutBatch, Signals
 from trainers.advantages.contrast import Contrast
 from trainers.advantages.csca import Csca, Streams, csca, csca_streams
@@ -38,7 +38,6 @@ __all__ = [
     "gigpo",
     "grpo",
     "per_rollout",
-    "per_token",
     "raised_baseline",
     "relabelling_weights",
     "rloo",

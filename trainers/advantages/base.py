@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skillc_gym.errors import ConfigError
 from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.grouping import FloatArray
 from trainers.base import Options
 
-__all__ = ["Advantages", "Scheme", "Values", "per_rollout", "per_token"]
+__all__ = ["Advantages", "Scheme", "Values", "per_rollout"]
 
 Values = FloatArray | Sequence[FloatArray]
 """One number per rollout, float64[N]; or per rollout one array with an entry per own token, in order."""
@@ -48,25 +47,6 @@ class Scheme(Options):
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """Computes the advantages of a batch."""
         raise NotImplementedError
-
-
-def per_token(batch: RolloutBatch, per_turn: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
-    """Spreads values per turn over the own tokens of each turn.
-
-    Args:
-        batch: With its trajectories.
-        per_turn: One array per rollout, one entry per turn.
-
-    Raises:
-        ConfigError: A rollout has another number of turns.
-    """
-    spread = []
-    for trajectory, values in zip(batch.trajectories, per_turn, strict=True):
-        lengths = trajectory.reply_lengths
-        if len(values) != len(lengths):
-            raise ConfigError(f"Expected one value for each of {len(lengths)} turns, got {len(values)}")
-        spread.append(np.repeat(np.asarray(values, dtype=np.float64), lengths))
-    return tuple(spread)
 
 
 def per_rollout(values: Values) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError
-from trainers.advantages.base import Advantages, Scheme, per_token
+from trainers.advantages.base import Advantages, Scheme
 from trainers.advantages.batch import RolloutBatch
 from trainers.advantages.gae import discounted_returns
 from trainers.advantages.grouping import (
@@ -56,7 +56,9 @@ class Gigpo(Scheme):
             for episode, value in zip(episodes, batch.returns, strict=True)
         ]
         per_turn = gigpo(batch.returns, batch.task, anchors, rewards, self.gamma, self.step_weight, self.std)
-        return Advantages(per_token(batch, per_turn), log={"step_cluster_share": _shared(batch.task, anchors)})
+        lengths = [trajectory.reply_lengths for trajectory in batch.trajectories]
+        per_token = tuple(np.repeat(turns, tokens) for turns, tokens in zip(per_turn, lengths, strict=True))
+        return Advantages(per_token, log={"step_cluster_share": _shared(batch.task, anchors)})
 
 
 def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract

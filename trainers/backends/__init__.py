@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainers.base import Registry
 
 if TYPE_CHECKING:
-    from trainers.learner import Learner, TrainingBackend
+    from trainers.learner import Backend, Objective, Setup
 
 __all__ = ["BACKENDS", "BackendSpec"]
 
@@ -24,11 +24,11 @@ class BackendSpec:
     Attributes:
         name: What ``backend=`` calls it.
         require: Raises MissingExtraError where something is not installed.
-        make: From a learner and a tokenizer; loads the model and attaches itself to the learner.
+        make: From a run's parts, its objective and a tokenizer; loads the model.
         chat_template: Gives a tokenizer of a known model family a template that never rewrites earlier turns.
     """
 
     name: str
     require: Callable[[], None]
-    make: Callable[[Learner, Any], TrainingBackend]
+    make: Callable[[Setup, Objective, Any], Backend]
     chat_template: Callable[[Any], None] | None = None

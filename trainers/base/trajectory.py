@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,6 +39,11 @@ class TokenRow:
         """Tokens that carry loss."""
         return sum(self.loss_mask)
 
+    @property
+    def own_logprobs(self) -> list[float]:
+        """Log-probabilities of the own tokens as they were drawn, in order."""
+        return [value for value, own in zip(self.logprobs, self.loss_mask, strict=True) if own]
+
 
 @dataclass(frozen=True)
 class Trajectory:
@@ -64,7 +69,9 @@ class Trajectory:
         """Own tokens of each turn, in order."""
         return tuple(length for row in self.rows for length in row.reply_lengths)
 
-    @property
-    def sampling_logprobs(self) -> list[float]:
-        """Log-probabilities of the own tokens as they were drawn, in order."""
-        return [value for row in self.rows for value, own in zip(row.logprobs, row.loss_mask, strict=True) if own]
+    def own_rows(self) -> Iterator[tuple[TokenRow, slice]]:
+        """Each row with the place of its own tokens among the trajectory's: the index of all figures per token."""
+        start = 0
+        for row in self.rows:
+            yield row, slice(start, start + row.model_tokens)
+            start += row.model_tokens

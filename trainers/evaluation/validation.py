@@ -1,11 +1,12 @@
-"""From a paired evaluation to the curriculum's next step and a line of metrics."""
+"""From a paired evaluation to a line of metrics."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from skillc_gym.curricula.skills import InternalizationCurriculum, scale_capacity
+from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.scores import graded
 from trainers.recipes.method import Method
@@ -13,15 +14,17 @@ from trainers.recipes.method import Method
 __all__ = ["retirement_rule", "validation_record"]
 
 
-def validation_record(report: PairedReport, method: Method, step: int) -> dict[str, Any]:
-    """Tells the method what the validation found, and describes both.
+def validation_record(
+    report: PairedReport, method: Method, step: int, retired: Sequence[Retirement] = ()
+) -> dict[str, Any]:
+    """Describes a validation and where the method stands after it; changes neither.
 
     Args:
         report: The panel, played with and without skills.
-        method: Its curriculum is updated.
+        method: The method, which has been told.
         step: Updates done so far.
+        retired: What the curriculum answered.
     """
-    retired = method.validate(report.sr_with, report.sr_without, step, standard_error=report.gap_standard_error)
     state = method.describe()
     return {
         "step": step,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from trainers.learner.backend import Backend, TrainingBackend, Weights
 from trainers.learner.learner import Learner
-from trainers.learner.setup import Setup
+from trainers.learner.loop import train
+from trainers.learner.objective import Objective, make_objective
+from trainers.learner.setup import Backend, Setup, Weights
 
-__all__ = ["Backend", "Learner", "Setup", "TrainingBackend", "Weights"]
+__all__ = ["Backend", "Learner", "Objective", "Setup", "Weights", "make_objective", "train"]

@@ -1,4 +1,4 @@
-"""The learner: draw tasks, play groups, assign credit, make rows, weigh losses, validate, keep count."""
+"""The learner: tasks, credit, rows, losses, validations and counts of one run."""
 
 from __future__ import annotations
 
@@ -11,151 +11,148 @@ import numpy as np
 import torch
 
 from skillc_gym.errors import ConfigError
-from trainers.advantages import Advantages, FloatArray, RolloutBatch
-from trainers.base import Trajectory, load_object
-from trainers.engines.registry import engine_spec
+from trainers.advantages import Advantages, RolloutBatch
+from trainers.base import load_object
 from trainers.evaluation.cuts import cut_warning
 from trainers.evaluation.paired import paired_evaluation
 from trainers.evaluation.validation import validation_record
-from trainers.learner.backend import Backend
-from trainers.learner.objective import Objective, configured, policy_value
+from trainers.learner.objective import Objective, policy_value
 from trainers.learner.remembering import SharedMemory
-from trainers.learner.rows import OwnPart, RowAssembler
-from trainers.learner.setup import Setup
+from trainers.learner.rows import LocalBatch, RowAssembler
+from trainers.learner.setup import Backend, Setup
+from trainers.losses import ClippedPolicyGradient
 from trainers.recipes.parts.rows import UpdateView
-from trainers.rollout.collate import MicroBatch
+from trainers.rollout.batches import MicroBatch
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.distributed import SharedRollouts
 from trainers.rollout.task_sampling import sample_tasks
-from trainers.rollout.training_rows import TrainingRow
+from trainers.tracking.integrity import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 
 __all__ = ["Learner"]
 
 _PLAY, _VALIDATE = 1, 3
-"""What a seed is derived for; 2 orders the rollouts of an update."""
+"""What a seed is derived for."""
+
+Record = dict[str, Any]
 
 
 class Learner:
-    """Turns episodes into micro-batches and micro-batches into losses; a backend does the rest.
+    """What an update does, part by part; :func:`trainers.learner.train` says in which order.
 
-    A run starts with :meth:`begin`. One update is: :meth:`prepare`, then for each of its micro-batches a forward pass
-    and :meth:`loss`, with a step of the optimiser after every ``micro_batches`` of them, then :meth:`finish`. All that
-    is random depends on the seed and the update's number alone.
+    All that is random depends on the seed and the update's number alone.
 
     Args:
         setup: What it works with.
+        objective: What updates minimise.
+        backend: Who owns the weights.
 
     Attributes:
         update: Updates done.
         stop_requested: Set to stop after the current update.
+
+    Raises:
+        ConfigError: The groups of an update cannot be dealt to so many processes.
     """
 
-    backend: Backend
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.config = setup.config
-        self.method = setup.method
-        self.update = 0
-        self.stop_requested = False
-        self.counters = {"tokens_generated": 0, "env_steps": 0}
-        losses = [configured(loss, self.config) for loss in self.method.recipe.losses]
-        exact = engine_spec(self.config.engine).exact_logprobs
-        self.objective = Objective(losses, setup.prompts, setup.pad_id, exact_sampling=exact)
-        self.rows = RowAssembler(self.config, self.objective, setup.pad_id)
-        self.memory = SharedMemory(self.method.recipe.memory, setup)
-        self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
-        self._pending: dict[str, Any] = {}
-        self._update_began, self._began = 0.0, time.monotonic()
-
-    def attach(self, backend: Backend) -> None:
-        """Says who owns the weights.
-
-        Raises:
-            ConfigError: The groups of an update cannot be dealt to so many processes.
-        """
+    def __init__(self, setup: Setup, objective: Objective, backend: Backend) -> None:
+        self.setup, self.objective, self.backend = setup, objective, backend
+        self.config, self.method = setup.config, setup.method
         if self.config.tasks_per_step % backend.num_processes:
             raise ConfigError(
                 f"tasks_per_step ({self.config.tasks_per_step}) must be a multiple of the {backend.num_processes} "
                 "training processes."
             )
-        self.backend = backend
-        self.shared = SharedRollouts(self.setup.rollouts, backend)
+        self.update = 0
+        self.stop_requested = False
+        self.counters = {"tokens_generated": 0, "env_steps": 0}
+        self.shared = SharedRollouts(setup.rollouts, backend)
+        self.rows = RowAssembler(self.config, objective, setup.prompts, setup.pad_id)
+        self.memory = SharedMemory(self.method.recipe.memory, setup)
+        self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
+        self._began = time.monotonic()
 
-    @property
-    def passes_per_update(self) -> int:
-        """Forward and backward passes of one update."""
-        return self.config.micro_batches * self.config.minibatches
+    # An update ---------------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Validates the policy to start from; in a run that goes on that lies behind."""
-        if self.update == 0:
-            self.validate()
+    def draw(self, update: int) -> tuple[list[str], list[int]]:
+        """The tasks of an update, and how many members of each one's group see the skill."""
+        config, split = self.config, self.setup.split
+        tasks = sample_tasks(split, config.tasks_per_step, config.draw, seed=config.seed, step=update)
+        return tasks, [self.method.n_plus(split.type_of[task], config.group_size) for task in tasks]
 
-    # One update --------------------------------------------------------------------------------------------------
+    def play(self, tasks: Sequence[str], n_plus: Sequence[int], update: int) -> RolloutBatch:
+        """Plays this process's groups; returns all processes' trajectories, group by group."""
+        config, setup, names = self.config, self.setup, self.method.recipe.advantage.inputs
+        setup.rollouts.on_progress = lambda done, total: setup.progress.phase("episodes", done, total)
+        own = self.shared.collect_own(
+            tasks,
+            n_plus,
+            config.group_size,
+            seed=derive_seed(config.seed, _PLAY, update),
+            sampling=config.sampling,
+            skills=self.memory.skills(n_plus, config.group_size, training=True),
+            shared_draws=self.memory.shared_draws,
+        )
+        scores = self.rows.scores(self.backend, own, names) if names else [{} for _ in own]
+        scored = list(zip(own, scores, strict=True))
+        everything = sorted(self.backend.gather(scored), key=lambda entry: entry[0].group)
+        trajectories = [trajectory for trajectory, _ in everything]
+        if config.transcripts_every and update % config.transcripts_every == 0 and self.is_main:
+            setup.folder.write_transcripts(f"train-{update:06d}", [each.episode for each in trajectories])
+        batch = RolloutBatch.from_trajectories(trajectories, config.returns)
+        return replace(batch, scores={name: [scores[name] for _, scores in everything] for name in names})
 
-    def prepare(self) -> list[MicroBatch]:
-        """Plays the next update's rollouts; returns its micro-batches in the order of the passes."""
-        update, began = self.update + 1, time.perf_counter()
-        batch = self._play(update)
-        played = time.perf_counter()
-        batch = replace(batch, returns=self.memory.returns(batch))
-        batch, advantages, diagnostics = self.method.credit(batch)
-        diagnostics |= self.memory.observe(self.backend, batch)
-        part = OwnPart(batch, [i for i, each in enumerate(batch.trajectories) if self._is_own(each)])
-        batches = self.rows.update(self.backend, part, advantages, self._extra(part, advantages, update), update)
-        self._pending = diagnostics
-        for metric in self.metrics:
-            self._pending |= metric(batch.trajectories)
-        if self.config.stream_norms_every and update % self.config.stream_norms_every == 0:
-            self._pending["stream_grad_norm"] = self._part_norms(part, advantages)
-        for count in self.counters:
-            self.counters[count] += self._pending[count]
-        self.counters["tokens_generated"] += self._pending.get("tokens_written", 0)
-        self._pending["seconds_generate"] = played - began
-        self._pending["seconds_prepare"] = time.perf_counter() - played
-        self._update_began = time.perf_counter()
-        return batches
+    def credit(self, batch: RolloutBatch) -> tuple[RolloutBatch, Advantages, Record]:
+        """Asks memory, curriculum and scheme what each rollout is worth, and counts what was played.
 
-    def loss(self, batch: MicroBatch, figures: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """The micro-batch's part of the objective, a sum over its tokens.
-
-        Args:
-            batch: One of :meth:`prepare`'s.
-            figures: A forward pass over ``batch.tokens`` with gradient, of all that ``objective.wants``.
+        Returns:
+            The batch with returns and signals, the advantages, and figures for the log.
         """
-        value = self.objective(self.backend, batch, figures, self.update + 1)
-        self.setup.progress.phase("update", self.objective.passes, self.passes_per_update)
+        batch = replace(batch, returns=self.memory.returns(batch))
+        batch, advantages, figures = self.method.credit(batch)
+        figures |= self.memory.observe(self.backend, batch)
+        for metric in self.metrics:
+            figures |= metric(batch.trajectories)
+        for count in self.counters:
+            self.counters[count] += figures[count]
+        self.counters["tokens_generated"] += figures.get("tokens_written", 0)
+        return batch, advantages, figures
+
+    def optimiser_steps(self, batch: RolloutBatch, advantages: Advantages, update: int) -> list[list[MicroBatch]]:
+        """The micro-batches of each of an update's optimiser steps, of this process's rows."""
+        config, own = self.config, LocalBatch.of(batch, self.backend)
+        view = UpdateView(batch, advantages, own.numbers, self.setup.prompts, update, config.seed, config.minibatches)
+        extra = [row for maker in self.method.recipe.rows for row in maker(view)]
+        return self.rows.optimiser_steps(self.backend, own, advantages, extra, update)
+
+    def part_norms(self, batch: RolloutBatch, advantages: Advantages) -> dict[str, float] | None:
+        """The gradient's norm if one part of the advantages were alone; None with several processes or a teacher."""
+        loss, own = self.objective.policy_loss, LocalBatch.of(batch, self.backend)
+        if self.backend.num_processes > 1 or loss is None or loss.teacher is not None:
+            return None
+        return {
+            name: self._norm(replace(loss, beta=0.0), own, Advantages(values)) if any(map(_any, values)) else 0.0
+            for name, values in advantages.parts.items()
+        }
+
+    def loss(self, batch: MicroBatch, update: int) -> torch.Tensor:
+        """A forward pass over a micro-batch and its part of the objective, a sum over its tokens."""
+        figures = self.backend.forward(batch.tokens, self.objective.wants)
+        value = self.objective(self.backend, batch, figures, update)
+        passes = self.config.micro_batches * self.config.minibatches
+        self.setup.progress.phase("update", self.objective.passes, passes)
         return value
 
-    def finish(self, figures: Mapping[str, Any]) -> None:
-        """Writes the update's line of metrics, and validates when it is due.
-
-        Args:
-            figures: What the optimiser has to say: ``grad_norm``, ``learning_rate``.
-        """
-        if not self._pending:
-            return
+    def finish(self, figures: Record) -> None:
+        """Counts an update as done and writes its line of metrics."""
         self.update += 1
         log = self.objective.take_log(self.backend)
-        record = {
-            "step": self.update,
-            "event": "train",
-            **self._pending,
-            **log,
-            "loss": log["loss"] / self.config.minibatches,
-            **figures,
-            "tokens_total": self.counters["tokens_generated"],
-            "seconds_update": time.perf_counter() - self._update_began,
-        }
-        self._pending = {}
-        self._write(record)
-        if self.update % self.config.validate_every == 0 or self.over_budget:
-            self.validate()
+        loss = log["loss"] / self.config.minibatches
+        total = self.counters["tokens_generated"]
+        self._write({"step": self.update, "event": "train", **figures, **log, "loss": loss, "tokens_total": total})
 
     def validate(self) -> None:
-        """Plays the panel with and without skills, and tells the curriculum."""
+        """Plays the panel with and without skills, tells the curriculum, and writes what both say."""
         began, setup = time.perf_counter(), self.setup
         setup.rollouts.on_progress = lambda done, total: setup.progress.phase("validation", done, total)
         report = paired_evaluation(
@@ -164,13 +161,17 @@ class Learner:
             seed=derive_seed(self.config.seed, _VALIDATE),
             sampling=self.config.eval_sampling,
         )
-        record = validation_record(report, self.method, self.update)
-        record["seconds_validation"] = time.perf_counter() - began
-        if self._is_main:
+        retired = self.method.validate(
+            report.sr_with, report.sr_without, self.update, standard_error=report.gap_standard_error
+        )
+        record = validation_record(report, self.method, self.update, retired)
+        if self.is_main:
             setup.folder.write_transcripts(f"validation-{self.update:06d}", report.episodes)
             if warning := cut_warning(report, self.config.max_context):
                 setup.progress.note(warning)
-        self._write(record)
+        self._write({**record, "seconds_validation": time.perf_counter() - began})
+
+    # When to stop ------------------------------------------------------------------------------------------------
 
     @property
     def over_budget(self) -> bool:
@@ -183,10 +184,6 @@ class Learner:
         """Whether there is nothing left to train."""
         return self.update >= self.config.steps or self.over_budget
 
-    def due_to_save(self, update: int) -> bool:
-        """Whether a checkpoint follows an update, for its number's sake or because it is the last."""
-        return update % self.config.save_every == 0 or update == self.config.steps or self.over_budget
-
     def agree_to_stop(self) -> bool:
         """Whether any process has been asked to stop, or its time is up."""
         minutes = self.config.max_minutes
@@ -194,6 +191,24 @@ class Learner:
         return any(self.backend.gather([self.stop_requested or late]))
 
     # State -------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files."""
+        return self.backend.process_index == 0
+
+    def save(self) -> None:
+        """Writes a checkpoint, whole or not at all; all processes together."""
+        folder, config = self.setup.folder, self.config
+        partial = folder.partial(self.update, make=self.is_main)
+        # The folder is there before another process writes into it, and complete before it gets its name.
+        self.backend.gather([None])
+        with storing_weights(partial):
+            self.backend.save(partial)
+        self.backend.gather([None])
+        if self.is_main:
+            folder.commit(partial, self.update, self.state_dict(), config.keep_checkpoints)
+        self.backend.gather([None])
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint holds beside weights and optimiser, as JSON-able values."""
@@ -217,76 +232,21 @@ class Learner:
         self.counters = {name: int(count) for name, count in state["counters"].items()}
         self.update = int(state["step"])
 
-    # Parts of an update ------------------------------------------------------------------------------------------
-
-    def _play(self, update: int) -> RolloutBatch:
-        """Plays this process's groups; returns all processes' trajectories, group by group."""
-        config, setup = self.config, self.setup
-        tasks = sample_tasks(setup.split, config.tasks_per_step, config.draw, seed=config.seed, step=update)
-        n_plus = [self.method.n_plus(setup.split.type_of[task], config.group_size) for task in tasks]
-        setup.rollouts.on_progress = lambda done, total: setup.progress.phase("episodes", done, total)
-        own = self.shared.collect_own(
-            tasks,
-            n_plus,
-            config.group_size,
-            seed=derive_seed(config.seed, _PLAY, update),
-            sampling=config.sampling,
-            skills=self.memory.skills(n_plus, config.group_size, training=True),
-            shared_draws=self.memory.shared_draws,
+    def _norm(self, loss: ClippedPolicyGradient, own: LocalBatch, advantages: Advantages) -> float:
+        rows = self.rows.rows(self.backend, own, advantages, range(len(own.numbers)))
+        exact = self.objective.exact_sampling
+        return self.backend.gradient_norm(
+            policy_value(loss, batch, self.backend.score(batch.tokens, {"logprobs"}), exact_sampling=exact)
+            for batch in self.rows.stack(self.backend, rows)
         )
-        scored = zip(own, self._scores(own), strict=True)
-        everything = sorted(self.backend.gather(list(scored)), key=lambda entry: entry[0].group)
-        trajectories = [trajectory for trajectory, _ in everything]
-        if config.transcripts_every and update % config.transcripts_every == 0 and self._is_main:
-            setup.folder.write_transcripts(f"train-{update:06d}", [each.episode for each in trajectories])
-        batch = RolloutBatch.from_trajectories(trajectories, config.returns)
-        names = self.method.recipe.advantage.inputs
-        return replace(batch, scores={name: [scores[name] for _, scores in everything] for name in names})
 
-    def _scores(self, own: Sequence[Trajectory]) -> list[dict[str, FloatArray]]:
-        """The figures per own token that the advantage scheme asks for."""
-        wants = self.method.recipe.advantage.inputs
-        return self.rows.scores(self.backend, own, wants) if wants else [{} for _ in own]
-
-    def _extra(self, own: OwnPart, advantages: Advantages, update: int) -> list[TrainingRow]:
-        view = UpdateView(own.batch, advantages, own.numbers, self.setup.prompts, update, self.config.seed)
-        return [row for maker in self.method.recipe.rows for row in maker(view)]
-
-    def _part_norms(self, own: OwnPart, advantages: Advantages) -> dict[str, float] | None:
-        """The gradient's norm if one part of the advantages were alone; None with several processes."""
-        loss = self.objective.policy_loss
-        if self.backend.num_processes > 1 or loss is None:
-            return None
-        bare = replace(loss, beta=0.0)
-        everyone = range(len(own.numbers))
-        norms = {}
-        for name, values in advantages.parts.items():
-            if not any(np.any(value) for value in values):
-                norms[name] = 0.0
-                continue
-            rows = self.rows.rows(self.backend, own, Advantages(values), everyone)
-            batches = self.rows.stack(self.backend, rows)
-            norms[name] = self.backend.gradient_norm(
-                policy_value(
-                    bare,
-                    batch,
-                    self.backend.score(batch.tokens, {"logprobs"}),
-                    exact_sampling=self.objective.exact_sampling,
-                )
-                for batch in batches
-            )
-        return norms
-
-    def _write(self, record: dict[str, Any]) -> None:
-        if self._is_main:
+    def _write(self, record: Record) -> None:
+        if self.is_main:
             self.setup.folder.append(record)
             self.setup.progress.record(record)
             for logger in self.setup.loggers:
                 logger.log(record)
 
-    def _is_own(self, trajectory: Trajectory) -> bool:
-        return trajectory.group % self.backend.num_processes == self.backend.process_index
 
-    @property
-    def _is_main(self) -> bool:
-        return self.backend.process_index == 0
+def _any(values: Any) -> bool:
+    return bool(np.any(values))

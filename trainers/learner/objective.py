@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from skillc_gym.errors import ConfigError
-from trainers.base import TokenRow
 from trainers.config import TrainConfig
-from trainers.learner.backend import Backend
+from trainers.engines.registry import engine_spec
+from trainers.learner.setup import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
 from trainers.losses.base import Head
-from trainers.rollout.collate import MicroBatch, collate_tokens
-from trainers.rollout.prompts import Prompts
+from trainers.recipes.recipe import Recipe
+from trainers.rollout.batches import MicroBatch, collate_tokens
 from trainers.rollout.training_rows import TrainingRow, padding_row
 
-__all__ = ["SAMPLING_RATIO_CAP", "Objective", "configured", "engine_mismatch", "loss_inputs", "policy_value"]
+__all__ = ["SAMPLING_RATIO_CAP", "Objective", "engine_mismatch", "loss_inputs", "make_objective", "policy_value"]
 
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""
@@ -30,17 +30,16 @@ class Objective:
 
     Args:
         losses: The recipe's losses, with the run's settings in them.
-        prompts: Renders the teachers' prompts.
         pad_id: Token that fills up.
         exact_sampling: Whether the engine's log-probabilities are the trainer's own.
 
     Attributes:
         wants: What a forward pass with gradient must give.
+        passes: Micro-batches since the last :meth:`take_log`.
     """
 
-    def __init__(self, losses: Sequence[Loss], prompts: Prompts, pad_id: int, *, exact_sampling: bool) -> None:
+    def __init__(self, losses: Sequence[Loss], pad_id: int, *, exact_sampling: bool) -> None:
         self.losses = tuple(losses)
-        self.prompts = prompts
         self.pad_id = pad_id
         self.exact_sampling = exact_sampling
         self.inputs = frozenset(name for loss in losses for name in loss.inputs)
@@ -77,28 +76,29 @@ class Objective:
         """The policy gradient among the losses, if there is one."""
         return next((loss for loss in self.losses if isinstance(loss, ClippedPolicyGradient)), None)
 
-    def idle(self, row: TrainingRow) -> bool:
+    def has_no_gradient(self, row: TrainingRow) -> bool:
         """Whether no loss has a gradient on the row."""
-        acting = [loss for loss in self.losses if row.losses.get(loss.name, 0.0)]
+        acting = [loss for loss in self.losses if row.weights.get(loss.name)]
         return all(loss.needs_advantages and not row.advantages.any() for loss in acting)
 
     def __call__(self, backend: Backend, batch: MicroBatch, figures: Figures, update: int) -> torch.Tensor:
         """The micro-batch's part of the objective; the parts of all micro-batches and processes add up.
 
         Args:
-            backend: Scores the teachers' prompts.
+            backend: Scores the teachers' rows.
             batch: The micro-batch.
             figures: A forward pass over it with gradient, see :attr:`wants`.
             update: Number of the update, from 1.
         """
-        weighted = batch.tokens.mask * (batch.row_weights > 0)[:, None]
-        sums = {"entropy": (figures["entropies"].detach() * weighted).sum(), "tokens": weighted.sum()}
+        counted = batch.tokens.mask * _rows_where(batch, lambda row: bool(row.weights))[:, None]
+        sums = {"entropy": (figures["entropies"].detach() * counted).sum(), "tokens": counted.sum()}
         if not self.exact_sampling:
-            sums |= engine_mismatch(batch, figures["logprobs"].detach(), weighted)
+            sums |= engine_mismatch(batch, figures["logprobs"].detach(), counted)
         total: torch.Tensor | None = None
         for loss in self.losses:
             value, log = self._one(loss, backend, batch, figures, update)
             sums.update(log)
+            # A token's weight times its value is summed first: the coefficient is a factor of the whole sum.
             part = value if loss.coefficient == 1.0 else loss.coefficient * value
             total = part if total is None else total + part
         assert total is not None
@@ -110,7 +110,7 @@ class Objective:
         """The figures of all micro-batches and processes since the last time: sums for losses, means per token."""
         names = list(self._sums[0])
         stacked = torch.stack([torch.stack([sums[name] for name in names]) for sums in self._sums])
-        totals = dict(zip(names, backend.add_up(stacked.sum(0)).tolist(), strict=True))
+        totals = dict(zip(names, backend.all_reduce_sum(stacked.sum(0)).tolist(), strict=True))
         self._sums = []
         log = {"loss": totals["loss"], "entropy": totals["entropy"] / max(totals["tokens"], 1)}
         for name, total in totals.items():
@@ -124,23 +124,23 @@ class Objective:
     def _one(
         self, loss: Loss, backend: Backend, batch: MicroBatch, figures: Figures, update: int
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        acting = torch.tensor([bool(row.losses.get(loss.name)) for row in batch.rows], device=batch.row_weights.device)
-        inputs = loss_inputs(batch, figures, loss.name, acting, update=update, exact_sampling=self.exact_sampling)
+        inputs = loss_inputs(batch, figures, loss.name, update=update, exact_sampling=self.exact_sampling)
         if loss.teacher is not None:
             taught = self._teach(loss, loss.teacher, backend, inputs, batch)
             inputs = inputs.with_(optional={**inputs.optional, **taught})
         result = loss(inputs)
-        weights = inputs.row_weights[:, None] * inputs.mask
-        value = (weights * result.values).sum()
-        carrying = inputs.mask * (inputs.row_weights != 0)[:, None]
-        log = {f"{loss.name}.{name}": (figure * carrying).sum().detach() for name, figure in result.log.items()}
-        return value, {**log, f"{loss.name}.tokens": carrying.sum(), f"{loss.name}.value": value.detach()}
+        value = _weighted_sum(batch.weights[loss.name], inputs.mask, result.values)
+        log = {
+            f"{loss.name}.{name}": (_on_grid(figure, inputs.mask) * inputs.mask).sum().detach()
+            for name, figure in result.log.items()
+        }
+        return value, {**log, f"{loss.name}.tokens": inputs.mask.sum(), f"{loss.name}.value": value.detach()}
 
     def _teach(
         self, loss: Loss, teacher: Teacher, backend: Backend, inputs: LossInputs, batch: MicroBatch
     ) -> dict[str, torch.Tensor]:
-        """Scores the rows on which a loss acts behind the teacher's prompt; the same own tokens, in the same order."""
-        rows = [self._behind(row, teacher) for row in batch.rows if row.losses.get(loss.name)]
+        """Scores the teacher's rows where a loss acts: the same own tokens, in the same order."""
+        rows = [row.teachers[loss.name] for row in batch.rows if row.weights.get(loss.name)]
         # A pass over padding keeps sharded processes in step.
         tokens = collate_tokens(rows or [padding_row().row], self.pad_id, inputs.mask.device)
         wanted = {name.removeprefix("teacher_") for name in loss.inputs if name.startswith("teacher_")}
@@ -149,69 +149,64 @@ class Objective:
         if not rows:
             scored = {name: value[:0] for name, value in scored.items()}
         given = {f"teacher_{name}": value for name, value in scored.items()}
-        if rows and "logprobs" in wanted:
-            given["teacher_logprobs"] = inputs.per_token(scored["logprobs"][tokens.mask > 0])
-        elif "logprobs" in wanted:
-            given["teacher_logprobs"] = torch.zeros_like(inputs.mask)
+        if "logprobs" in wanted:
+            # Teachers' prompts have lengths of their own, so their columns are others; own tokens are the same.
+            own = tokens.take(scored["logprobs"]) if rows else inputs.mask.new_zeros(0)
+            given["teacher_logprobs"] = _on_grid(own, inputs.mask)
         return given
 
-    def _behind(self, row: TrainingRow, teacher: Teacher) -> TokenRow:
-        if row.teacher_text is not None:
-            return self.prompts.behind(row.row, row.teacher_text)
-        text = self.prompts.skill_text(row.task_type) if teacher.prompt == "with_skill" else ""
-        return self.prompts.behind(row.row, text)
+
+def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objective:
+    """A recipe's losses, with the run's settings where it leaves them open."""
+    losses = [
+        loss.configured(clip=config.clip, beta=config.beta, clip_high=config.clip_high, ratio=config.ratio)
+        for loss in recipe.losses
+    ]
+    return Objective(losses, pad_id, exact_sampling=engine_spec(config.engine).exact_logprobs)
 
 
-def configured(loss: Loss, config: TrainConfig) -> Loss:
-    """A recipe's loss with the run's settings where it leaves them open."""
-    return loss.configured(clip=config.clip, beta=config.beta, clip_high=config.clip_high, ratio=config.ratio)
-
-
-def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, weighted: torch.Tensor) -> dict[str, torch.Tensor]:
+def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Tensor) -> dict[str, torch.Tensor]:
     """How far the engine that generated is from the trained model.
 
     Args:
         batch: The micro-batch.
         logprobs: Under the trained weights, (rows, tokens).
-        weighted: 1 for the own tokens that count, same shape.
+        counted: 1 for the own tokens that count, same shape.
 
     Returns:
         Sums over these tokens: ``engine_kl``, whose mean estimates KL(engine, trainer) in nats, and ``engine_capped``,
         the tokens whose ratio reaches :data:`SAMPLING_RATIO_CAP`.
     """
     difference = batch.figures.get("old_logprobs", logprobs) - batch.figures["sampling_logprobs"]
-    capped = (difference.exp() >= SAMPLING_RATIO_CAP) * weighted
-    found = {"engine_kl": -(difference * weighted).sum(), "engine_capped": capped.sum(), "tokens": weighted.sum()}
+    capped = (difference.exp() >= SAMPLING_RATIO_CAP) * counted
+    found = {"engine_kl": -(difference * counted).sum(), "engine_capped": capped.sum(), "tokens": counted.sum()}
     return {f"engine.{name}": value for name, value in found.items()}
 
 
-def loss_inputs(
-    batch: MicroBatch, figures: Figures, loss: str, acting: torch.Tensor, *, update: int, exact_sampling: bool
-) -> LossInputs:
+def loss_inputs(batch: MicroBatch, figures: Figures, loss: str, *, update: int, exact_sampling: bool) -> LossInputs:
     """A micro-batch as one loss sees it: rows on which it does not act have no own tokens.
 
     Args:
         batch: The micro-batch.
         figures: A forward pass over it.
         loss: The loss's name.
-        acting: Rows on which it acts, bool (rows,).
         update: Number of the update.
         exact_sampling: Whether the engine's log-probabilities are the trainer's own.
     """
+    acting = _rows_where(batch, lambda row: bool(row.weights.get(loss)))
     optional = {**batch.figures, **{name: value for name, value in figures.items() if name != "logprobs"}}
     if not exact_sampling:
+        # No weight of the token: it corrects the surrogate of the policy gradient and leaves a penalty as it is.
         old = batch.figures.get("old_logprobs", figures["logprobs"].detach())
         ratio = torch.exp(old - batch.figures["sampling_logprobs"])
         optional["sampling_ratio"] = ratio.clamp(max=SAMPLING_RATIO_CAP)
     if "logits" in optional:
         row_of_token = torch.nonzero(batch.tokens.mask > 0)[:, 0]
         optional["logits"] = optional["logits"][acting[row_of_token]]
-    factor = batch.factors.get(loss)
     return LossInputs(
         logprobs=figures["logprobs"],
         mask=batch.tokens.mask * acting[:, None],
         advantages=batch.advantages,
-        row_weights=batch.row_weights if factor is None else batch.row_weights * factor,
         optional=optional,
         update=update,
     )
@@ -221,6 +216,20 @@ def policy_value(
     loss: ClippedPolicyGradient, batch: MicroBatch, figures: Figures, *, exact_sampling: bool
 ) -> torch.Tensor:
     """The policy gradient's part of the objective alone, for measuring what a share of the advantages contributes."""
-    acting = torch.ones_like(batch.row_weights, dtype=torch.bool)
-    inputs = loss_inputs(batch, figures, loss.name, acting, update=0, exact_sampling=exact_sampling)
-    return (inputs.row_weights[:, None] * inputs.mask * loss(inputs).values).sum()
+    inputs = loss_inputs(batch, figures, loss.name, update=0, exact_sampling=exact_sampling)
+    return _weighted_sum(batch.weights[loss.name], inputs.mask, loss(inputs).values)
+
+
+def _weighted_sum(weights: torch.Tensor, mask: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    return (weights * _on_grid(values, mask)).sum()
+
+
+def _on_grid(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Figures as (rows, tokens): losses on whole distributions give one per own token, row by row."""
+    if values.dim() > 1:
+        return values
+    return values.new_zeros(mask.shape).masked_scatter(mask > 0, values)
+
+
+def _rows_where(batch: MicroBatch, holds: Callable[[TrainingRow], bool]) -> torch.Tensor:
+    return torch.tensor([holds(row) for row in batch.rows], device=batch.tokens.mask.device)

@@ -9,8 +9,7 @@ from typing import Any
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Sampling, Trajectory
-from trainers.learner.backend import Backend
-from trainers.learner.setup import Setup
+from trainers.learner.setup import Backend, Setup
 from trainers.memory import Memory, MemoryTools, SkillSelector, has_own_choice, skill_selectors
 from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import derive_seed

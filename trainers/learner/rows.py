@@ -9,23 +9,26 @@ import numpy as np
 import torch
 
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Values
-from trainers.base import Trajectory
+from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
-from trainers.learner.backend import Backend, Weights
 from trainers.learner.objective import Objective
-from trainers.rollout.collate import MicroBatch, collate
+from trainers.learner.setup import Backend, Weights
+from trainers.losses import Loss
+from trainers.rollout.batches import MicroBatch, collate, forward_passes, shared_passes
 from trainers.rollout.collect import derive_seed
-from trainers.rollout.shared_passes import shared_passes
-from trainers.rollout.training_rows import TrainingRow, deal, forward_passes, masked, weigh
+from trainers.rollout.prompts import Prompts
+from trainers.rollout.training_rows import TrainingRow, is_masked, make_training_rows, split_minibatches
 
-__all__ = ["OwnPart", "RowAssembler"]
+__all__ = ["LocalBatch", "RowAssembler"]
 
 _BEFORE: dict[str, Weights] = {"old_logprobs": "policy", "ref_logprobs": "reference"}
 """Figures that a loss may compare with, taken before the update's first optimiser step, and whose they are."""
+_ORDER = 2
+"""What the seed of the order of an update's rollouts is derived for."""
 
 
 @dataclass(frozen=True)
-class OwnPart:
+class LocalBatch:
     """The part of an update whose rows this process trains on.
 
     Attributes:
@@ -36,12 +39,18 @@ class OwnPart:
     batch: RolloutBatch
     numbers: Sequence[int]
 
+    @classmethod
+    def of(cls, batch: RolloutBatch, backend: Backend) -> LocalBatch:
+        """The part that this process has played: groups go round the processes."""
+        own, processes = backend.process_index, backend.num_processes
+        return cls(batch, [i for i, each in enumerate(batch.trajectories) if each.group % processes == own])
+
     @property
     def trajectories(self) -> list[Trajectory]:
         """This process's trajectories."""
         return [self.batch.trajectories[i] for i in self.numbers]
 
-    def of(self, values: Values) -> Values:
+    def share(self, values: Values) -> Values:
         """This process's share of values per rollout."""
         return [values[i] for i in self.numbers]
 
@@ -52,18 +61,20 @@ class RowAssembler:
     Args:
         config: The run's settings.
         objective: The losses, which decide what a row needs.
+        prompts: Renders the teachers' prompts.
         pad_id: Token that fills up.
     """
 
-    def __init__(self, config: TrainConfig, objective: Objective, pad_id: int) -> None:
+    def __init__(self, config: TrainConfig, objective: Objective, prompts: Prompts, pad_id: int) -> None:
         self.config = config
         self.objective = objective
+        self.prompts = prompts
         self.pad_id = pad_id
 
-    def update(
-        self, backend: Backend, own: OwnPart, advantages: Advantages, extra: Sequence[TrainingRow], update: int
-    ) -> list[MicroBatch]:
-        """The micro-batches of all optimiser steps, with the figures that the losses compare with.
+    def optimiser_steps(
+        self, backend: Backend, own: LocalBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
+    ) -> list[list[MicroBatch]]:
+        """The micro-batches of each optimiser step, with the figures that the losses compare with.
 
         Args:
             backend: Scores the rows, and knows the other processes.
@@ -72,48 +83,45 @@ class RowAssembler:
             extra: Rows of the recipe's row makers.
             update: Number of the update; seeds the order of its rollouts.
         """
-        config, steps = self.config, self.config.minibatches
-        batches = []
+        made = []
         place_of = {number: place for place, number in enumerate(own.numbers)}
-        everyone = len(own.batch.trajectories)
-        # Dealt over all processes' rollouts, so that the steps do not depend on how many processes there are.
-        for step, dealt in enumerate(deal(everyone, steps, derive_seed(config.seed, 2, update))):
+        everyone, seed = len(own.batch.trajectories), derive_seed(self.config.seed, _ORDER, update)
+        # Split over all processes' rollouts, so that the steps do not depend on how many processes there are.
+        for step, dealt in enumerate(split_minibatches(everyone, self.config.minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
-            rows += [_scaled(row, steps) for row in extra if _belongs(row, set(part), step)]
-            batches += self.stack(backend, rows, advantages.targets)
-        return [self._with_figures(backend, batch) for batch in batches]
+            rows += [row for row in extra if _belongs(row, set(part), step)]
+            made.append(self.stack(backend, rows, advantages.targets))
+        return [[self._with_figures(backend, batch) for batch in step] for step in made]
 
-    def rows(self, backend: Backend, own: OwnPart, advantages: Advantages, part: Sequence[int]) -> list[TrainingRow]:
+    def rows(self, backend: Backend, own: LocalBatch, advantages: Advantages, part: Sequence[int]) -> list[TrainingRow]:
         """The rows of some of this process's rollouts, weighed over all processes."""
         trajectories = own.trajectories
-        tokens = sum(trajectories[i].model_tokens for i in part)
-        counts = torch.tensor([len(part), tokens], device=backend.device)
-        total, tokens = (int(count) for count in backend.add_up(counts))
-        return weigh(
+        counts = torch.tensor([len(part), sum(trajectories[i].model_tokens for i in part)], device=backend.device)
+        total, tokens = (int(count) for count in backend.all_reduce_sum(counts))
+        return make_training_rows(
             trajectories,
-            own.of(advantages.values),
+            own.share(advantages.values),
             part,
             self.config.loss_aggregation,
             total=total,
             tokens=tokens,
             longest=self.config.longest_trajectory,
-            losses=self._factors(own),
-            targets={name: own.of(values) for name, values in advantages.targets.items()},
+            factors=self._factors(own),
+            targets={name: own.share(values) for name, values in advantages.targets.items()},
         )
 
     def stack(self, backend: Backend, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
-        """One optimiser step's rows as micro-batches; rows without any gradient are left out.
+        """One optimiser step's rows as micro-batches, with their teachers' rows; those without gradient are left out.
 
         Args:
             backend: Says where they go.
             rows: The rows.
             targets: Names of targets that losses ask for, also where a micro-batch has no rows.
         """
-        acting = [row for row in rows if not self.objective.idle(row)]
+        acting = [self._with_teachers(row) for row in rows if not self.objective.has_no_gradient(row)]
         names = [loss.name for loss in self.objective.losses]
-        passes = self._passes(acting)
-        return [collate(rows, self.pad_id, backend.device, names, targets) for rows in passes]
+        return [collate(rows, self.pad_id, backend.device, names, targets) for rows in self._passes(acting)]
 
     def scores(
         self, backend: Backend, trajectories: Sequence[Trajectory], wants: Collection[str]
@@ -125,7 +133,8 @@ class RowAssembler:
             trajectories: This process's.
             wants: ``logprobs``, ``ref_logprobs``, or heads by name.
         """
-        rows = weigh(trajectories, [0.0] * len(trajectories), range(len(trajectories)), "token", total=1, tokens=1)
+        everyone = range(len(trajectories))
+        rows = make_training_rows(trajectories, [0.0] * len(everyone), everyone, "token", total=1, tokens=1)
         found: dict[tuple[int, str], FloatArray] = {}
         for part in self._passes(rows):
             batch = collate(part, self.pad_id, backend.device)
@@ -138,17 +147,29 @@ class RowAssembler:
         ]
 
     def _passes(self, rows: Sequence[TrainingRow]) -> list[list[TrainingRow]]:
-        deal_rows = shared_passes if self.config.share_prefixes else forward_passes
-        return deal_rows(rows, self.config.micro_batches)
+        split = shared_passes if self.config.share_prefixes else forward_passes
+        return split(rows, self.config.micro_batches)
 
-    def _factors(self, own: OwnPart) -> list[dict[str, float]]:
+    def _factors(self, own: LocalBatch) -> list[dict[str, float]]:
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
         factors = [{name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers]
         policy = self.objective.policy_loss
         for of_rollout, trajectory in zip(factors, own.trajectories, strict=True):
-            if policy is not None and masked(trajectory, self.config.mask_truncated):
+            if policy is not None and is_masked(trajectory, self.config.mask_truncated):
                 of_rollout[policy.name] = 0.0
         return factors
+
+    def _with_teachers(self, row: TrainingRow) -> TrainingRow:
+        missing = [
+            loss
+            for loss in self.objective.losses
+            if loss.teacher is not None and row.weights.get(loss.name) and loss.name not in row.teachers
+        ]
+        return replace(row, teachers={**row.teachers, **{loss.name: self._taught(row, loss) for loss in missing}})
+
+    def _taught(self, row: TrainingRow, loss: Loss) -> TokenRow:
+        with_skill = loss.teacher is not None and loss.teacher.prompt == "with_skill"
+        return self.prompts.with_skill_text(row.row, self.prompts.skill_text(row.task_type) if with_skill else "")
 
     def _with_figures(self, backend: Backend, batch: MicroBatch) -> MicroBatch:
         figures = dict(batch.figures)
@@ -169,10 +190,6 @@ def _scored(backend: Backend, batch: MicroBatch, name: str) -> torch.Tensor:
 
 def _numbers(values: torch.Tensor) -> FloatArray:
     return np.asarray(values.double().cpu().numpy(), dtype=np.float64)
-
-
-def _scaled(row: TrainingRow, steps: int) -> TrainingRow:
-    return replace(row, weight=row.weight * steps) if steps > 1 else row
 
 
 def _belongs(row: TrainingRow, part: set[int], step: int) -> bool:

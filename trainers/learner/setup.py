@@ -1,12 +1,20 @@
-"""What a learner works with."""
+"""What a learner works with: a run's parts, and whoever owns the weights and the optimiser."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
+
+import torch
 
 from trainers.config import TrainConfig
+from trainers.engines.types import Engine
 from trainers.recipes.method import Method
+from trainers.rollout.batches import Tokens
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.prompts import Prompts
 from trainers.rollout.task_sampling import TaskSplit
@@ -14,7 +22,11 @@ from trainers.tracking.loggers import Logger
 from trainers.tracking.progress import Progress
 from trainers.tracking.run_folder import RunFolder
 
-__all__ = ["Setup"]
+__all__ = ["Backend", "Setup", "Weights"]
+
+T = TypeVar("T")
+Weights = Literal["policy", "reference", "average"]
+"""The trained weights, those that training began with, or a moving average of the trained ones."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +54,86 @@ class Setup:
     pad_id: int
     progress: Progress
     loggers: Sequence[Logger] = ()
+
+
+class Backend(Protocol):
+    """Owns weights and optimiser; :func:`trainers.learner.train` calls it, and it calls nobody.
+
+    Made for one run: :meth:`prepare`, then for each update :meth:`start_update`, passes in :meth:`accumulate`, and a
+    :meth:`step` after those of each optimiser step. What several processes must do together is said.
+    """
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors belong."""
+
+    @property
+    def process_index(self) -> int:
+        """Which process this is; the first one writes files."""
+
+    @property
+    def num_processes(self) -> int:
+        """How many processes train together."""
+
+    def gather(self, objects: list[T]) -> list[T]:
+        """All processes' objects, process by process, on every process."""
+
+    def all_reduce_sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum over processes, on every process."""
+
+    def engine(self, chat: ChatTokens) -> Engine:
+        """The engine that generates with the trained weights."""
+
+    # Training ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, checkpoint: Path | None) -> None:
+        """Gets ready to train: optimiser and schedule are made, weights put where they are trained; all together.
+
+        Args:
+            checkpoint: Where weights, optimiser, schedule and random states go on from; None to start.
+        """
+
+    def start_update(self, update: int) -> None:
+        """Turns from playing to training: what layers draw at random depends on the update's number from here on."""
+
+    def accumulate(self, *, last: bool) -> AbstractContextManager[object]:
+        """Surrounds one forward and backward pass; ``last`` of its optimiser step, gradients are summed over processes.
+
+        Args:
+            last: Whether a :meth:`step` follows.
+        """
+
+    def forward(self, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
+        """A forward pass of the trained weights, with gradient; figures as of :meth:`score`."""
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Adds a loss's gradient; the losses of all passes and processes are parts of one sum."""
+
+    def step(self) -> Mapping[str, float | None]:
+        """Takes an optimiser step; gives ``grad_norm`` before clipping, and the ``learning_rate`` that was used."""
+
+    # Looking -----------------------------------------------------------------------------------------------------
+
+    def score(self, tokens: Tokens, wants: Collection[str], weights: Weights = "policy") -> dict[str, torch.Tensor]:
+        """One forward pass, with gradient where the caller allows it.
+
+        Args:
+            tokens: Rows of tokens.
+            wants: ``logprobs``, ``entropies`` or the name of a head, each (rows, tokens) and 0 outside the own tokens;
+                ``logits``: (own tokens row by row, vocabulary), divided by the temperature.
+            weights: Whose.
+        """
+
+    def gradient_norm(self, losses: Iterable[torch.Tensor]) -> float:
+        """Norm of the gradient of some losses' sum with respect to the trained weights, which stay as they are."""
+
+    # Keeping -----------------------------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Writes weights, optimiser, schedule and random states into a folder that is there; all together."""
+
+    def restore(self, checkpoint: Path) -> None:
+        """Loads a checkpoint's weights alone."""
+
+    def save_policy(self, path: Path) -> None:
+        """Writes the trained policy as a transformers checkpoint; all together."""

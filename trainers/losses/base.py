@@ -46,7 +46,6 @@ class LossInputs:
         logprobs: Of the tokens under the trained weights, with gradient.
         mask: 1 for the model's own tokens.
         advantages: One per token.
-        row_weights: Weight of each own token of a row in this loss, (rows,).
         optional: What was asked for by :attr:`Loss.inputs`: ``old_logprobs``, ``ref_logprobs``, ``teacher_logprobs``,
             ``logits`` and ``teacher_logits`` (own tokens row by row, vocabulary), a head's figures under its name, a
             row's own targets under theirs. ``sampling_ratio`` is there where the engine that generated is not exact.
@@ -56,7 +55,6 @@ class LossInputs:
     logprobs: torch.Tensor
     mask: torch.Tensor
     advantages: torch.Tensor
-    row_weights: torch.Tensor
     optional: Mapping[str, torch.Tensor] = field(default_factory=dict)
     update: int = 1
 
@@ -71,10 +69,6 @@ class LossInputs:
         """Under the weights that generated: the trained ones, without gradient, while these have not moved."""
         return self.optional.get("old_logprobs", self.logprobs.detach())
 
-    def per_token(self, own: torch.Tensor) -> torch.Tensor:
-        """Puts one value per own token, in the rows' order, into (rows, tokens)."""
-        return own.new_zeros(self.mask.shape).masked_scatter(self.mask > 0, own)
-
     def with_(self, **changes: Any) -> LossInputs:
         """A copy with some fields changed."""
         return replace(self, **changes)
@@ -85,8 +79,8 @@ class TokenLoss:
     """What a loss makes of a micro-batch: values to be minimised and figures to be averaged for the log.
 
     Attributes:
-        values: With gradient, (rows, tokens).
-        log: By name, (rows, tokens) without gradient; means over the tokens on which the loss acts are written.
+        values: With gradient, (rows, tokens); of a loss on whole distributions one per own token, row by row.
+        log: By name, in the same form without gradient; means over the tokens on which the loss acts are written.
     """
 
     values: torch.Tensor

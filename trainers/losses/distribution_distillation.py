@@ -61,7 +61,7 @@ class DistributionDistillation(Loss):
         student, teacher = inputs["logits"], inputs["teacher_logits"]
         if self.top_k is not None and self.top_k < teacher.shape[-1]:
             student, teacher = _likeliest(student, teacher, self.top_k)
-        values = inputs.per_token(generalised_jsd(student, teacher, self.mixture))
+        values = generalised_jsd(student, teacher, self.mixture)
         return TokenLoss(values, {"divergence": values.detach()})
 
 

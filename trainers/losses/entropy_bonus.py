@@ -29,4 +29,4 @@ class EntropyBonus(Loss):
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The negative entropy at every own token."""
         logprobs = inputs["logits"].log_softmax(-1)
-        return TokenLoss(inputs.per_token((logprobs.exp() * logprobs).sum(-1)))
+        return TokenLoss((logprobs.exp() * logprobs).sum(-1))

@@ -46,7 +46,7 @@ class Prompts:
             raise ConfigError("A prompt with the skill needs a skill library; pass library=NAME or a folder.")
         return self.library.for_task(task_type).text
 
-    def behind(self, row: TokenRow, skill_text: str) -> TokenRow:
+    def with_skill_text(self, row: TokenRow, skill_text: str) -> TokenRow:
         """The row behind its prompt with this skill text, "" for none."""
         messages = row.messages[1:] if row.messages and row.messages[0]["role"] == "system" else row.messages
         messages = (*system(self.chat_format, skill_text), *messages)

@@ -1,4 +1,8 @@
-"""Training rows: what of a trajectory an optimiser step sees, with advantages, weight and the losses that act on it."""
+"""Training rows: what an optimiser step sees of a trajectory, with advantages and one weight per loss.
+
+Figures per token have one index: the own tokens of a trajectory, all its rows one after the other. A row holds its
+part of them; :meth:`trainers.rollout.batches.Tokens.place` puts them into the columns of a micro-batch.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,11 @@ from trainers.base import Aggregation, MaskTruncated, TokenRow, Trajectory
 
 __all__ = [
     "TrainingRow",
-    "deal",
-    "forward_passes",
-    "masked",
+    "is_masked",
+    "make_training_rows",
     "padding_row",
-    "split_by_row",
-    "weigh",
+    "split_minibatches",
+    "token_weight",
 ]
 
 
@@ -28,26 +31,37 @@ class TrainingRow:
     Attributes:
         row: The tokens.
         advantages: One per own token, float64[row.model_tokens].
-        weight: Factor of every own token of the row; 0 for padding.
+        weights: Weight of each own token in each loss that acts on the row, by the loss's name; none for padding.
         trajectory: Number of the rollout in the process's part of the update; -1 for a row of another origin.
-        losses: Factor of each loss that acts on the row, by the loss's name.
         task_type: Type of its task, from which a teacher's skill is chosen.
-        teacher_text: Skill text in the teacher's prompt; None for what the teacher says itself.
         targets: Further figures per own token that a loss asked for, by name.
+        teachers: The same completion behind another prompt, for losses in which a teacher scores it, by their names.
     """
 
     row: TokenRow
     advantages: FloatArray
-    weight: float
+    weights: Mapping[str, float]
     trajectory: int
-    losses: Mapping[str, float] = field(default_factory=dict)
     task_type: str = ""
-    teacher_text: str | None = None
     targets: Mapping[str, FloatArray] = field(default_factory=dict)
+    teachers: Mapping[str, TokenRow] = field(default_factory=dict)
+
+    def figure(self, name: str) -> FloatArray:
+        """A target of the row, 0 where it has none of that name."""
+        return self.targets.get(name, np.zeros(self.row.model_tokens))
 
 
-def deal(rollouts: int, count: int, seed: int) -> Iterator[list[int]]:
-    """Deals an update's rollouts to its optimiser steps, at random if there are several.
+def token_weight(share: float, factor: float) -> float:
+    """Weight of an own token in a loss: its share in the update, times by how much the loss acts on its rollout.
+
+    The one place where weights are made. Both have the precision of the tensors, so that a weight is the same number
+    wherever it was made.
+    """
+    return float(np.float32(share) * np.float32(factor))
+
+
+def split_minibatches(rollouts: int, count: int, seed: int) -> Iterator[list[int]]:
+    """Splits an update's rollouts into its optimiser steps, at random if there are several.
 
     Args:
         rollouts: Number of rollouts.
@@ -61,15 +75,7 @@ def deal(rollouts: int, count: int, seed: int) -> Iterator[list[int]]:
     yield from ([int(i) for i in part] for part in np.array_split(order, count))
 
 
-def split_by_row(trajectory: Trajectory, values: float | FloatArray) -> list[FloatArray]:
-    """One array per row with an entry per own token: a number is spread, an array per own token is cut."""
-    sizes = [row.model_tokens for row in trajectory.rows]
-    if np.ndim(values) == 0:
-        return [np.full(size, values, dtype=np.float64) for size in sizes]
-    return np.split(np.asarray(values, dtype=np.float64), np.cumsum(sizes)[:-1])
-
-
-def weigh(
+def make_training_rows(
     trajectories: Sequence[Trajectory],
     advantages: Values | Sequence[float],
     which: Sequence[int],
@@ -78,10 +84,10 @@ def weigh(
     total: int,
     tokens: int,
     longest: int = 1,
-    losses: Sequence[Mapping[str, float]] | None = None,
+    factors: Sequence[Mapping[str, float]] | None = None,
     targets: Mapping[str, Values] | None = None,
 ) -> list[TrainingRow]:
-    """Gives each row of some rollouts the weight of its tokens in the objective.
+    """Makes the rows of some rollouts, with the weight of their tokens in the objective.
 
     Args:
         trajectories: The process's rollouts of the update.
@@ -92,45 +98,30 @@ def weigh(
         total: Rollouts of this optimiser step over all processes.
         tokens: Own tokens of this optimiser step over all processes.
         longest: Most own tokens that a trajectory can have.
-        losses: Factors of the losses on each rollout; the policy gradient alone by default.
+        factors: By how much each loss acts on each rollout; the policy gradient alone by default.
         targets: Further figures in the same form as the advantages, by name.
     """
-    weighted = []
+    made = []
     for i in which:
         trajectory = trajectories[i]
         own = trajectory.model_tokens
         shared_by = {"trajectory": total * own or tokens, "token": tokens, "constant": total * longest}[aggregation]
-        share = 1.0 / max(shared_by, 1)
-        parts = split_by_row(trajectory, advantages[i])
-        named = {name: split_by_row(trajectory, values[i]) for name, values in (targets or {}).items()}
-        for k, (row, part) in enumerate(zip(trajectory.rows, parts, strict=False)):
-            figures = {name: by_row[k] for name, by_row in named.items()}
-            acting = losses[i] if losses else {"policy": 1.0}
-            weighted.append(TrainingRow(row, part, share, i, acting, trajectory.episode.task_type, targets=figures))
-    return weighted
+        acting = factors[i] if factors else {"policy": 1.0}
+        weights = {name: token_weight(1.0 / max(shared_by, 1), factor) for name, factor in acting.items() if factor}
+        values = np.broadcast_to(np.asarray(advantages[i], dtype=np.float64), own)
+        figures = {name: np.asarray(of_all[i], dtype=np.float64) for name, of_all in (targets or {}).items()}
+        for row, part in trajectory.own_rows():
+            cut = {name: np.broadcast_to(figure, own)[part] for name, figure in figures.items()}
+            made.append(TrainingRow(row, values[part], weights, i, trajectory.episode.task_type, cut))
+    return made
 
 
-def masked(trajectory: Trajectory, which: MaskTruncated) -> bool:
+def is_masked(trajectory: Trajectory, which: MaskTruncated) -> bool:
     """Whether a trajectory teaches the policy nothing because it was cut: by the context, or by any limit."""
     episode = trajectory.episode
     return (which == "all" and episode.truncated) or (which == "context" and episode.cut == "context")
 
 
-def forward_passes(rows: Sequence[TrainingRow], count: int) -> list[list[TrainingRow]]:
-    """Deals rows to a fixed number of forward passes, similar lengths together and about as many tokens in each.
-
-    A pass without rows gets one of padding, so that all processes take part in every pass.
-    """
-    ordered = sorted(rows, key=lambda weighted: (weighted.row.length, weighted.trajectory))
-    ends = np.cumsum([weighted.row.length for weighted in ordered])
-    total = ends[-1] if len(ends) else 0
-    batches: list[list[TrainingRow]] = [[] for _ in range(count)]
-    for weighted, end in zip(ordered, ends, strict=True):
-        middle = end - weighted.row.length / 2
-        batches[min(count - 1, int(middle * count / total))].append(weighted)
-    return [batch or [padding_row()] for batch in batches]
-
-
 def padding_row() -> TrainingRow:
     """A row that weighs nothing."""
-    return TrainingRow(TokenRow([0], [0], [1], [0.0], (1,)), np.zeros(1), 0.0, -1)
+    return TrainingRow(TokenRow([0], [0], [1], [0.0], (1,)), np.zeros(1), {}, -1)

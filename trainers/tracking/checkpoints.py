@@ -69,12 +69,13 @@ class Checkpoints:
             )
         return None
 
-    def partial(self, step: int) -> Path:
+    def partial(self, step: int, *, make: bool = True) -> Path:
         """Where a checkpoint is written before :meth:`commit` gives it its name."""
         path = self.path / f"{_PARTIAL}{step:06d}"
-        with storing(path):
-            remove(path)
-            path.mkdir(parents=True)
+        if make:
+            with storing(path):
+                remove(path)
+                path.mkdir(parents=True)
         return path
 
     def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:

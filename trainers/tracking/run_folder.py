@@ -129,9 +129,9 @@ class RunFolder:
         """Checkpoints that :meth:`to_resume` passed over, and what is wrong with each."""
         return self._checkpoints.damaged
 
-    def partial(self, step: int) -> Path:
-        """Where a checkpoint is written before :meth:`commit` gives it its name."""
-        return self._checkpoints.partial(step)
+    def partial(self, step: int, *, make: bool = True) -> Path:
+        """Where a checkpoint is written before :meth:`commit` gives it its name; of several processes, one makes it."""
+        return self._checkpoints.partial(step, make=make)
 
     def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:
         """Completes a checkpoint by syncing, hashing and renaming it, then removes old ones."""

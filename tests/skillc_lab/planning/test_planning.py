@@ -25,7 +25,7 @@ from skillc_lab.planning.operations import update_operations
 from skillc_lab.planning.setups import LAUNCHERS, launch_command
 from skillc_lab.planning.shapes import KNOWN, ModelShape, config_of, shape_of
 from skillc_lab.planning.workload import Workload
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.config import TrainConfig
 from trainers.tracking.progress import SilentProgress
@@ -121,12 +121,12 @@ def test_a_checkpointed_layer_keeps_its_input(arithmetic: Any) -> None:
 def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
     config = toy_config(toy_folder, run=str(tmp_path), **changes)
     with ExitStack() as stack:
-        learner, backend, _ = prepare(config, SilentProgress(), stack)
-        assert isinstance(backend, TrlBackend)
-        trainer = backend.trainer
+        learner, _ = prepare(config, SilentProgress(), stack)
+        assert isinstance(learner.backend, TrlBackend)
+        trainer = learner.backend.trainer
         optimiser = trainer.create_optimizer()
-        for batch in learner.prepare():
-            trainer._compute_loss(trainer.model, batch).backward()
+        for batch in next_batches(learner):
+            learner.loss(batch, 1).backward()
         gradients = sum(p.grad.nbytes for p in trainer.model.parameters() if p.grad is not None)
         optimiser.step()
     state = sum(v.nbytes for found in optimiser.state.values() for v in found.values() if v.ndim)

@@ -14,11 +14,11 @@ from trl.generation import vllm_generation
 
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import check_vllm
-from trainers.backends.trl.colocated import in_words, rest, started_with, wake
+from trainers.backends.trl.colocated import in_words, sleep, started_with, wake_up
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner.objective import SAMPLING_RATIO_CAP, engine_mismatch
-from trainers.rollout.collate import MicroBatch, Tokens
+from trainers.rollout.batches import MicroBatch, Tokens
 
 
 def test_vllm_takes_as_many_sequences_as_episodes_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,18 +74,18 @@ class FakeGeneration:
 
 def test_vllm_sleeps_during_updates_and_wakes_with_the_new_weights() -> None:
     generation = FakeGeneration("colocate", sleeps=True)
-    assert not rest(generation)
-    wake(generation)
-    assert rest(generation)
-    assert not rest(generation)
+    assert not sleep(generation)
+    wake_up(generation)
+    assert sleep(generation)
+    assert not sleep(generation)
     assert generation.calls == ["weights sent", ["kv_cache"], 2]
 
 
 @pytest.mark.parametrize(("mode", "sleeps"), [("colocate", False), ("server", True)])
 def test_a_vllm_that_shall_not_sleep_never_does(mode: str, sleeps: bool) -> None:
     generation = FakeGeneration(mode, sleeps=sleeps)
-    wake(generation)
-    assert not rest(generation)
+    wake_up(generation)
+    assert not sleep(generation)
     assert generation.calls == ["weights sent"]
 
 
@@ -113,7 +113,7 @@ def test_the_mismatch_is_the_mean_log_ratio_and_the_share_that_is_capped() -> No
     logprobs = torch.tensor([[-1.0, -0.2, -2.0]])
     sampled = torch.tensor([[-1.1, -0.2 - float(np.log(SAMPLING_RATIO_CAP)) - 0.1, -9.0]])
     tokens = Tokens(torch.ones(1, 4, dtype=torch.int64), torch.ones(1, 3))
-    batch = MicroBatch(tokens, torch.ones(1, 3), torch.ones(1), {"sampling_logprobs": sampled})
+    batch = MicroBatch(tokens, torch.ones(1, 3), {}, {"sampling_logprobs": sampled})
     found = engine_mismatch(batch, logprobs, torch.tensor([[1.0, 1.0, 0.0]]))
     assert float(found["engine.tokens"]) == 2
     assert float(found["engine.engine_capped"]) == 1

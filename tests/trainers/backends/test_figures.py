@@ -11,7 +11,7 @@ from trl.trainer.utils import add_fused_lm_head
 
 from trainers.backends.trl import figures
 from trainers.backends.trl.figures import own_figures
-from trainers.rollout.collate import Tokens
+from trainers.rollout.batches import Tokens
 from trainers.warmstart import PolicySize, build_model, build_tokenizer
 
 TEMPERATURE = 0.7

@@ -19,14 +19,15 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from transformers import Trainer
 from trl import GRPOTrainer
 
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
-from trainers.backends.trl.trainer import SkillTrainer
 from trainers.base import TokenRow, Trajectory
+from trainers.learner import Learner
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
-from trainers.rollout.collate import MicroBatch, Tokens, collate
-from trainers.rollout.training_rows import padding_row, weigh
+from trainers.rollout.batches import MicroBatch, Tokens, collate
+from trainers.rollout.training_rows import TrainingRow, make_training_rows, padding_row
+from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 
 
@@ -41,56 +42,53 @@ def test_the_version_is_the_one_that_was_read() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("_prepare_inputs", ["self", "generation_batch"]),
-        ("_compute_loss", ["self", "model", "inputs"]),
-        ("log", ["self", "logs", "start_time"]),
-        ("_save_checkpoint", ["self", "model", "trial"]),
-        ("training_step", ["self", "model", "inputs", "num_items_in_batch"]),
+        ("_init_training_state", ["max_steps", "num_update_steps_per_epoch", "num_train_epochs"]),
+        ("_prepare_for_training", ["max_steps", "train_dataloader", "resume_from_checkpoint"]),
+        ("_clip_grad_norm", ["model"]),
+        ("_get_grad_norm", ["model", "grad_norm"]),
+        ("_get_learning_rate", []),
+        ("_save_optimizer_and_scheduler", ["output_dir"]),
+        ("_save_scaler", ["output_dir"]),
+        ("_save_rng_state", ["output_dir"]),
+        ("_load_rng_state", ["checkpoint"]),
+        ("_load_from_checkpoint", ["resume_from_checkpoint"]),
     ],
 )
-def test_what_we_replace_has_the_signature_we_know(name: str, expected: list[str]) -> None:
-    assert parameters(getattr(GRPOTrainer, name)) == expected
+def test_what_we_call_has_the_arguments_we_pass(name: str, expected: list[str]) -> None:
+    assert parameters(getattr(GRPOTrainer, name))[1 : len(expected) + 1] == expected
 
 
-def test_what_we_call_has_the_arguments_we_pass() -> None:
-    assert parameters(Trainer._save_checkpoint) == ["self", "model", "trial"]
+def test_the_loop_that_we_leave_out_is_entered_where_we_think() -> None:
+    """All that comes before the loop is the trainer's: liger, checkpointing, the weights of a checkpoint."""
+    assert "self._inner_training_loop, self._train_batch_size" in inspect.getsource(Trainer.train)
+    assert {"batch_size", "args", "resume_from_checkpoint"} < set(parameters(Trainer._inner_training_loop))
 
 
-def test_losses_of_micro_batches_are_summed_not_averaged() -> None:
-    """Our weights hold all normalisation, so nobody may divide by the number of micro-batches."""
-    assert GRPOTrainer.loss_is_scaled_for_ga is True
+def test_a_step_does_in_order_what_the_loop_does() -> None:
+    source = inspect.getsource(Trainer._run_epoch)
+    steps = ("_clip_grad_norm(", "_get_grad_norm(", "optimizer.step()", "_get_learning_rate()", "lr_scheduler.step()")
+    places = [source.index(step) for step in (*steps, "model.zero_grad()", "global_step += 1")]
+    assert places == sorted(places)
 
 
-def test_trl_asks_prepare_inputs_and_counts_steps_as_we_do() -> None:
-    assert "self._prepare_inputs(inputs)" in inspect.getsource(Trainer.training_step)
-    assert "self._step += 1" in inspect.getsource(GRPOTrainer.training_step)
-    assert "self._compute_loss(model, inputs)" in inspect.getsource(GRPOTrainer.compute_loss)
-
-
-def test_logging_comes_before_saving() -> None:
-    """A checkpoint must hold the curriculum after the validation of its step, which happens when the step is logged."""
-    source = inspect.getsource(Trainer._maybe_log_save_evaluate)
-    assert source.index("self.log(logs, start_time)") < source.index("self._save_checkpoint(")
+def test_a_backend_does_for_a_pass_what_the_loop_does() -> None:
+    source = inspect.getsource(Trainer._run_epoch) + inspect.getsource(Trainer.training_step)
+    for part in ("gradient_state._set_sync_gradients(", "accelerator.no_sync, model=model", '"scale_wrt_gas"] = False'):
+        assert part in source
 
 
 @pytest.fixture
-def trainer(toy_folder: Path, tmp_path: Path) -> SkillTrainer:
-    from trainers.tracking.progress import SilentProgress
-
+def learner(toy_folder: Path, tmp_path: Path) -> Learner:
     config = toy_config(toy_folder, run=str(tmp_path), beta=0.1, micro_batches=1)
     with ExitStack() as stack:
-        _, backend, _ = prepare(config, SilentProgress(), stack)
-    assert isinstance(backend, TrlBackend)
-    return backend.trainer
+        learner, _ = prepare(config, SilentProgress(), stack)
+    learner.backend.prepare(None)
+    return learner
 
 
 def trajectory(*rows: TokenRow) -> Trajectory:
     episode: Any = SimpleNamespace(task_type="echo")
     return Trajectory(episode, list(rows), 0)
-
-
-def logprobs_of(trainer: SkillTrainer, model: Any, batch: MicroBatch) -> torch.Tensor:
-    return trainer.figures(model, batch.tokens, {"logprobs"})["logprobs"]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +103,7 @@ def logprobs_of(trainer: SkillTrainer, model: Any, batch: MicroBatch) -> torch.T
     ids=["grpo", "dapo", "dr_grpo", "gspo", "clip_high"],
 )
 def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
-    trainer: SkillTrainer, aggregation: Any, ratio: Any, trls: dict[str, Any]
+    learner: Learner, aggregation: Any, ratio: Any, trls: dict[str, Any]
 ) -> None:
     rng = np.random.default_rng(0)
     rows = []
@@ -114,28 +112,30 @@ def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
         rows.append(TokenRow(ids[:prompt], ids[prompt:], mask, [0.0] * len(mask)))
     advantages = [0.7, -1.3, 0.2]
     played = [trajectory(row) for row in rows]
-    weighted = weigh(played, advantages, range(3), aggregation, total=3, tokens=9, longest=7)
+    weighted = make_training_rows(played, advantages, range(3), aggregation, total=3, tokens=9, longest=7)
     ours = collate(weighted, 0, torch.device("cpu"), ["policy"])
     with torch.no_grad():
         compared = {
-            "ref_logprobs": logprobs_of(trainer, trainer.ref_model, ours) - 0.3,
-            "old_logprobs": logprobs_of(trainer, trainer.model, ours) + 0.25,
+            "ref_logprobs": learner.backend.score(ours.tokens, {"logprobs"}, "reference")["logprobs"] - 0.3,
+            "old_logprobs": learner.backend.score(ours.tokens, {"logprobs"})["logprobs"] + 0.25,
         }
     ours = replace(ours, figures={**ours.figures, **compared})
     theirs = _in_trls_layout(rows, advantages, ours)
+    assert isinstance(learner.backend, TrlBackend)
+    trainer = learner.backend.trainer
     trainer.current_gradient_accumulation_steps = 1
     # TRL's default weighs the penalty by the probability ratio; ours is the plain k3 of the method.
     trainer.args.use_bias_correction_kl = False
     trainer.max_completion_length = 7
     for name, value in trls.items():
         setattr(trainer, name, value)
-    objective = trainer.learner.objective
+    objective = learner.objective
     (policy,) = objective.losses
     assert isinstance(policy, ClippedPolicyGradient)
     objective.losses = (replace(policy, ratio=ratio, clip_high=trls.get("epsilon_high")),)
     with torch.no_grad():
         expected = GRPOTrainer._compute_loss(trainer, trainer.model, theirs)
-        assert float(trainer._compute_loss(trainer.model, ours)) == pytest.approx(float(expected), rel=1e-4)
+        assert float(learner.loss(ours, 1)) == pytest.approx(float(expected), rel=1e-4)
 
 
 def _in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: MicroBatch) -> dict[str, torch.Tensor]:
@@ -163,28 +163,29 @@ def _in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: MicroBa
     return {**tensors, "advantages": torch.tensor(advantages), "num_items_in_batch": torch.tensor(9)}
 
 
-def test_padding_rows_change_neither_loss_nor_gradient(trainer: SkillTrainer) -> None:
+def test_padding_rows_change_neither_loss_nor_gradient(learner: Learner) -> None:
     row = TokenRow([7, 8], [9, 10, 11], [1, 0, 1], [0.0] * 3)
-    (weighted,) = weigh([trajectory(row)], [0.5], [0], "trajectory", total=1, tokens=2)
-    found = []
+    (weighted,) = make_training_rows([trajectory(row)], [0.5], [0], "trajectory", total=1, tokens=2)
+    assert isinstance(learner.backend, TrlBackend)
+    model, found = learner.backend.trainer.model, []
     for rows in ([weighted], [weighted, padding_row()]):
         batch = collate(rows, 0, torch.device("cpu"), ["policy"])
         reference = {"ref_logprobs": torch.zeros_like(batch.tokens.mask)}
         batch = replace(batch, figures={**batch.figures, **reference})
-        trainer.model.zero_grad()
-        loss = trainer._compute_loss(trainer.model, batch)
+        model.zero_grad()
+        loss = learner.loss(batch, 1)
         loss.backward()
-        found.append((float(loss.detach()), [p.grad.clone() for p in trainer.model.parameters() if p.grad is not None]))
+        found.append((float(loss.detach()), [p.grad.clone() for p in model.parameters() if p.grad is not None]))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
     for alone, padded in zip(found[0][1], found[1][1], strict=True):
         assert torch.allclose(alone, padded, atol=1e-6)
 
 
-def test_the_log_probabilities_are_the_engines(trainer: SkillTrainer) -> None:
+def test_the_log_probabilities_are_the_engines(learner: Learner) -> None:
     """On-policy, what the trainer computes for a rollout is what the engine drew with."""
-    for batch in trainer.learner.prepare():
+    for batch in next_batches(learner):
         with torch.no_grad():
-            logprobs = logprobs_of(trainer, trainer.model, batch) * batch.tokens.mask
+            logprobs = learner.backend.score(batch.tokens, {"logprobs"})["logprobs"] * batch.tokens.mask
         assert logprobs.numpy() == pytest.approx(batch.figures["sampling_logprobs"].numpy(), abs=1e-4)
 
 
@@ -192,7 +193,9 @@ def test_the_sampling_ratio_is_capped_and_only_on_with_inexact_engines() -> None
     logprobs = torch.zeros(1, 2, requires_grad=True)
     sampling = torch.tensor([[-5.0, float(np.log(2))]])
     tokens = Tokens(torch.ones(1, 3, dtype=torch.int64), torch.ones(1, 2))
-    batch = MicroBatch(tokens, torch.ones(1, 2), torch.ones(1), {"sampling_logprobs": sampling})
+    row = TrainingRow(TokenRow([0], [0, 0], [1, 1], [0.0] * 2), np.ones(2), {"policy": 1.0}, 0)
+    weights = {"policy": torch.ones(1, 2)}
+    batch = MicroBatch(tokens, torch.ones(1, 2), weights, {"sampling_logprobs": sampling}, (row,))
     plain, corrected = (
         policy_value(ClippedPolicyGradient(), batch, {"logprobs": logprobs}, exact_sampling=exact)
         for exact in (True, False)

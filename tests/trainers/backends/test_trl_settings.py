@@ -13,20 +13,28 @@ import torch
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
+from trainers.learner import Learner
 from trainers.models import load_model, load_plain_tokenizer
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 
 
 def made(folder: Path, run: Path, **changes: Any) -> SkillTrainer:
+    return backend_of(started(folder, run, **changes)).trainer
+
+
+def started(folder: Path, run: Path, **changes: Any) -> Learner:
     with ExitStack() as stack:
-        _, backend, _ = prepare(toy_config(folder, run=str(run), **changes), SilentProgress(), stack)
-    assert isinstance(backend, TrlBackend)
-    return backend.trainer
+        return prepare(toy_config(folder, run=str(run), **changes), SilentProgress(), stack)[0]
+
+
+def backend_of(learner: Learner) -> TrlBackend:
+    assert isinstance(learner.backend, TrlBackend)
+    return learner.backend
 
 
 def test_the_optimisers_numbers_reach_it(toy_folder: Path, tmp_path: Path) -> None:
@@ -88,12 +96,13 @@ def test_adapters_go_where_they_are_told(toy_folder: Path, tmp_path: Path) -> No
 
 
 def test_bfloat16_is_what_a_processor_computes_in_too(toy_folder: Path, tmp_path: Path) -> None:
-    trainer = made(toy_folder, tmp_path, precision="bfloat16")
+    learner = started(toy_folder, tmp_path, precision="bfloat16")
+    trainer = backend_of(learner).trainer
     assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
     seen = []
     layer = trainer.model.model.layers[0].mlp
     layer.register_forward_hook(lambda module, args, output: seen.append(output.dtype))
-    trainer.learner.prepare()
+    next_batches(learner)
     assert set(seen) == {torch.bfloat16}
 
 

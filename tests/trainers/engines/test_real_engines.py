@@ -14,11 +14,12 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.conftest import make_tokenizer
 from tests.trainers.engines.test_transformers import uncached_logprobs
-from tests.trainers.toys import WORDS, toy_config, write_library
+from tests.trainers.toys import WORDS, next_batches, toy_config, write_library
 from trainers.backends.trl.backend import TrlBackend
 from trainers.engines import Engine, Request, Sampling
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.vllm import VllmEngine
+from trainers.learner import Learner
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 
@@ -100,24 +101,24 @@ def test_an_engine_follows_the_weights(name: str, folder: Path, tmp_path: Path) 
     vllm: dict[str, Any] = {"engine": "vllm", "vllm_memory": 0.2, "vllm_dtype": "float32"}
     config = toy_config(folder, run=str(tmp_path), precision="float32", **(vllm if name == "vllm" else {}))
     with ExitStack() as stack:
-        learner, backend, _ = started(name, lambda: prepare(config, SilentProgress(), stack))
-        assert isinstance(backend, TrlBackend)
-        trainer = backend.trainer
-        before = sampled(trainer)
+        learner, _ = started(name, lambda: prepare(config, SilentProgress(), stack))
+        assert isinstance(learner.backend, TrlBackend)
+        trainer = learner.backend.trainer
+        before = sampled(learner)
         with torch.no_grad():
             for parameter in trainer.model.parameters():
                 parameter.mul_(1.5)
         trainer.state.global_step += 1
-        assert sampled(trainer) != pytest.approx(before, abs=1e-2)
+        assert sampled(learner) != pytest.approx(before, abs=1e-2)
         learner.setup.rollouts.close()
 
 
-def sampled(trainer: Any) -> list[float]:
+def sampled(learner: Learner) -> list[float]:
     """The update's log-probabilities by the engine, which the trainer's own forward pass finds too."""
     found: list[float] = []
-    for batch in trainer.learner.prepare():
+    for batch in next_batches(learner):
         with torch.no_grad():
-            logprobs = trainer.figures(trainer.model, batch.tokens, {"logprobs"})["logprobs"] * batch.tokens.mask
+            logprobs = learner.backend.score(batch.tokens, {"logprobs"})["logprobs"] * batch.tokens.mask
         by_engine = batch.figures["sampling_logprobs"].cpu().numpy()
         assert logprobs.cpu().numpy() == pytest.approx(by_engine, abs=1e-3)
         found += by_engine.ravel().tolist()[:8]

@@ -167,7 +167,7 @@ def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
 
 def test_shared_prefixes_are_generated_by_the_engine_that_shares(config: TrainConfig) -> None:
     with ExitStack() as stack:
-        learner, _, _ = prepare(config.with_(share_prefixes=True), SilentProgress(), stack)
+        learner, _ = prepare(config.with_(share_prefixes=True), SilentProgress(), stack)
         assert isinstance(learner.setup.rollouts.policy.engine, SharingEngine)
 
 

@@ -23,6 +23,7 @@ from trainers.recipes.parts.guided_rows import GuidedRows
 from trainers.recipes.parts.hindsight_rows import HindsightRows
 from trainers.recipes.parts.relabelled_rows import RelabelledRows, WonRows
 from trainers.recipes.parts.rows import UpdateView
+from trainers.rollout.training_rows import TrainingRow
 
 CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
 
@@ -103,8 +104,12 @@ class FakePrompts:
 
     library: Any = None
 
-    def behind(self, row: TokenRow, text: str) -> TokenRow:
-        return replace(row, prompt_ids=[len(text)])
+    def with_skill_text(self, row: TokenRow, text: str) -> TokenRow:
+        return replace(row, prompt_ids=[len(text)], messages=[{"role": "system", "content": text}])
+
+
+def taught(row: TrainingRow, loss: str) -> str:
+    return row.teachers[loss].messages[0]["content"]
 
 
 def view(batch: RolloutBatch, own: list[int] | None = None, library: Any = None) -> UpdateView:
@@ -123,8 +128,8 @@ def test_won_injected_episodes_are_relabelled():
         [episode(won=True, condition=1), episode(won=False, condition=1), episode(won=True), episode(won=False)]
     )
     (row,) = RelabelledRows()(view(batch))
-    assert (row.row.prompt_ids, row.losses, row.trajectory) == ([0], {"relabelling": 0.25}, 0)
-    assert row.weight == pytest.approx(1 / (4 * 4))
+    assert (row.row.prompt_ids, row.trajectory) == ([0], 0)
+    assert row.weights == {"relabelling": pytest.approx(0.25 / (4 * 4))}
     assert RelabelledRows(only_blind=True)(view(batch)) == []
     assert RelabelledRows()(view(batch, own=[1, 2])) == []
     assert RelabelledRows()(view(contrasted([e.episode for e in batch.trajectories], -0.2))) == []
@@ -140,7 +145,7 @@ def test_imitation_alone_takes_every_won_episode():
     rows = WonRows()(view(batch))
     assert [row.trajectory for row in rows] == [i for i, won in enumerate(batch.success) if won]
     assert {int(batch.condition[row.trajectory]) for row in rows} == {0, 1}
-    assert all(row.losses == {"relabelling": 1.0} and row.row.prompt_ids == [0] for row in rows)
+    assert all(row.weights.keys() == {"relabelling"} and row.row.prompt_ids == [0] for row in rows)
     assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
 
 
@@ -165,10 +170,10 @@ def test_hindsight_teaches_with_what_won():
     heat = ["go to fridge 1", "heat egg 1 with microwave 1"]
     batch = batch_of([episode(won=True, actions=heat), episode(won=False), episode("other", won=False, kind="cool")])
     won, lost, nobody = HindsightRows()(view(batch))
-    assert "heat O with microwave 1" in won.teacher_text
-    assert "Key step: heat O with microwave 1" in lost.teacher_text
-    assert nobody.teacher_text == ""
-    assert [row.losses for row in (won, lost, nobody)] == [{"policy": 1.0}] * 3
+    assert "heat O with microwave 1" in taught(won, "policy")
+    assert "Key step: heat O with microwave 1" in taught(lost, "policy")
+    assert taught(nobody, "policy") == ""
+    assert {tuple(row.weights) for row in (won, lost, nobody)} == {("policy",)}
     assert lost.advantages.tolist() == [1.0] * 4
 
 
@@ -178,7 +183,7 @@ def test_won_guided_episodes_are_put_behind_the_usual_prompt():
     batch = batch_of([episode(won=True, **guided), episode(won=False, **guided), episode("u", won=True, condition=1)])
     (row,) = GuidedRows()(view(batch, library=library))
     own = next(skill for skill in library.skills if skill.name == "heat")
-    assert (row.teacher_text, row.row.prompt_ids) == ("all of it", [len(own.text)])
+    assert (taught(row, "guided_distillation"), row.row.prompt_ids) == ("all of it", [len(own.text)])
 
 
 @pytest.mark.parametrize("name", recipe_names())

@@ -8,7 +8,7 @@ from skillc_gym.errors import ConfigError, missing_extra
 from trainers.backends import BackendSpec
 
 if TYPE_CHECKING:
-    from trainers.learner import Learner, TrainingBackend
+    from trainers.learner import Backend, Objective, Setup
 
 __all__ = ["BACKEND"]
 
@@ -22,10 +22,10 @@ def _require() -> None:
         raise missing_extra("trl, with torch and transformers,", "train") from error
 
 
-def _make(learner: Learner, tokenizer: Any) -> TrainingBackend:
+def _make(setup: Setup, objective: Objective, tokenizer: Any) -> Backend:
     from trainers.backends.trl.backend import TrlBackend
 
-    return TrlBackend(learner, tokenizer)
+    return TrlBackend(setup, objective, tokenizer)
 
 
 def _chat_template(tokenizer: Any) -> None:

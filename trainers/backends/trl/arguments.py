@@ -1,4 +1,4 @@
-"""TRL's own arguments for a run."""
+"""TRL's and PEFT's own arguments for a run."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from trl import GRPOConfig
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
-from trainers.learner import Learner
-from trainers.tracking.run_folder import RunFolder
+from trainers.learner import Objective
 
-__all__ = ["check_vllm", "grpo_arguments"]
+__all__ = ["check_vllm", "grpo_arguments", "lora_config"]
 
 
-def grpo_arguments(learner: Learner) -> GRPOConfig:
-    """TRL's own arguments for a run; TRL's batches of prompts are empty, so their sizes are the smallest allowed."""
-    config, folder = learner.config, learner.setup.folder
+def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
+    """TRL's own arguments for a run; its batches of prompts are never read, so their sizes are the smallest allowed."""
     cuda = torch.cuda.is_available()
     serving = engine_spec(config.engine).backend_arguments(config)
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        args = _arguments(config, folder, cuda=cuda, reference=learner.objective.needs_reference, **serving)
+        args = _arguments(config, cuda=cuda, reference=objective.needs_reference, **serving)
     if args.use_vllm:
         check_vllm(config, int(args.world_size))
     return args
@@ -50,9 +48,25 @@ def check_vllm(config: TrainConfig, processes: int) -> None:
         )
 
 
-def _arguments(config: TrainConfig, folder: RunFolder, *, cuda: bool, reference: bool, **serving: Any) -> GRPOConfig:
+def lora_config(config: TrainConfig) -> Any:
+    """PEFT's settings; None where all weights are trained."""
+    if not config.lora_rank:
+        return None
+    from peft import LoraConfig
+
+    everywhere = config.lora_targets == ("all-linear",)
+    return LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=config.lora_dropout,
+        target_modules="all-linear" if everywhere else list(config.lora_targets),
+        task_type="CAUSAL_LM",
+    )
+
+
+def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: Any) -> GRPOConfig:
     return GRPOConfig(
-        output_dir=str(folder.path),
+        output_dir=config.run_folder,
         use_cpu=not cuda,
         seed=config.seed,
         per_device_train_batch_size=2,

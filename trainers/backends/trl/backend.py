@@ -1,35 +1,43 @@
-"""TRL as a backend: the learner's view of a trainer, and a run's."""
+"""TRL as a backend: what a learner asks of a trainer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
-from trainers.backends.trl.adapters import lora_config, save_merged
+from skillc_gym.errors import CheckpointError
+from trainers.backends.trl.arguments import lora_config
+from trainers.backends.trl.colocated import in_words, sleep, wake_up
+from trainers.backends.trl.figures import own_figures
 from trainers.backends.trl.sharding import WholeCopy, zero_stage
-from trainers.backends.trl.trainer import SkillTrainer, StoppedEarlyError
+from trainers.backends.trl.trainer import SkillTrainer
+from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.types import Engine
-from trainers.learner import Learner, Weights
+from trainers.learner import Objective, Setup, Weights
 from trainers.models import load_model
+from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.collate import Tokens
+from trainers.rollout.collect import derive_seed
 from trainers.tracking.run_folder import make_folder
 
-__all__ = ["TrlBackend"]
+__all__ = ["TrlBackend", "save_merged"]
 
 T = TypeVar("T")
+_DROPOUT = 4
+"""What a seed is derived for, beside the learner's."""
 
 
 class TrlBackend:
-    """Owns a :class:`SkillTrainer` and attaches itself to its learner.
+    """Owns a :class:`SkillTrainer`.
 
     Args:
-        learner: The algorithm.
+        setup: The run.
+        objective: What it minimises.
         tokenizer: Saved with the policy.
 
     Raises:
@@ -37,14 +45,14 @@ class TrlBackend:
         ConfigError: The run's folder cannot be made.
     """
 
-    def __init__(self, learner: Learner, tokenizer: Any) -> None:
-        self.learner = learner
-        model = load_model(learner.config)
-        make_folder(learner.setup.folder.path)
-        self.trainer = SkillTrainer(
-            learner, model=model, processing_class=tokenizer, peft_config=lora_config(learner.config)
-        )
-        learner.attach(self)
+    def __init__(self, setup: Setup, objective: Objective, tokenizer: Any) -> None:
+        self.config = setup.config
+        model = load_model(self.config)
+        make_folder(setup.folder.path)
+        self.trainer = SkillTrainer(self.config, objective, model, tokenizer)
+        self._sent_steps: dict[str, int] = {}
+        if self.trainer.effective:
+            setup.progress.note(in_words(self.trainer.effective))
 
     @property
     def device(self) -> torch.device:
@@ -62,11 +70,6 @@ class TrlBackend:
         """The accelerator's."""
         return int(self.trainer.accelerator.num_processes)
 
-    @property
-    def is_main(self) -> bool:
-        """Whether this process writes files."""
-        return bool(self.trainer.is_world_process_zero())
-
     def gather(self, objects: list[T]) -> list[T]:
         """All processes' objects, process by process, on every process."""
         if self.num_processes == 1:
@@ -76,30 +79,14 @@ class TrlBackend:
         gathered: list[T] = gather_object(objects)
         return gathered
 
-    def add_up(self, tensor: torch.Tensor) -> torch.Tensor:
+    def all_reduce_sum(self, tensor: torch.Tensor) -> torch.Tensor:
         """The sum over processes, on every process."""
         total: torch.Tensor = self.trainer.accelerator.reduce(tensor, reduction="sum")
         return total
 
-    def score(self, tokens: Tokens, wants: Collection[str], weights: Weights = "policy") -> dict[str, torch.Tensor]:
-        """One forward pass with the given weights."""
-        if weights == "reference":
-            return self.trainer.reference_figures(tokens, wants)
-        model = self.trainer.extras.average if weights == "average" else self.trainer.model
-        return self.trainer.figures(model, tokens, wants)
-
-    def gradient_norm(self, losses: Iterable[torch.Tensor]) -> float:
-        """Norm of the gradient of the losses' sum with respect to the trained weights."""
-        parameters = [p for p in self.trainer.model.parameters() if p.requires_grad]
-        total = [torch.zeros_like(p) for p in parameters]
-        for loss in losses:
-            gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-            total = [t if g is None else t + g for t, g in zip(total, gradients, strict=True)]
-        return float(torch.stack([gradient.norm() for gradient in total]).norm())
-
     def engine(self, chat: ChatTokens) -> Engine:
         """The configured engine over the trained weights."""
-        trainer, config = self.trainer, self.learner.config
+        trainer, config = self.trainer, self.config
         return engine_spec(config.engine).for_trainer(
             TrainerModel(
                 trainer.accelerator.unwrap_model(trainer.model),
@@ -111,34 +98,142 @@ class TrlBackend:
                 whole=self._whole if trainer.is_fsdp_enabled else None,
                 processes=self.num_processes,
                 server=getattr(trainer, "vllm_generation", None),
-                sync=trainer.sync_vllm,
+                sync=lambda: self._if_changed("vllm", lambda: wake_up(trainer.vllm_generation)),
             )
         )
 
-    def _whole(self) -> tuple[Any, Callable[[], object]]:
-        """A whole copy of the sharded weights on this process, and what brings it up to date."""
-        trainer = self.trainer
-        made = WholeCopy(trainer.accelerator.unwrap_model(trainer.model), self.device)
-        return made.model, lambda: trainer.if_changed("copy", made.refresh)
+    # Training ----------------------------------------------------------------------------------------------------
 
-    def fit(self, checkpoint: Path | None) -> None:
-        """Trains to the end, or until the learner is asked to stop."""
-        if checkpoint is not None:
-            self.trainer.extras.load(checkpoint)
-        with suppress(StoppedEarlyError):
-            self.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    def prepare(self, checkpoint: Path | None) -> None:
+        """Makes optimiser and schedule, wraps the model, and loads a checkpoint into all of them."""
+        self.trainer.prepare(checkpoint)
+        self._sent_steps.clear()
+
+    def start_update(self, update: int) -> None:
+        """Seeds what layers draw, the same in a resumed run; lets vLLM sleep, if it may."""
+        seed = derive_seed(self.config.seed, _DROPOUT, update)
+        torch.manual_seed((seed + self.process_index) % 2**63)
+        if self.trainer.args.use_vllm and sleep(self.trainer.vllm_generation):
+            self._sent_steps.pop("vllm", None)
+
+    def accumulate(self, *, last: bool) -> AbstractContextManager[object]:
+        """Leaves gradients to each process, but for the last pass; DeepSpeed sums them when it is told to."""
+        accelerator = self.trainer.accelerator
+        accelerator.gradient_state._set_sync_gradients(last)
+        if last or self._deepspeed:
+            return nullcontext()
+        unsummed: AbstractContextManager[object] = accelerator.no_sync(model=self.trainer.model_wrapped)
+        return unsummed
+
+    def forward(self, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
+        """A forward pass through what data parallelism has wrapped."""
+        return self._figures(self.trainer.model_wrapped, tokens, wants)
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Data parallelism averages gradients over the processes; ours are parts of one sum."""
+        scaled = {"scale_wrt_gas": False} if self._deepspeed else {}
+        self.trainer.accelerator.backward(loss * self.num_processes, **scaled)
+
+    def step(self) -> Mapping[str, float | None]:
+        """Takes an optimiser step; after the last one of an update, average and reference follow the policy."""
+        figures = self.trainer.step()
+        update, open_steps = divmod(self.trainer.state.global_step, self.config.minibatches)
+        if not open_steps:
+            self.trainer.extras.after_update(update)
+        return figures
+
+    # Looking -----------------------------------------------------------------------------------------------------
+
+    def score(self, tokens: Tokens, wants: Collection[str], weights: Weights = "policy") -> dict[str, torch.Tensor]:
+        """One forward pass with the given weights."""
+        trainer = self.trainer
+        if weights == "average":
+            return self._figures(trainer.extras.average, tokens, wants)
+        if weights == "policy":
+            return self._figures(trainer.model, tokens, wants)
+        if trainer.ref_model is not None:
+            return self._figures(trainer.ref_model, tokens, wants)
+        with trainer.accelerator.unwrap_model(trainer.model).disable_adapter():
+            return self._figures(trainer.model, tokens, wants)
+
+    def gradient_norm(self, losses: Iterable[torch.Tensor]) -> float:
+        """Norm of the gradient of the losses' sum with respect to the trained weights."""
+        parameters = [p for p in self.trainer.model.parameters() if p.requires_grad]
+        total = [torch.zeros_like(p) for p in parameters]
+        for loss in losses:
+            gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+            total = [t if g is None else t + g for t, g in zip(total, gradients, strict=True)]
+        return float(torch.stack([gradient.norm() for gradient in total]).norm())
+
+    # Keeping -----------------------------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Writes a checkpoint in transformers' format."""
+        self.trainer.save(folder)
 
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""
-        self.trainer._load_from_checkpoint(str(checkpoint))
+        self.trainer.restore(checkpoint)
 
     def save_policy(self, path: Path) -> None:
         """Writes the trained policy with its tokenizer, adapters merged into it; all processes must do it together."""
-        trainer, config = self.trainer, self.learner.config
-        if not config.lora_rank:
+        trainer = self.trainer
+        if not self.config.lora_rank:
             trainer.save_model(str(path))
             return
         state = trainer.accelerator.get_state_dict(trainer.model_wrapped)
-        if self.is_main:
-            save_merged(config, state, path)
+        if self.process_index == 0:
+            save_merged(self.config, state, path)
             trainer.processing_class.save_pretrained(path)
+
+    @property
+    def _deepspeed(self) -> bool:
+        return bool(self.trainer.is_deepspeed_enabled)
+
+    def _figures(self, model: Any, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
+        accelerator, config = self.trainer.accelerator, self.config
+        with accelerator.autocast():
+            return own_figures(
+                model,
+                accelerator.unwrap_model(model).get_output_embeddings(),
+                tokens,
+                wants,
+                temperature=config.temperature,
+                heads=self.trainer.extras.heads,
+                share=config.share_prefixes,
+            )
+
+    def _if_changed(self, name: str, send: Callable[[], object]) -> None:
+        """Sends the weights somewhere if they have changed since the last time; all processes do it together."""
+        steps = int(self.trainer.state.global_step)
+        if steps != self._sent_steps.get(name, -1):
+            send()
+            self._sent_steps[name] = steps
+
+    def _whole(self) -> tuple[Any, Callable[[], object]]:
+        """A whole copy of the sharded weights on this process, and what brings it up to date."""
+        made = WholeCopy(self.trainer.accelerator.unwrap_model(self.trainer.model), self.device)
+        return made.model, lambda: self._if_changed("copy", made.refresh)
+
+
+def save_merged(config: TrainConfig, state: Mapping[str, Any], path: Path) -> None:
+    """Writes the policy that training began with, with trained adapters merged into it.
+
+    The weights are loaded once more, on the processor, so that it does not matter where and how the trained ones lie.
+
+    Args:
+        config: The run's settings.
+        state: The trained model's whole state dictionary, of which the adapters are taken.
+        path: Folder of the checkpoint.
+
+    Raises:
+        CheckpointError: The adapters are not those of these settings.
+    """
+    from peft import get_peft_model
+
+    model = get_peft_model(load_model(config), lora_config(config))
+    adapters = {name: value for name, value in state.items() if "lora_" in name}
+    if adapters.keys() != {name for name in model.state_dict() if "lora_" in name}:
+        raise CheckpointError("The trained adapters are not those of lora_rank and lora_targets; train again.")
+    model.load_state_dict(adapters, strict=False)
+    model.merge_and_unload().save_pretrained(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 from trl.generation import vllm_generation
 
-__all__ = ["in_words", "rest", "started_with", "wake"]
+__all__ = ["in_words", "sleep", "started_with", "wake_up"]
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def in_words(effective: Mapping[str, Any]) -> str:
     return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))
 
 
-def wake(generation: Any) -> None:
+def wake_up(generation: Any) -> None:
     """Sends the weights to TRL's ``VLLMGeneration``, whose vLLM is awake from then on."""
     # This wakes what holds the weights.
     generation.sync_weights()
@@ -51,7 +51,7 @@ def wake(generation: Any) -> None:
         generation.llm.wake_up(tags=["kv_cache"])
 
 
-def rest(generation: Any) -> bool:
+def sleep(generation: Any) -> bool:
     """Lets a vLLM that may sleep give its memory back; tells whether it has lost its weights by that."""
     if not _sleeps(generation) or generation._llm_weights_sleeping:
         return False

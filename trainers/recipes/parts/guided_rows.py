@@ -34,13 +34,12 @@ def _rows(update: UpdateView, i: int, place: int) -> list[TrainingRow]:
     usual = specific_text(library, episode.task_type).text
     return [
         TrainingRow(
-            row=update.prompts.behind(row, usual),
+            row=update.prompts.with_skill_text(row, usual),
             advantages=np.zeros(row.model_tokens),
-            weight=1.0 / (len(update.batch.trajectories) * max(1, trajectory.model_tokens)),
+            weights={"guided_distillation": update.weight(i)},
             trajectory=place,
-            losses={"guided_distillation": 1.0},
             task_type=episode.task_type,
-            teacher_text=episode.skill_text,
+            teachers={"guided_distillation": update.prompts.with_skill_text(row, episode.skill_text)},
         )
         for row in trajectory.rows
     ]

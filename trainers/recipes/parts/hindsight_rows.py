@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from skillc_gym.episodes import Episode
 from trainers.recipes.parts.rows import RowMaker, UpdateView
-from trainers.rollout.training_rows import TrainingRow, split_by_row
+from trainers.rollout.training_rows import TrainingRow
 from trainers.writers import StepWriter
 
 __all__ = ["HindsightRows"]
@@ -52,9 +54,15 @@ def _lesson(writer: StepWriter, episode: Episode, everyone: Sequence[Episode]) -
 
 def _rows(update: UpdateView, i: int, place: int, text: str) -> list[TrainingRow]:
     trajectory = update.batch.trajectories[i]
-    share = 1.0 / (len(update.batch.trajectories) * max(1, trajectory.model_tokens))
-    advantages = split_by_row(trajectory, update.advantages.values[i])
+    advantages = np.broadcast_to(np.asarray(update.advantages.values[i], dtype=np.float64), trajectory.model_tokens)
     return [
-        TrainingRow(row, own, share, place, {"policy": 1.0}, trajectory.episode.task_type, teacher_text=text)
-        for row, own in zip(trajectory.rows, advantages, strict=True)
+        TrainingRow(
+            row=row,
+            advantages=advantages[own],
+            weights={"policy": update.weight(i)},
+            trajectory=place,
+            task_type=trajectory.episode.task_type,
+            teachers={"policy": update.prompts.with_skill_text(row, text)},
+        )
+        for row, own in trajectory.own_rows()
     ]

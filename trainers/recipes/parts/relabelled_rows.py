@@ -66,14 +66,13 @@ class WonRows(RowMaker):
 
 def _rows(update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
     trajectory = update.batch.trajectories[i]
-    share = 1.0 / (len(update.batch.trajectories) * max(1, trajectory.model_tokens))
+    weights = {"relabelling": update.weight(i, weight)}
     return [
         TrainingRow(
-            row=update.prompts.behind(row, ""),
+            row=update.prompts.with_skill_text(row, ""),
             advantages=np.zeros(row.model_tokens),
-            weight=share,
+            weights=weights,
             trajectory=place,
-            losses={"relabelling": weight},
             task_type=trajectory.episode.task_type,
         )
         for row in trajectory.rows

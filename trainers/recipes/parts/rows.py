@@ -9,7 +9,7 @@ from typing import ClassVar
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import Options
 from trainers.rollout.prompts import Prompts
-from trainers.rollout.training_rows import TrainingRow
+from trainers.rollout.training_rows import TrainingRow, token_weight
 
 __all__ = ["RowMaker", "UpdateView"]
 
@@ -25,6 +25,7 @@ class UpdateView:
         prompts: Renders rows behind other prompts.
         update: Number of the update, from 1.
         seed: The run's seed.
+        minibatches: Optimiser steps of the update.
     """
 
     batch: RolloutBatch
@@ -33,6 +34,16 @@ class UpdateView:
     prompts: Prompts
     update: int
     seed: int
+    minibatches: int = 1
+
+    def weight(self, rollout: int, factor: float = 1.0) -> float:
+        """Weight of an own token of a rollout in a loss that acts on it by some factor.
+
+        Its share is ``1 / (N T)`` for one of N rollouts with T own tokens, so that those of an update sum to the
+        rollouts' share in it, whatever step it is trained in.
+        """
+        share = 1.0 / (len(self.batch.trajectories) * max(1, self.batch.trajectories[rollout].model_tokens))
+        return token_weight(share * self.minibatches if self.minibatches > 1 else share, factor)
 
 
 class RowMaker(Options):
@@ -45,7 +56,7 @@ class RowMaker(Options):
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """Makes this process's rows.
 
-        A row names the losses that act on it. Its weight is its own tokens' share in a whole update over all processes,
-        ``1 / (N T)`` for one of N trajectories with T own tokens; the learner adapts it to several optimiser steps.
+        A row names the losses that act on it, and its tokens' weight in each: see :meth:`UpdateView.weight`. A row for
+        a loss with a teacher may bring the row that the teacher reads; without, the loss's own prompt is rendered.
         """
         raise NotImplementedError

@@ -1,0 +1,68 @@
+"""A training run, from the first validation to the last checkpoint: draw, play, credit, update, validate, save."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainers.learner.learner import Learner
+from trainers.rollout.batches import MicroBatch
+
+__all__ = ["train"]
+
+
+def train(learner: Learner, checkpoint: Path | None = None) -> bool:
+    """Trains to the end, or until somebody asks to stop.
+
+    Args:
+        learner: The run, with its state restored.
+        checkpoint: Where the backend goes on from; None to start.
+
+    Returns:
+        Whether the end was reached.
+    """
+    config, backend = learner.config, learner.backend
+    backend.prepare(checkpoint)
+    if learner.update == 0:
+        learner.validate()
+    stop = learner.agree_to_stop()
+    while not (stop or learner.finished):
+        update, seconds = learner.update + 1, dict[str, float]()
+        with _timed(seconds, "seconds_generate"):
+            tasks, n_plus = learner.draw(update)
+            batch = learner.play(tasks, n_plus, update)
+        with _timed(seconds, "seconds_prepare"):
+            batch, advantages, figures = learner.credit(batch)
+            steps = learner.optimiser_steps(batch, advantages, update)
+            if config.stream_norms_every and update % config.stream_norms_every == 0:
+                figures["stream_grad_norm"] = learner.part_norms(batch, advantages)
+        with _timed(seconds, "seconds_update"):
+            backend.start_update(update)
+            for step in steps:
+                figures |= optimise(learner, step, update)
+        stop = learner.agree_to_stop()
+        learner.finish({**figures, **seconds})
+        if update % config.validate_every == 0 or learner.over_budget:
+            learner.validate()
+        if stop or learner.finished or update % config.save_every == 0:
+            learner.save()
+    return learner.finished
+
+
+def optimise(learner: Learner, step: list[MicroBatch], update: int) -> dict[str, Any]:
+    """One optimiser step: the gradients of its micro-batches add up; gives the figures of the last one."""
+    backend = learner.backend
+    for number, batch in enumerate(step, 1):
+        with backend.accumulate(last=number == len(step)):
+            backend.backward(learner.loss(batch, update))
+    return dict(backend.step())
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - began
