@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.status import exit_status
 from skillc_gym.errors import MissingDataError
 from skillc_lab.report import RunRecords, save_figures
+from trainers.config import current_settings
 from trainers.evaluation.paired_report import Change, PairedReport, compare_reports
 from trainers.tracking.json_files import read_object
 from trainers.tracking.revision import one_revision
@@ -100,7 +101,7 @@ def _page(record: Mapping[str, Any], pictures: Sequence[str]) -> str:
     updates = record["updates"]
     hours = sum(value for each in updates for name, value in each.items() if name.startswith("seconds_")) / 3600
     lines = [
-        f"# {record['config']['preset']} on a pretrained model",
+        f"# {current_settings(record['config'])['method']} on a pretrained model",
         "",
         f"A start of {record['start']['parameters']:,} parameters (loss on the replies of held-out demonstrations: "
         f"{losses[0]:.2f} before, {losses[1]:.2f} after the warm start, in nats per token), {len(updates)} updates in "

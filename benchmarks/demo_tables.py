@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainers.config import current_settings
 from trainers.stats import mean_over_seeds, mean_over_seeds_and_tasks
 from trainers.tracking.progress import short_type
 
@@ -201,11 +202,11 @@ def _gaps(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _settings(record: Mapping[str, Any]) -> list[str]:
     """What a reader must know to compare: how long, how many, how sampled, from which policy."""
-    config, policy = record["config"], record["policy"]
-    options = ", ".join(f"{name} {value}" for name, value in config["preset_options"].items()) or "none"
+    config, policy = current_settings(record["config"]), record["policy"]
+    options = ", ".join(f"{name} {value}" for name, value in config["method_options"].items()) or "none"
     lines = [
         f"- {config['tasks_per_step']} tasks of {config['group_size']} episodes per update, at most "
-        f"{config['max_episode_steps']} steps each; learning rate {config['learning_rate']}, beta {config['beta']}; "
+        f"{config['max_episode_steps']} steps each; learning rate {config['learning_rate']}, KL {config['kl_coef']}; "
         f"changes to the first method's options: {options}.",
         f"- Evaluation at temperature {config['eval_temperature']}, each of the {_tasks(record)} once per condition.",
     ]

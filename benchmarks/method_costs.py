@@ -85,7 +85,7 @@ def measure_costs(config: TrainConfig, methods: Sequence[str], *, rounds: int, u
     found: dict[str, list[Update]] = {}
     for seed in range(rounds):
         for preset in turns:
-            found.setdefault(preset, []).extend(_turn(config.with_(preset=preset, seed=seed, steps=updates + 1)))
+            found.setdefault(preset, []).extend(_turn(config.with_(method=preset, seed=seed, steps=updates + 1)))
     return {
         "env": config.env,
         "rollouts": config.tasks_per_step * config.group_size,

@@ -85,9 +85,9 @@ def measure_planted(
         for seed in seeds:
             for method in methods:
                 own = {"writer": "none", **ONLY_PLANTED.get(method, {})} if only_planted else {}
-                options = {**config.preset_options, "bank": str(Path(folder) / "planted.jsonl"), **own}
+                options = {**config.method_options, "bank": str(Path(folder) / "planted.jsonl"), **own}
                 place = str(Path(folder) / f"{method}-{seed}")
-                metrics = run(config.with_(preset=method, preset_options=options, seed=seed, run=place)).metrics
+                metrics = run(config.with_(method=method, method_options=options, seed=seed, run=place)).metrics
                 runs.append({"method": method, "seed": seed, "updates": _logged(metrics, names)})
     about = {"env": config.env, "task_type": task_type, "only_planted": only_planted}
     return {**about, "planted": names, "useful": useful, "runs": runs}
@@ -190,7 +190,7 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     require_clean(allow_changes=options.allow_changes)
     settings = {**small_policy_settings(options.env), "learning_rate": 0.0, "panel_per_type": 2, "tasks_per_step": 4}
     own = {"task_types": (options.task_type,), "steps": options.updates, "validate_every": 10**6, "save_every": 10**6}
-    config = TrainConfig(model=options.model, **{**settings, **own, "transcripts_every": 0, "preset_options": {}})
+    config = TrainConfig(model=options.model, **{**settings, **own, "transcripts_every": 0, "method_options": {}})
     only = options.only_planted
     record = measure_planted(config, options.methods, options.seeds, options.useless, only_planted=only)
     if options.out:

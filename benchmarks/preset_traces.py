@@ -43,7 +43,7 @@ COMMON: Mapping[str, Any] = {
     "stream_norms_every": 2,
     "micro_batches": 2,
     "learning_rate": 3e-4,
-    "draw": "types",
+    "task_sampling": "types",
     "max_context": 2048,
     "resume": "never",
 }
@@ -62,11 +62,11 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "minibatches": {"minibatches": 2},
+    "minibatches": {"num_minibatches": 2},
     "window": {"form": "window:2"},
-    "token": {"loss_aggregation": "token", "beta": 0.0, "preset_options": {"correction_mask": "success"}},
+    "token": {"loss_aggregation": "token", "kl_coef": 0.0, "method_options": {"correction_mask": "success"}},
     "lora": {"lora_rank": 4},
-    "greedy": {"eval_greedy": True, "draw": "uniform", "preset_options": {"key": "task"}},
+    "greedy": {"eval_greedy": True, "task_sampling": "uniform", "method_options": {"key": "task"}},
 }
 """Further settings of SkillC in the houses."""
 
@@ -74,7 +74,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 def configurations(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Settings of every run, by its name."""
     runs = {
-        f"{world}-{method}": {**COMMON, **WORLDS[world], "env": world, "preset": method}
+        f"{world}-{method}": {**COMMON, **WORLDS[world], "env": world, "method": method}
         for method in methods
         for world in WORLDS
     }

@@ -72,7 +72,7 @@ def our_updates(config: TrainConfig) -> tuple[list[float], list[Rows]]:
         return {}
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        ours = config.with_(run=folder, resume="never", preset=f"{__name__}:RECIPE")
+        ours = config.with_(run=folder, resume="never", method=f"{__name__}:RECIPE")
         learner, _ = prepare(ours, SilentProgress(), stack)
         learner.metrics = (*learner.metrics, keep)
         train(learner)

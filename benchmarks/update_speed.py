@@ -33,7 +33,7 @@ SETTINGS = (
     "max_episode_steps=20",
     "max_reply_tokens=24",
     "learning_rate=3e-4",
-    "beta=0",
+    "kl_coef=0",
     "validate_every=1000000",
     "panel_per_type=2",
 )
@@ -132,7 +132,7 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     require_clean(allow_changes=options.allow_changes)
     own, peer = list[Update](), list[Update]()
     for seed in range(options.rounds):
-        common = [f"preset={options.preset}", f"model={options.model.resolve()}", *SETTINGS]
+        common = [f"method={options.preset}", f"model={options.model.resolve()}", *SETTINGS]
         common += [f"steps={options.updates + 1}", f"seed={seed}"]
         own += turn(ROOT, OWN, [*common, *options.own])
         peer += turn(options.peer.resolve(), options.peer_command, common)

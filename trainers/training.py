@@ -67,7 +67,7 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     Raises:
         MissingExtraError: If the extra ``train`` is not installed.
         CheckpointError: If the folder's checkpoint belongs to another configuration.
-        UnknownNameError: For a preset, environment or option that does not exist.
+        UnknownNameError: For a method, environment or option that does not exist.
         MissingDataError: If there is no model or no data where the configuration says.
         ConfigError: If the run's folder cannot be made, or another process trains in it.
         StorageError: If the disk is full or read-only.
@@ -99,7 +99,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     """
     from trainers.learner import Learner, Setup, make_objective
 
-    recipe = recipe_in(config.env, config.preset, config.preset_options)
+    recipe = recipe_in(config.env, config.method, config.method_options)
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
@@ -128,7 +128,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     if saved and checkpoint:
         with restoring(checkpoint):
             learner.load_state_dict(saved)
-    title = f"{config.preset} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
+    title = f"{config.method} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
     progress.start(title, learner.update, config.steps)
     if warning := launch_warning(backend.num_processes):
         progress.note(f"Warning: {warning}")

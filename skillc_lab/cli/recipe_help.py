@@ -27,7 +27,7 @@ def recipe_help(words: Sequence[str]) -> str:
     Raises:
         UnknownNameError: If there is no such recipe.
     """
-    name = _chosen(words, "preset", TrainConfig.preset)
+    name = _chosen(words, "preset", TrainConfig.method)
     recipe = get_recipe(name)
     docs = dict(_docs(recipe, ""))
     rows = _rows("preset", recipe.options, docs)

@@ -13,6 +13,7 @@ from skillc_gym.envs.registry import EnvSpec, described_env, env_spec
 from skillc_gym.errors import MissingDataError
 from skillc_gym.version import __version__
 from skillc_lab.report import read_object
+from trainers.config import current_settings
 from trainers.evaluation.paired_report import PairedReport
 
 __all__ = ["environment_card", "policy_card"]
@@ -55,9 +56,9 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
     if "model_type" not in read_object(folder / "config.json"):
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
     made = read_object(folder / "policy_card.json")
-    run = read_object(folder.parent / "config.json") or made.get("run", {})
+    run = current_settings(read_object(folder.parent / "config.json") or made.get("run", {}))
     env = str(run.get("env") or _of_demonstrations(made, "env") or "")
-    method = str(run.get("preset") or ("behaviour-cloning" if made else ""))
+    method = str(run.get("method") or ("behaviour-cloning" if made else ""))
     front: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-generation"}
     front["tags"] = [*_TAGS, *(name for name in (env, method) if name)]
     parts = [f"# {_title(folder, env, method)}", *_making(run, made)]
@@ -110,7 +111,7 @@ def _of_demonstrations(made: Mapping[str, Any], name: str) -> Any:
 
 
 def _making(run: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
-    chosen = ("model", "env", "data", "split", "preset", "steps", "seed", "library")
+    chosen = ("model", "env", "data", "split", "method", "steps", "seed", "library")
     rows = [(name, f"`{run[name]}`") for name in chosen if run.get(name) not in (None, "")]
     rows += [(name, f"`{made[name]}`") for name in ("parameters", "vocabulary", "weights_sha256") if name in made]
     how = "Trained" if run else "Cloned from demonstrations of an expert"

@@ -110,7 +110,7 @@ class DemoConfig:
         """The training configuration behind the demonstration."""
         settings: dict[str, Any] = {
             "model": str(self.start),
-            "preset": self.preset,
+            "method": self.preset,
             "steps": self.steps,
             "seed": self.seed,
             "run": str(self.out),
@@ -205,7 +205,7 @@ def check_demo(config: DemoConfig) -> None:
     from trainers.session import tasks_of
 
     training = config.training()
-    recipe_in(training.env, training.preset, training.preset_options)
+    recipe_in(training.env, training.method, training.method_options)
     if config.held_out_per_type is not None and config.held_out_per_type < 0:
         raise ConfigError(f"held_out_per_type must be at least 1, or 0 for all, got {config.held_out_per_type}.")
     if config.policy is not None and not config.policy.is_dir():

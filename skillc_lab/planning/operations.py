@@ -21,7 +21,7 @@ def update_operations(config: TrainConfig, shape: ModelShape, work: Workload) ->
         work: One GPU's share of it.
     """
     times = 2 if config.lora_rank else 3
-    times += work.reference + (config.minibatches > 1)
+    times += work.reference + (config.num_minibatches > 1)
     layers = (times + config.gradient_checkpointing) * _layers(shape, work)
     return work.update_rows * (layers + times * _output(shape, work))
 

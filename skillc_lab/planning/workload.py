@@ -56,12 +56,12 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     """
     longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
-    passes = config.micro_batches * config.minibatches
+    passes = config.micro_batches * config.num_minibatches
     steps = config.step_limit or 1
     rows = members * (1 if config.form == "conversation" else steps)
     losses = [
-        loss.configured(clip=config.clip, beta=config.beta)
-        for loss in recipe_in(config.env, config.preset, config.preset_options).losses
+        loss.configured(clip=config.clip, beta=config.kl_coef)
+        for loss in recipe_in(config.env, config.method, config.method_options).losses
     ]
     teachers = [loss.teacher.weights for loss in losses if loss.teacher is not None]
     inputs = {name for loss in losses for name in loss.inputs}

@@ -50,7 +50,7 @@ def read_run(folder: Path) -> BesideRun:
         MissingDataError: There is no ``metrics.jsonl``.
     """
     run = RunRecords.read(folder)
-    name = str(run.config.get("preset", folder.name))
+    name = str(run.config.get("method", folder.name))
     return BesideRun(name, run, read_evaluation(folder / "before").report, read_evaluation(folder / "after").report)
 
 

@@ -135,8 +135,8 @@ def _write(page: Path, text: str) -> Path:
 def _title(source: Source) -> str:
     config: Mapping[str, Any] = source.config
     what = (
-        f"{config.get('preset', 'a policy')} on {config.get('env', 'an environment')}, seed {config.get('seed', '?')}"
+        f"{config.get('method', 'a policy')} on {config.get('env', 'an environment')}, seed {config.get('seed', '?')}"
     )
     if source.run is not None:
-        return what if "preset" in config else "Training run"
+        return what if "method" in config else "Training run"
     return f"Evaluation of {config.get('model', 'a policy')}" if source.after.report is not None else "Transcripts"

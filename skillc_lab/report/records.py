@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import MissingDataError
+from trainers.config import current_settings
 from trainers.tracking import iter_records
 from trainers.tracking import read_object as read_bounded_object
 
@@ -58,7 +59,7 @@ class RunRecords:
         if not path.is_file():
             raise MissingDataError(f"{path} does not exist; a report needs the folder of a training run")
         records = [record for _, record in iter_records(path) if record is not None and "event" in record]
-        return cls.of(records, read_object(Path(folder) / "config.json"))
+        return cls.of(records, current_settings(read_object(Path(folder) / "config.json")))
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> RunRecords:

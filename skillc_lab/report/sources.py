@@ -11,6 +11,7 @@ from typing import Any
 from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report.records import RunRecords, read_object
+from trainers.config import current_settings
 from trainers.evaluation.paired_report import PairedReport
 
 __all__ = ["Evaluation", "Source", "read_evaluation", "read_source", "transcripts_of_step"]
@@ -73,7 +74,12 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
             "report.json or transcripts.jsonl of an evaluation"
         )
     return Source(
-        run, first, second, latest, read_object(folder / "config.json"), read_object(folder / "versions.json")
+        run,
+        first,
+        second,
+        latest,
+        current_settings(read_object(folder / "config.json")),
+        read_object(folder / "versions.json"),
     )
 
 

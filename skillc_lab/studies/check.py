@@ -120,7 +120,7 @@ def _protocol_differences(was: Mapping[str, Any], now: Mapping[str, Any], cell: 
 
     A setting that a record does not have came later, and stood at what is its default now.
     """
-    before, after = {**TrainConfig(model="").to_json(), **_decisive(was, cell)}, _decisive(now, cell)
+    before, after = {**TrainConfig(model="").legacy_json(), **_decisive(was, cell)}, _decisive(now, cell)
     names = [*after, *(name for name in _decisive(was, cell) if name not in after)]
     values = [(name, before.get(name, "nothing"), after.get(name, "nothing")) for name in names]
     return ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here)

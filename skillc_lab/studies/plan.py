@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.config import TrainConfig
+from trainers.config import TrainConfig, current_settings
 from trainers.recipes import get_recipe, recipe_in
 
 __all__ = ["UNTRAINED", "Cell", "ComparisonPlan", "read_method"]
@@ -75,7 +75,7 @@ class ComparisonPlan:
 
     Attributes:
         config: Settings of every run; what belongs to a cell is replaced.
-        methods: As :func:`read_method` takes them, or names of their own whose overrides say a ``preset``; the first is
+        methods: As :func:`read_method` takes them, or names of their own whose overrides say a ``method``; the first is
             the baseline.
         seeds: Training seeds.
         folder: Where everything is written.
@@ -108,7 +108,7 @@ class ComparisonPlan:
             raise ConfigError(f"Settings are overridden for methods that are not compared: {', '.join(strangers)}")
         for cell in self.cells:
             config = self.training(cell)
-            recipe_in(config.env, config.preset, config.preset_options)
+            recipe_in(config.env, config.method, config.method_options)
         if len({cell.name for cell in self.jobs}) < len(self.jobs):
             raise ConfigError("Two cells would have one file name; give the starting points plainer names")
 
@@ -159,7 +159,7 @@ class ComparisonPlan:
     def protocol(self) -> dict[str, Any]:
         """What all cells share, as JSON-able values."""
         apart = (*_PER_PLACE, "preset", "preset_options", "model")
-        settings = {name: value for name, value in self.config.to_json().items() if name not in apart}
+        settings = {name: value for name, value in self.config.legacy_json().items() if name not in apart}
         return {
             "settings": settings,
             "starts": dict(self.models),
@@ -173,7 +173,7 @@ class ComparisonPlan:
     def digest(self, cell: Cell) -> str:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
         config = self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])
-        settings = {name: value for name, value in config.to_json().items() if name not in _PER_PLACE}
+        settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
         protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
         return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
 
@@ -183,18 +183,18 @@ class ComparisonPlan:
         Raises:
             SkillCError: They contradict each other, or there is no such method, option or setting.
         """
-        own = self.overrides.get(cell.method, {})
-        preset, options = (own["preset"], {}) if "preset" in own else read_method(cell.method)
+        own = current_settings(self.overrides.get(cell.method, {}))
+        method, options = (own["method"], {}) if "method" in own else read_method(cell.method)
         changes: dict[str, Any] = {
             "model": self.models[cell.start],
             "seed": cell.seed,
             "run": str(self.folder / "runs" / cell.name),
             "resume": "auto",
             **own,
-            "preset": preset,
+            "method": method,
         }
-        changed = changes.pop("preset_options", {})
-        return self.config.with_(**changes, preset_options={**self.config.preset_options, **changed, **options})
+        changed = changes.pop("method_options", {})
+        return self.config.with_(**changes, method_options={**self.config.method_options, **changed, **options})
 
     def evaluation(self, cell: Cell, policy: str | Path) -> TrainConfig:
         """The settings of a cell's evaluation: the same tasks and draws for every cell.

@@ -13,7 +13,7 @@ import yaml
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.studies.plan import ComparisonPlan
-from trainers.config import TrainConfig
+from trainers.config import TrainConfig, current_settings
 from trainers.warmstart import small_policy_settings
 
 __all__ = ["RunFile", "held_out_split", "read_run_file"]
@@ -48,7 +48,7 @@ class RunFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of all runs; what is left out is as in the demonstration."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Settings that differ for a method, by its label; with a ``preset`` among them the label may be any name."""
+    """Settings that differ for a method, by its label; with a ``method`` among them the label may be any name."""
 
     def plan(self, title: str, folder: Path) -> ComparisonPlan:
         """The plan that the file describes.
@@ -134,7 +134,8 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 def _known(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     names = {spec.name for spec in fields(TrainConfig)}
-    for name in settings:
+    current = current_settings(settings)
+    for name in current:
         if name not in names:
             raise unknown_name(f"setting in {where}", name, names)
-    return dict(settings)
+    return current

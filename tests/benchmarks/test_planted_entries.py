@@ -53,7 +53,7 @@ def test_the_page_and_the_picture_are_made_from_the_record(tmp_path):
 @pytest.mark.slow
 def test_credit_alone_moves_the_planted_entries_and_nothing_is_written():
     settings = {**small_policy_settings("alfworld"), "learning_rate": 0.0, "panel_per_type": 1, "tasks_per_step": 1}
-    own = {"task_types": (HEAT,), "steps": 2, "validate_every": 10**6, "save_every": 10**6, "preset_options": {}}
+    own = {"task_types": (HEAT,), "steps": 2, "validate_every": 10**6, "save_every": 10**6, "method_options": {}}
     config = TrainConfig(model="shipped", **{**settings, **own})
     record = measure_planted(config, ["skill1", "retroagent"], [0], 3, only_planted=True)
     for run in record["runs"]:

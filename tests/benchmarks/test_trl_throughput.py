@@ -26,7 +26,7 @@ def test_rows_are_padded_as_trl_has_them() -> None:
 
 
 def test_both_sides_update_on_all_rows(toy_folder: Path) -> None:
-    config = toy_config(toy_folder, beta=0.0, steps=3, micro_batches=2, transcripts_every=0, validate_every=99)
+    config = toy_config(toy_folder, kl_coef=0.0, steps=3, micro_batches=2, transcripts_every=0, validate_every=99)
     record = measure(config)
     assert record["rows"] == config.tasks_per_step * config.group_size
     assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in record["seconds"].values())

@@ -59,8 +59,8 @@ def test_the_method_trains(folder: Path, toy_folder: Path) -> None:
     from tests.trainers.toys import toy_config
     from trainers.training import run
 
-    config = toy_config(toy_folder, preset="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1)
+    config = toy_config(toy_folder, method="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1)
     run(config)
     assert (folder / "run" / "policy" / "model.safetensors").exists()
     settings = json.loads((folder / "run" / "config.json").read_text())
-    assert settings["preset"] == "my_method:RECIPE"
+    assert settings["method"] == "my_method:RECIPE"

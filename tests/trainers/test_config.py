@@ -27,7 +27,7 @@ TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12
         ({"max_episode_steps": 0}, ConfigError, "max_episode_steps must be at least 1"),
         ({"temperature": 0}, ConfigError, "temperature must be positive"),
         ({"learning_rate": float("nan")}, ConfigError, "learning_rate must be at least 0"),
-        ({"minibatches": 100}, ConfigError, "fewer rollouts than minibatches"),
+        ({"num_minibatches": 100}, ConfigError, "fewer rollouts than minibatches"),
         ({"schedule": "nope"}, UnknownNameError, "constant, linear, cosine"),
     ],
 )
@@ -59,11 +59,27 @@ def test_a_setting_that_an_older_run_did_not_know_was_at_its_default() -> None:
     assert config.with_(engine_options={"x": 1}).differences(older) == {"engine_options": ({}, {"x": 1})}
 
 
+def test_old_names_are_understood_and_the_new_ones_said() -> None:
+    with pytest.warns(FutureWarning, match="preset is called method now"):
+        config = TrainConfig(model="m", preset="grpo", preset_options={"eps": 0.1})
+    assert config == TrainConfig(model="m", method="grpo", method_options={"eps": 0.1})
+    with pytest.warns(FutureWarning, match="minibatches is called num_minibatches now"):
+        assert config.with_(minibatches=2).num_minibatches == 2
+
+
+def test_settings_that_an_older_version_wrote_are_todays() -> None:
+    config = TrainConfig(model="m", method="grpo", kl_coef=0.5, task_sampling="types")
+    older = config.legacy_json()
+    assert {"preset": "grpo", "beta": 0.5, "draw": "types", "minibatches": 1}.items() <= older.items()
+    assert TrainConfig.from_json(older).to_json() == config.to_json()
+    assert config.differences(older) == {}
+
+
 def test_differences_leave_out_what_moves_no_number() -> None:
     config = TrainConfig(model="m")
     other = config.with_(data="elsewhere", run="r", save_every=3)
     assert config.differences(other.to_json()) == {}
-    assert config.differences(config.with_(beta=0.5).to_json()) == {"beta": (0.5, 0.01)}
+    assert config.differences(config.with_(kl_coef=0.5).to_json()) == {"kl_coef": (0.5, 0.01)}
 
 
 @given(st.integers(1, 20), st.integers(0, 100))

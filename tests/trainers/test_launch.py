@@ -46,13 +46,13 @@ def test_a_launcher_that_started_fewer_is_told_of() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [{"minibatches": 2}, {"lora_rank": 2, "gradient_checkpointing": True, "optimiser": "adafactor"}],
+    [{"num_minibatches": 2}, {"lora_rank": 2, "gradient_checkpointing": True, "optimiser": "adafactor"}],
     ids=["minibatches", "adapters"],
 )
 def test_two_processes_train_to_what_one_does(options: dict[str, Any], toy_folder: Path, tmp_path: Path) -> None:
     changes: dict[str, Any] = {
         "steps": 2,
-        "beta": 0.1,
+        "kl_coef": 0.1,
         "transcripts_every": 0,
         "validate_every": 2,
         **GRADED,
@@ -79,7 +79,7 @@ def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_lost_process_ends_the_run_and_one_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"beta": 0.1, "save_every": 1, "transcripts_every": 0, "steps": 4, **GRADED}
+    changes: dict[str, Any] = {"kl_coef": 0.1, "save_every": 1, "transcripts_every": 0, "steps": 4, **GRADED}
     config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     (tmp_path / "mark").write_text("0")

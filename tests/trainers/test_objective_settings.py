@@ -78,15 +78,15 @@ def test_recipes_take_the_runs_settings_where_theirs_are_open() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"clip": 0.0, "clip_high": 5.0, "minibatches": 2},
-        {"ratio": "sequence", "minibatches": 2},
+        {"clip": 0.0, "clip_high": 5.0, "num_minibatches": 2},
+        {"ratio": "sequence", "num_minibatches": 2},
         {"loss_type": "dr_grpo"},
         {"top_k": 2},
     ],
     ids=lambda changes: next(iter(changes)),
 )
 def test_each_moves_a_run(config: TrainConfig, tmp_path: Path, changes: dict[str, Any]) -> None:
-    still = {name: value for name, value in changes.items() if name in ("minibatches", "env_options")}
+    still = {name: value for name, value in changes.items() if name in ("num_minibatches", "env_options")}
     plain = run(config.with_(run=str(tmp_path / "plain"), **still))
     moved = run(config.with_(run=str(tmp_path / "moved"), **changes))
     assert moved.finished
@@ -94,14 +94,14 @@ def test_each_moves_a_run(config: TrainConfig, tmp_path: Path, changes: dict[str
 
 
 def test_episodes_that_were_truncated_teach_nothing(config: TrainConfig) -> None:
-    config = config.with_(env_options={"turns": 3}, max_episode_steps=1, beta=0.5, preset="grpo")
+    config = config.with_(env_options={"turns": 3}, max_episode_steps=1, kl_coef=0.5, method="grpo")
     (update,) = [record for record in run(config.with_(steps=1, mask_truncated="all")).metrics if "grad_norm" in record]
     assert update["grad_norm"] == 0
     assert update["loss"] == 0
 
 
 def test_a_reference_that_follows_is_the_policy_and_resumes_exactly(config: TrainConfig, tmp_path: Path) -> None:
-    config = config.with_(beta=0.5, steps=4, save_every=2, learning_rate=1e-2)
+    config = config.with_(kl_coef=0.5, steps=4, save_every=2, learning_rate=1e-2)
     still = run(config.with_(run=str(tmp_path / "still")))
     config = config.with_(reference_sync_every=1, reference_sync_weight=1.0)
     whole = run(config.with_(run=str(tmp_path / "whole")))
@@ -118,5 +118,5 @@ def test_a_reference_that_follows_is_the_policy_and_resumes_exactly(config: Trai
 def test_a_reference_that_is_not_there_cannot_follow(config: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="lora_rank the reference is the policy"):
         config.with_(reference_sync_every=1, lora_rank=2)
-    with pytest.raises(ConfigError, match="with beta=0 this run has none"):
-        run(config.with_(reference_sync_every=1, beta=0.0, preset="grpo"))
+    with pytest.raises(ConfigError, match="with kl_coef=0 this run has none"):
+        run(config.with_(reference_sync_every=1, kl_coef=0.0, method="grpo"))

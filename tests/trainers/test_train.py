@@ -61,7 +61,7 @@ class Dies(SilentProgress):
 
 @pytest.mark.parametrize("preset", recipe_names())
 def test_every_preset_trains_and_logs(config: TrainConfig, preset: str) -> None:
-    result = run(config.with_(preset=preset, steps=2, transcripts_every=0))
+    result = run(config.with_(method=preset, steps=2, transcripts_every=0))
     train = [record for record in result.metrics if record["event"] == "train"]
     validation = [record for record in result.metrics if record["event"] == "validation"]
     assert result.finished
@@ -79,7 +79,7 @@ def test_every_preset_trains_and_logs(config: TrainConfig, preset: str) -> None:
 def test_a_run_records_where_it_comes_from(config: TrainConfig) -> None:
     result = run(config)
     folder = result.folder.path
-    assert json.loads((folder / "config.json").read_text())["preset"] == "skillc"
+    assert json.loads((folder / "config.json").read_text())["method"] == "skillc"
     assert "trl" in json.loads((folder / "versions.json").read_text())["packages"]
     tasks = json.loads((folder / "tasks.json").read_text())
     assert len(tasks["panel"]) == 4
@@ -98,7 +98,7 @@ def test_a_run_records_where_it_comes_from(config: TrainConfig) -> None:
 @pytest.mark.parametrize("preset", ["grpo", "skillc"])
 def test_the_toy_is_learned(toy_folder: Path, tmp_path: Path, preset: str) -> None:
     config = toy_config(
-        toy_folder, run=str(tmp_path), preset=preset, steps=100, tasks_per_step=8, group_size=8, max_reply_tokens=1,
+        toy_folder, run=str(tmp_path), method=preset, steps=100, tasks_per_step=8, group_size=8, max_reply_tokens=1,
         learning_rate=3e-3, adam_beta2=0.99, micro_batches=1, validate_every=50, transcripts_every=0, save_every=100,
     )  # fmt: skip
     success = [record["success"] for record in run(config).metrics if record["event"] == "train"]
@@ -109,10 +109,10 @@ def test_the_toy_is_learned(toy_folder: Path, tmp_path: Path, preset: str) -> No
 @pytest.mark.parametrize(
     "changes",
     [
-        {"minibatches": 2},
+        {"num_minibatches": 2},
         {"form": "window:1", "env_options": {"turns": 2}},
         {"lora_rank": 2},
-        {"loss_aggregation": "token", "beta": 0.0},
+        {"loss_aggregation": "token", "kl_coef": 0.0},
         {"stream_norms_every": 1},
         {"schedule": "cosine", "warmup_steps": 1},
     ],
@@ -159,7 +159,7 @@ def test_the_same_seed_gives_the_same_metrics(config: TrainConfig, tmp_path: Pat
 def test_a_killed_run_goes_on_to_the_same_metrics(
     config: TrainConfig, tmp_path: Path, after: int, midway: bool
 ) -> None:
-    config = config.with_(steps=6, minibatches=1, beta=0.01, **GRADED)
+    config = config.with_(steps=6, num_minibatches=1, kl_coef=0.01, **GRADED)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     with pytest.raises(RuntimeError, match="killed"):
         run(config, progress=Dies(after, midway=midway))
@@ -172,7 +172,9 @@ def test_a_killed_run_goes_on_to_the_same_metrics(
     assert all(torch.equal(expected[name], got[name]) for name in expected)
 
 
-@pytest.mark.parametrize("changes", [{"minibatches": 2}, {"lora_rank": 2, "lora_dropout": 0.5}], ids=["off", "lora"])
+@pytest.mark.parametrize(
+    "changes", [{"num_minibatches": 2}, {"lora_rank": 2, "lora_dropout": 0.5}], ids=["off", "lora"]
+)
 def test_off_policy_minibatches_and_adapters_resume_exactly_too(
     config: TrainConfig, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
@@ -228,7 +230,7 @@ def test_a_run_stops_when_its_time_is_up_and_goes_on(config: TrainConfig, tmp_pa
 def test_a_checkpoint_of_another_run_is_refused(config: TrainConfig, tmp_path: Path, toy_folder: Path) -> None:
     run(config.with_(steps=2))
     with pytest.raises(CheckpointError, match=r"preset was 'skillc', is 'grpo'.*run=another/folder"):
-        run(config.with_(steps=2, preset="grpo"))
+        run(config.with_(steps=2, method="grpo"))
     with pytest.raises(CheckpointError, match=r"learning_rate was 0.001, is 0.5"):
         run(config.with_(steps=2, learning_rate=0.5))
     with pytest.raises(ConfigError, match=r"already holds a run.*resume=auto"):
@@ -293,10 +295,10 @@ def test_half_written_checkpoints_do_not_count(config: TrainConfig) -> None:
 
 
 def test_bad_names_are_refused_before_anything_is_written(config: TrainConfig, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match=r"preset 'skilc'.*skillc"):
-        run(config.with_(preset="skilc"))
+    with pytest.raises(UnknownNameError, match=r"method 'skilc'.*skillc"):
+        run(config.with_(method="skilc"))
     with pytest.raises(UnknownNameError, match="omegga"):
-        run(config.with_(preset_options={"omegga": 1}))
+        run(config.with_(method_options={"omegga": 1}))
     with pytest.raises(MissingDataError, match="model="):
         run(config.with_(model=str(tmp_path / "nowhere")))
     assert not Path(config.run).exists()

@@ -22,6 +22,7 @@ from trainers.base.model_folders import (
 )
 from trainers.base.options import Options, flat_options, option_names, override
 from trainers.base.registry import Registry, load_object
+from trainers.base.renaming import current_names, understands_old_names
 from trainers.base.trajectory import TokenRow, Trajectory
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "TokenRow",
     "Trajectory",
     "asked_processes",
+    "current_names",
     "fetched_folder",
     "fetched_model",
     "flat_options",
@@ -60,4 +62,5 @@ __all__ = [
     "shipped_policy",
     "shipped_trained_policy",
     "stop_requests",
+    "understands_old_names",
 ]

@@ -39,10 +39,10 @@ class PolicySettings:
     what the last of them became, smollm2-135m what skillc get-model fetches."""
     revision: str | None = None
     """Branch, tag or commit of a model that comes from a hub; its default branch if None."""
-    preset: str = "skillc"
+    method: str = "skillc"
     """The method: skillc, grpo or another recipe by name, with `+NAME` behind it for an addition, or module:RECIPE."""
-    preset_options: Mapping[str, Any] = field(default_factory=dict)
-    """Changes to the preset's options; on the command line ``preset.correction_mask=success``."""
+    method_options: Mapping[str, Any] = field(default_factory=dict)
+    """Changes to the method's options; on the command line ``method.correction_mask=success``."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RolloutSettings:
     """Groups per update, over all processes."""
     group_size: Count = 8
     """Rollouts per group."""
-    draw: TaskSampling = "uniform"
+    task_sampling: TaskSampling = "uniform"
     """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
     max_reply_tokens: Count = 512
     """Longest reply in tokens."""
@@ -175,7 +175,7 @@ class ObjectiveSettings:
     mask_truncated: MaskTruncated = "none"
     """Which episodes teach the policy nothing though they count in the baselines: those that the "context" cut, "all"
     that were truncated, the step limit included, or "none"."""
-    minibatches: Count = 1
+    num_minibatches: Count = 1
     """Optimiser steps per update; more than one is off-policy and needs the old log-probabilities."""
 
 
@@ -183,7 +183,7 @@ class ObjectiveSettings:
 class ReferenceSettings:
     """KL penalty and its reference."""
 
-    beta: NotNegative = 0.01
+    kl_coef: NotNegative = 0.01
     """Weight of the KL penalty (k3) to the starting policy; 0 does without a reference model."""
     reference_sync_every: Natural = 0
     """Updates after which the reference moves towards the policy; 0 for never."""
@@ -285,7 +285,7 @@ class RunSettings:
     metrics: tuple[str, ...] = ()
     """Further metrics of an update: functions of its trajectories that return a dictionary, as module:FUNCTION."""
     run: str = ""
-    """Run folder; runs/<preset>-<env>-seed<seed> if empty."""
+    """Run folder; runs/<method>-<env>-seed<seed> if empty."""
     resume: str = "auto"
     """"auto": go on from the folder's last checkpoint if there is one; "never"; or a checkpoint folder."""
     max_minutes: Positive | None = None

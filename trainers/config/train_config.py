@@ -12,7 +12,7 @@ import gymnasium
 
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling, named_folder
+from trainers.base import Sampling, current_names, named_folder, understands_old_names
 from trainers.config.bounds import check_values
 from trainers.config.groups import (
     AdapterSettings,
@@ -32,7 +32,7 @@ from trainers.config.groups import (
 )
 from trainers.config.loss_types import settings_of
 
-__all__ = ["HINTS", "TrainConfig"]
+__all__ = ["HINTS", "TrainConfig", "current_settings"]
 
 MAY_DIFFER = (
     *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),
@@ -41,6 +41,22 @@ MAY_DIFFER = (
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
 
 
+_RENAMED: Mapping[str, str] = {
+    "preset": "method",
+    "preset_options": "method_options",
+    "beta": "kl_coef",
+    "draw": "task_sampling",
+    "minibatches": "num_minibatches",
+}
+"""New name by old name; both are understood."""
+
+
+def current_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Recorded settings by the names of today, whichever version wrote them."""
+    return current_names(values, _RENAMED, quietly=True)
+
+
+@understands_old_names(_RENAMED)
 @dataclass(frozen=True)
 class TrainConfig(
     RunSettings,
@@ -77,8 +93,8 @@ class TrainConfig(
             raise ConfigError("lora_targets names no layer for the adapters; give all-linear, or module names.")
         if self.share_prefixes and (self.attention != "sdpa" or self.lora_dropout):
             raise ConfigError("share_prefixes needs attention=sdpa and lora_dropout=0; change them, or leave it out.")
-        if self.minibatches > self.tasks_per_step * self.group_size:
-            raise ConfigError("There are fewer rollouts than minibatches; lower minibatches.")
+        if self.num_minibatches > self.tasks_per_step * self.group_size:
+            raise ConfigError("There are fewer rollouts than minibatches; lower num_minibatches.")
 
     @property
     def model_path(self) -> str:
@@ -129,7 +145,7 @@ class TrainConfig(
     @property
     def run_folder(self) -> str:
         """Where the run is written."""
-        return self.run or f"runs/{self.preset}-{self.env.replace('/', '-')}-seed{self.seed}"
+        return self.run or f"runs/{self.method}-{self.env.replace('/', '-')}-seed{self.seed}"
 
     @property
     def env_kwargs(self) -> dict[str, Any]:
@@ -147,11 +163,21 @@ class TrainConfig(
         values = asdict(self)
         return json.loads(json.dumps(values))  # type: ignore[no-any-return]
 
+    def legacy_json(self) -> dict[str, Any]:
+        """All fields by the names that hashes of them were first taken over; whoever hashes settings takes these."""
+        old = {new: old for old, new in _RENAMED.items()}
+        return {old.get(name, name): value for name, value in self.to_json().items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> TrainConfig:
+        """Settings from those that :meth:`to_json` wrote, in this version or an earlier one."""
+        return cls(**current_settings(values))
+
     def differences(self, other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """Fields that a resumed run may not change and that differ: name to (other, own)."""
         mine = self.to_json()
         # Settings that an older version did not know were at their defaults.
-        theirs = {**TrainConfig(model=self.model).to_json(), **other}
+        theirs = {**TrainConfig(model=self.model).to_json(), **current_settings(other)}
         names = [name for name in mine if name not in MAY_DIFFER]
         return {name: (theirs[name], mine[name]) for name in names if theirs[name] != mine[name]}
 

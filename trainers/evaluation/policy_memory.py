@@ -25,7 +25,7 @@ MEMORY_FILE = "skill_memory.json"
 
 def save_policy_memory(folder: Path, config: TrainConfig, state: Mapping[str, Any]) -> None:
     """Writes a memory's state beside the weights, with the method that can read it."""
-    method = {"preset": config.preset, "preset_options": dict(config.preset_options), "env": config.env}
+    method = {"preset": config.method, "preset_options": dict(config.method_options), "env": config.env}
     write_json(folder / MEMORY_FILE, {**method, "state": dict(state)})
 
 

@@ -77,7 +77,7 @@ class Learner:
     def draw(self, update: int) -> tuple[list[str], list[int]]:
         """The tasks of an update, and how many members of each one's group see the skill."""
         config, split = self.config, self.setup.split
-        tasks = sample_tasks(split, config.tasks_per_step, config.draw, seed=config.seed, step=update)
+        tasks = sample_tasks(split, config.tasks_per_step, config.task_sampling, seed=config.seed, step=update)
         return tasks, [self.method.n_plus(split.type_of[task], config.group_size) for task in tasks]
 
     def play(self, tasks: Sequence[str], n_plus: Sequence[int], update: int) -> RolloutBatch:
@@ -121,7 +121,9 @@ class Learner:
     def optimiser_steps(self, batch: RolloutBatch, advantages: Advantages, update: int) -> list[list[MicroBatch]]:
         """The micro-batches of each of an update's optimiser steps, of this process's rows."""
         config, own = self.config, LocalBatch.of(batch, self.backend)
-        view = UpdateView(batch, advantages, own.numbers, self.setup.prompts, update, config.seed, config.minibatches)
+        view = UpdateView(
+            batch, advantages, own.numbers, self.setup.prompts, update, config.seed, config.num_minibatches
+        )
         extra = [row for maker in self.method.recipe.rows for row in maker(view)]
         return self.rows.optimiser_steps(self.backend, own, advantages, extra, update)
 
@@ -139,7 +141,7 @@ class Learner:
         """A forward pass over a micro-batch and its part of the objective, a sum over its tokens."""
         figures = self.backend.forward(batch.tokens, self.objective.wants)
         value = self.objective(self.backend, batch, figures, update)
-        passes = self.config.micro_batches * self.config.minibatches
+        passes = self.config.micro_batches * self.config.num_minibatches
         self.setup.progress.phase("update", self.objective.passes, passes)
         return value
 
@@ -147,7 +149,7 @@ class Learner:
         """Counts an update as done and writes its line of metrics."""
         self.update += 1
         log = self.objective.take_log(self.backend)
-        loss = log["loss"] / self.config.minibatches
+        loss = log["loss"] / self.config.num_minibatches
         total = self.counters["tokens_generated"]
         self._write({"step": self.update, "event": "train", **figures, **log, "loss": loss, "tokens_total": total})
 

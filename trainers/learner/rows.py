@@ -87,7 +87,7 @@ class RowAssembler:
         place_of = {number: place for place, number in enumerate(own.numbers)}
         everyone, seed = len(own.batch.trajectories), derive_seed(self.config.seed, _ORDER, update)
         # Split over all processes' rollouts, so that the steps do not depend on how many processes there are.
-        for step, dealt in enumerate(split_minibatches(everyone, self.config.minibatches, seed)):
+        for step, dealt in enumerate(split_minibatches(everyone, self.config.num_minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
             rows += [row for row in extra if _belongs(row, set(part), step)]
@@ -175,7 +175,7 @@ class RowAssembler:
         figures = dict(batch.figures)
         for name, weights in _BEFORE.items():
             # In the first optimiser step of an update the old weights are the present ones.
-            if name in self.objective.inputs and (name != "old_logprobs" or self.config.minibatches > 1):
+            if name in self.objective.inputs and (name != "old_logprobs" or self.config.num_minibatches > 1):
                 with torch.no_grad():
                     figures[name] = backend.score(batch.tokens, {"logprobs"}, weights)["logprobs"]
         return replace(batch, figures=figures)

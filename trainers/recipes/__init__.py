@@ -16,7 +16,7 @@ __all__ = ["RECIPES", "RECOMMENDED", "Recipe", "get_recipe", "recipe_in", "recip
 RECOMMENDED = "contrastive_relabelling"
 """The method to start with where a policy has to learn to do without its skills."""
 
-RECIPES = Registry("preset", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
+RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""
 
 
@@ -44,7 +44,7 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
     base, *additions = name.split("+")
     recipe = RECIPES.get(base)
     if not isinstance(recipe, Recipe):
-        raise ConfigError(f"preset={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
+        raise ConfigError(f"method={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
     recipe = add(recipe, additions)
     return recipe.overridden(**overrides) if overrides else recipe
 

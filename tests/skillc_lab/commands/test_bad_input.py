@@ -49,10 +49,10 @@ SHARED = [
     ("nonsense", ["option=value", "'nonsense'"]),
 ]
 TRAINING = [
-    ("preset=skilc", ["preset 'skilc'", "Did you mean 'skillc'"]),
-    ("preset=skilc data=nowhere", ["preset 'skilc'", "Did you mean 'skillc'"]),
-    ("preset.omga=1", ["'omga'", "Did you mean 'omega'"]),
-    ("preset.omega=x", ["omega is a number", "'x'"]),
+    ("method=skilc", ["method 'skilc'", "Did you mean 'skillc'"]),
+    ("method=skilc data=nowhere", ["method 'skilc'", "Did you mean 'skillc'"]),
+    ("method.omga=1", ["'omga'", "Did you mean 'omega'"]),
+    ("method.omega=x", ["omega is a number", "'x'"]),
     ("resume=nowhere", ["resume='nowhere'", "run.json"]),
     ("schedule=nope", ["'nope'", "constant, linear, cosine"]),
     ("group_size=0", ["group_size must be at least 1"]),
@@ -142,7 +142,7 @@ def test_a_checkpoint_of_another_preset_is_refused(games: Path, capsys):
     assert skillc(["train", *words, "preset=skillc"]) == 0
     before = Path("run/metrics.jsonl").read_text()
     capsys.readouterr()
-    refuse("train", [*words, "preset=grpo"], ["preset was 'skillc', is 'grpo'", "run=another/folder"], capsys)
+    refuse("train", [*words, "preset=grpo"], ["method was 'skillc', is 'grpo'", "run=another/folder"], capsys)
     assert Path("run/metrics.jsonl").read_text() == before
 
 

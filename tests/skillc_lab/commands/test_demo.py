@@ -116,9 +116,9 @@ def test_options_that_json_changes_are_the_same_demonstration(tmp_path: Path):
 
 
 def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use(tmp_path: Path):
-    assert DemoConfig(out=tmp_path).training().preset_options == {"tau_retire": 0.05}
-    assert DemoConfig(out=tmp_path, preset="no_pairing").training().preset_options == {"tau_retire": 0.05}
-    assert DemoConfig(out=tmp_path, data="games.tar.xz").training().preset_options == {}
+    assert DemoConfig(out=tmp_path).training().method_options == {"tau_retire": 0.05}
+    assert DemoConfig(out=tmp_path, preset="no_pairing").training().method_options == {"tau_retire": 0.05}
+    assert DemoConfig(out=tmp_path, data="games.tar.xz").training().method_options == {}
 
 
 def test_the_training_is_that_of_the_train_command(tmp_path: Path):
@@ -126,7 +126,7 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path):
     training = config.training()
     assert (training.steps, training.seed, training.preset, training.run) == (7, 3, "grpo", str(tmp_path))
     assert Path(training.model).name == "checkpoint"
-    assert replace(config, options={"draw": "uniform"}).training().draw == "uniform"
+    assert replace(config, options={"task_sampling": "uniform"}).training().task_sampling == "uniform"
     assert (training.share_prefixes, training.engine_options) == (True, {"draft_tokens": 3})
     for theirs in ({"engine": "vllm"}, {"lora_rank": 2, "lora_dropout": 0.1}):
         other = replace(config, options=theirs).training()
@@ -154,7 +154,7 @@ def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):
 
 def test_the_shop_has_one_skill_that_stays(tmp_path: Path):
     training = DemoConfig(out=tmp_path, env="webshop").training()
-    pruning = recipe_in(training.env, training.preset, training.preset_options).curriculum.pruning
+    pruning = recipe_in(training.env, training.method, training.method_options).curriculum.pruning
     assert (pruning.capacity, pruning.retire_by) == ((1,), ())
     assert Path(training.model).name == "checkpoint_webshop"
     assert training.chat_options == {"role": "customer"}

@@ -116,7 +116,7 @@ def test_a_checkpointed_layer_keeps_its_input(arithmetic: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"lora_rank": 4}, {"beta": 0.0, "preset": "grpo"}], ids=["all", "lora", "alone"]
+    "changes", [{}, {"lora_rank": 4}, {"kl_coef": 0.0, "method": "grpo"}], ids=["all", "lora", "alone"]
 )
 def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
     config = toy_config(toy_folder, run=str(tmp_path), **changes)
@@ -159,9 +159,9 @@ def test_an_update_computes_what_the_planner_says(changes: dict[str, Any]) -> No
 
 def test_what_is_scored_beside_costs_forward_passes(seven: ModelShape) -> None:
     kept = {"gradient_checkpointing": False}
-    plain = planned(seven, beta=0.0, **kept).operations
-    assert planned(seven, beta=0.1, **kept).operations == pytest.approx(plain * 4 / 3)
-    assert planned(seven, beta=0.1, minibatches=2, **kept).operations == pytest.approx(plain * 5 / 3)
+    plain = planned(seven, kl_coef=0.0, **kept).operations
+    assert planned(seven, kl_coef=0.1, **kept).operations == pytest.approx(plain * 4 / 3)
+    assert planned(seven, kl_coef=0.1, num_minibatches=2, **kept).operations == pytest.approx(plain * 5 / 3)
 
 
 def test_how_long_updates_take_is_said_at_a_measured_speed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,7 +226,7 @@ def test_what_fits_needs_no_mending(seven: ModelShape) -> None:
         {"micro_batches": 64},
         {"precision": "pure_bfloat16"},
         {"vllm_memory": 0.2},
-        {"beta": 0.0},
+        {"kl_coef": 0.0},
     ],
     ids=lambda less: next(iter(less)),
 )

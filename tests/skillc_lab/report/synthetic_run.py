@@ -139,7 +139,7 @@ def write_run(folder: Path, preset: str = "skillc", steps: int = 180) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(record) + "\n" for record in metrics(preset, steps)]
     (folder / "metrics.jsonl").write_text("".join(lines))
-    config = {"preset": preset, "preset_options": {}, "steps": steps, "seed": 0, "env": "alfworld", "group_size": 8}
+    config = {"method": preset, "method_options": {}, "steps": steps, "seed": 0, "env": "alfworld", "group_size": 8}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "versions.json").write_text(json.dumps({"python": "3.11", "git": {"revision": "0" * 40}}))
     return folder

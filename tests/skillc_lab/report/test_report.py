@@ -145,7 +145,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 def test_records_are_read_back_as_written() -> None:
     records = metrics(steps=60)
-    run = RunRecords.of(list(reversed(records)), {"preset": "skillc", "steps": 60})
+    run = RunRecords.of(list(reversed(records)), {"method": "skillc", "steps": 60})
     assert run.task_types == tuple(SPEEDS)
     assert [r["step"] for r in run.train] == list(range(1, 61))
     assert run.validated("sr_with", "look_at_obj_in_light").steps == list(range(0, 61, 10))
@@ -258,7 +258,7 @@ def texts(draw: Callable[..., None], *args: object) -> list[Text]:
 
 
 def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRecords:
-    config = {"preset": preset, "steps": steps}
+    config = {"method": preset, "steps": steps}
     return RunRecords.of(metrics(preset, steps, **options), config)  # type: ignore[arg-type]
 
 

@@ -129,7 +129,7 @@ def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
     plan = plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": own})
     (cell,) = (cell for cell in plan.cells if cell.method == "small groups" and cell.seed == plan.seeds[0])
     config = plan.training(cell)
-    assert (config.preset, config.group_size, config.preset_options) == ("grpo", 3, {"key": "task"})
+    assert (config.method, config.group_size, config.method_options) == ("grpo", 3, {"key": "task"})
     assert plan.evaluation(cell, "policy").group_size == plan.config.group_size
     with pytest.raises(UnknownNameError, match="small groups"):
         plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": {"group_size": 3}})

@@ -39,8 +39,8 @@ def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
     assert (plan.title, plan.budget, plan.seeds, plan.held_out) == ("own", 1000, (0, 1, 2), "valid_unseen")
     assert plan.methods == ("grpo", "skillc+relabelling:alpha=0")
     assert dict(plan.models) == {"easy": "shipped", "hard": "shipped-hard"}
-    assert (plan.config.learning_rate, plan.config.draw, plan.config.validate_every) == (3e-4, "types", 2)
-    assert plan.config.preset_options == {"tau_retire": 0.05}
+    assert (plan.config.learning_rate, plan.config.task_sampling, plan.config.validate_every) == (3e-4, "types", 2)
+    assert plan.config.method_options == {"tau_retire": 0.05}
 
 
 def test_toml_says_the_same(tmp_path):

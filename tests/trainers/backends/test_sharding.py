@@ -31,8 +31,8 @@ FSDP2 = {
 @pytest.mark.slow
 def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_path: Path) -> None:
     changes: dict[str, Any] = {
-        **{"steps": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 1},
-        "preset": "skillc+forward_distillation",
+        **{"steps": 2, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 1},
+        "method": "skillc+forward_distillation",
         **GRADED,
     }
     one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
@@ -46,7 +46,7 @@ def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_
 
 @pytest.mark.slow
 def test_adapters_under_fsdp2_train_to_what_one_process_does(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"steps": 2, "beta": 0.1, "transcripts_every": 0, "validate_every": 2, **GRADED}
+    changes: dict[str, Any] = {"steps": 2, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 2, **GRADED}
     changes |= {"lora_rank": 2, "gradient_checkpointing": True}
     one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
     two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
@@ -56,7 +56,7 @@ def test_adapters_under_fsdp2_train_to_what_one_process_does(toy_folder: Path, t
 
 @pytest.mark.slow
 def test_a_sharded_run_that_lost_a_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"steps": 3, "beta": 0.1, "transcripts_every": 0, "validate_every": 3, "save_every": 1}
+    changes: dict[str, Any] = {"steps": 3, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 3, "save_every": 1}
     changes |= GRADED
     config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     one = run(config.with_(run=str(tmp_path / "one")))

@@ -79,7 +79,7 @@ def test_a_backend_does_for_a_pass_what_the_loop_does() -> None:
 
 @pytest.fixture
 def learner(toy_folder: Path, tmp_path: Path) -> Learner:
-    config = toy_config(toy_folder, run=str(tmp_path), beta=0.1, micro_batches=1)
+    config = toy_config(toy_folder, run=str(tmp_path), kl_coef=0.1, micro_batches=1)
     with ExitStack() as stack:
         learner, _ = prepare(config, SilentProgress(), stack)
     learner.backend.prepare(None)

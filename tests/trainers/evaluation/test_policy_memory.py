@@ -37,7 +37,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, toy_folder: Path) -> Train
     folder = tmp_path_factory.mktemp("memory")
     bank = planted(folder)
     options: dict[str, Any] = {"bank": str(bank), "writer": "none", "purge_below": 0.0}
-    config = toy_config(toy_folder, preset="evolver", preset_options=options, steps=1, run=str(folder / "run"))
+    config = toy_config(toy_folder, method="evolver", method_options=options, steps=1, run=str(folder / "run"))
     assert run(config).finished
     bank.unlink()
     return replace(config, model=str(folder / "run" / "policy"), run="")
@@ -63,13 +63,13 @@ def test_an_evaluation_learns_nothing(trained: TrainConfig) -> None:
 
 
 def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, tmp_path: Path) -> None:
-    config = toy_config(toy_folder, preset="skill05", steps=1, run=str(tmp_path))
+    config = toy_config(toy_folder, method="skill05", steps=1, run=str(tmp_path))
     policy = replace(config, model=str(run(config).policy), run="")
     assert {text for condition, text in seen(policy) if condition} == {"skill text of echo", "skill text of other"}
 
 
 def test_methods_that_show_the_library_keep_nothing(toy_folder: Path, tmp_path: Path) -> None:
-    config = toy_config(toy_folder, preset="skillc", steps=1, run=str(tmp_path))
+    config = toy_config(toy_folder, method="skillc", steps=1, run=str(tmp_path))
     policy = run(config).policy
     assert not (policy / MEMORY_FILE).exists()
     assert policy_memory(replace(config, model=str(policy))) is None

@@ -51,7 +51,7 @@ def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
         return collect(self, *args, **options)
 
     monkeypatch.setattr(SharedRollouts, "collect_own", recorded)
-    run(toy_config(toy_folder, preset=preset, steps=1, run=str(tmp_path)))
+    run(toy_config(toy_folder, method=preset, steps=1, run=str(tmp_path)))
     assert seen.count(False) == (not shared)  # validations stay paired
     assert len(seen) > 1
 

@@ -52,7 +52,7 @@ def resumed(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_a_scheme_sees_observations_and_gives_one_value_per_token(config: TrainConfig) -> None:
-    records = updates(config, preset="tests.trainers.toy_scheme:RECIPE", preset_options={"fee": 0.5})
+    records = updates(config, method="tests.trainers.toy_scheme:RECIPE", method_options={"fee": 0.5})
     # The second turn of the toy repeats the first observation's words or it does not; the figure is the scheme's own.
     assert all(0.0 <= record["repeated_observations"] <= 0.5 for record in records)
     assert get_recipe("tests.trainers.toy_scheme:RECIPE", fee=0.5).options["fee"] == 0.5
@@ -60,36 +60,36 @@ def test_a_scheme_sees_observations_and_gives_one_value_per_token(config: TrainC
 
 @pytest.mark.parametrize("form", ["conversation", "window:1"])
 def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainConfig, form: str) -> None:
-    config = config.with_(form=form, preset="tests.trainers.toy_loss:RECIPE", beta=0.0)
+    config = config.with_(form=form, method="tests.trainers.toy_loss:RECIPE", kl_coef=0.0)
     (apart, _) = updates(config)
     assert apart["teacher_gap"] > 1e-3
     assert set(apart["losses"]) == {"policy", "pull"}
     # Rollouts without the skill behind a prompt without it are what they were.
-    (same, _) = updates(config, preset_options={"prompt": "without_skill"}, run=f"{config.run}-same")
+    (same, _) = updates(config, method_options={"prompt": "without_skill"}, run=f"{config.run}-same")
     assert same["teacher_gap"] == pytest.approx(0.0, abs=1e-5)
 
 
 def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
-    config = config.with_(preset="tests.trainers.toy_loss:RECIPE", beta=0.0, learning_rate=1e-2)
+    config = config.with_(method="tests.trainers.toy_loss:RECIPE", kl_coef=0.0, learning_rate=1e-2)
     runs = {
-        weights: updates(config, preset_options={"weights": weights}, run=f"{config.run}-{weights}")
+        weights: updates(config, method_options={"weights": weights}, run=f"{config.run}-{weights}")
         for weights in ("policy", "reference", "average")
     }
     # All three are the same until the weights have moved.
     first, second = ({round(run[i]["teacher_gap"], 7) for run in runs.values()} for i in (0, 1))
     assert (len(first), len(second)) == (1, 3)
-    assert resumed(config, preset_options={"weights": "average"}) == runs["average"]
+    assert resumed(config, method_options={"weights": "average"}) == runs["average"]
 
 
 def test_a_loss_owns_a_critic_that_is_trained_and_resumed(config: TrainConfig) -> None:
-    config = config.with_(preset="tests.trainers.toy_critic:RECIPE", learning_rate=1e-2, steps=3)
+    config = config.with_(method="tests.trainers.toy_critic:RECIPE", learning_rate=1e-2, steps=3)
     records = updates(config)
     assert all(record["value_error"] > 0 for record in records)
     assert resumed(config) == records
 
 
 def test_a_memory_shows_what_it_wrote_and_goes_on_with_it(config: TrainConfig) -> None:
-    config = config.with_(preset="tests.trainers.toy_memory:RECIPE", transcripts_every=1)
+    config = config.with_(method="tests.trainers.toy_memory:RECIPE", transcripts_every=1)
     records = updates(config)
     assert records[1]["diary_lines"] > records[0]["diary_lines"]
     played = read_jsonl(Path(config.run) / "transcripts" / "train-000002.jsonl")
@@ -118,7 +118,7 @@ def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: Tra
 
 
 def test_another_backend_trains_the_same_method(config: TrainConfig) -> None:
-    config = config.with_(beta=0.1, **GRADED)
+    config = config.with_(kl_coef=0.1, **GRADED)
     by_trl = updates(config)
     assert all(record["grad_norm"] > 0 for record in by_trl)
     plain = updates(config, backend="tests.trainers.plain_backend:BACKEND", run=f"{config.run}-plain")
@@ -130,7 +130,7 @@ def test_another_backend_trains_the_same_method(config: TrainConfig) -> None:
 
 def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) -> None:
 
-    config = config.with_(preset="retroagent", preset_options={"writer": "policy"}, max_context=1024, budget_tokens=1)
+    config = config.with_(method="retroagent", method_options={"writer": "policy"}, max_context=1024, budget_tokens=1)
     (record,) = updates(config)
     assert record["tokens_written"] > 0
     assert record["tokens_total"] == record["tokens_generated"] + record["tokens_written"]
@@ -138,7 +138,7 @@ def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) ->
 
 @pytest.mark.parametrize("preset", ["half_skill_grpo", "opsd_jsd", "ppo"])
 def test_shared_prefixes_train_alike_up_to_rounding(config: TrainConfig, preset: str) -> None:
-    config = config.with_(preset=preset, learning_rate=1e-3, group_size=4, beta=0.0, **GRADED)
+    config = config.with_(method=preset, learning_rate=1e-3, group_size=4, kl_coef=0.0, **GRADED)
     apart = updates(config)
     shared = updates(config, share_prefixes=True, run=f"{config.run}-shared")
     assert apart[0]["grad_norm"] > 0
@@ -151,13 +151,13 @@ def test_shared_prefixes_train_alike_up_to_rounding(config: TrainConfig, preset:
 @pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("preset", ["ppo", "opsd_jsd", "skillc+forward_distillation"])
 def test_passes_may_have_no_rows(config: TrainConfig, preset: str, share: bool) -> None:
-    config = config.with_(preset=preset, micro_batches=64, share_prefixes=share, learning_rate=1e-3, **GRADED)
+    config = config.with_(method=preset, micro_batches=64, share_prefixes=share, learning_rate=1e-3, **GRADED)
     assert all(math.isfinite(record["loss"]) for record in updates(config))
 
 
 @pytest.mark.parametrize("share", [False, True])
 def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
-    config = config.with_(preset="half_skill_grpo", group_size=4, temperature=0.3, share_prefixes=share, **GRADED)
+    config = config.with_(method="half_skill_grpo", group_size=4, temperature=0.3, share_prefixes=share, **GRADED)
     plain = updates(config)
     drafted = updates(config, engine_options={"draft_tokens": 3}, run=f"{config.run}-drafted")
     for one, other in zip(plain, drafted, strict=True):

@@ -31,8 +31,8 @@ SHARED: dict[str, Any] = {
     "max_context": 1024,
     "max_episode_steps": 2,
     "max_reply_tokens": 12,
-    "beta": 0.0,
-    "draw": "types",
+    "kl_coef": 0.0,
+    "task_sampling": "types",
 }
 WORLDS: dict[str, dict[str, Any]] = {
     "alfworld": {
@@ -56,7 +56,7 @@ METHODS = (*recipe_names(), *VARIANTS)
 @pytest.mark.parametrize("env", WORLDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_it_runs_in_both_worlds(method: str, env: str, tmp_path: Path) -> None:
-    result = run(TrainConfig(preset=method, env=env, run=str(tmp_path), **{**SHARED, **WORLDS[env]}))
+    result = run(TrainConfig(method=method, env=env, run=str(tmp_path), **{**SHARED, **WORLDS[env]}))
     last = result.metrics[-1]
     assert (result.finished, last["step"]) == (True, 2)
     assert math.isfinite(last["loss"])
@@ -65,7 +65,7 @@ def test_it_runs_in_both_worlds(method: str, env: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", [name for name in ODD_PARTS if name.split("+")[0] in recipe_names()])
 def test_it_learns_on_the_toy(method: str, toy_folder: Path, tmp_path: Path) -> None:
     often = {"steps": 3, "group_size": 12, "temperature": 3.0, "validate_every": 9, "save_every": 9}
-    result = run(toy_config(toy_folder, preset=method, run=str(tmp_path), **often))
+    result = run(toy_config(toy_folder, method=method, run=str(tmp_path), **often))
     train = [record for record in result.metrics if record["event"] == "train"]
     assert len(train) == 3
     assert any(record["grad_norm"] > 0 for record in train)

@@ -72,8 +72,8 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         per_device_train_batch_size=2,
         num_generations=2,
         gradient_accumulation_steps=config.micro_batches,
-        steps_per_generation=config.micro_batches * config.minibatches,
-        max_steps=config.steps * config.minibatches,
+        steps_per_generation=config.micro_batches * config.num_minibatches,
+        max_steps=config.steps * config.num_minibatches,
         max_completion_length=config.max_reply_tokens,
         temperature=config.temperature,
         learning_rate=config.learning_rate,
@@ -84,7 +84,7 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         # The policy is loaded already; this is for the reference.
         model_init_kwargs={"revision": config.revision} if config.revision else None,
         # The penalty is the learner's; here it only decides whether there is a reference model.
-        beta=(config.beta or 1.0) if reference else 0.0,
+        beta=(config.kl_coef or 1.0) if reference else 0.0,
         epsilon=config.clip,
         loss_type="grpo",
         bf16=config.precision == "bfloat16" or (cuda and config.precision == "auto"),

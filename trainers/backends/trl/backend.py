@@ -137,7 +137,7 @@ class TrlBackend:
     def step(self) -> Mapping[str, float | None]:
         """Takes an optimiser step; after the last one of an update, average and reference follow the policy."""
         figures = self.trainer.step()
-        update, open_steps = divmod(self.trainer.state.global_step, self.config.minibatches)
+        update, open_steps = divmod(self.trainer.state.global_step, self.config.num_minibatches)
         if not open_steps:
             self.trainer.extras.after_update(update)
         return figures

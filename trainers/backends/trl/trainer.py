@@ -66,7 +66,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
             raise ConfigError("share_prefixes needs a model whose layers all attend to everything; leave it out.")
         if moving and self.ref_model is None:
             raise ConfigError(
-                "reference_sync_every moves a reference, and with beta=0 this run has none; leave one out."
+                "reference_sync_every moves a reference, and with kl_coef=0 this run has none; leave one out."
             )
         self.extras = Extras(
             objective,
