@@ -14,6 +14,7 @@ from docstring_parser import google
 
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.zero_shot import ZeroShot
+from skillc_lab.cli.options import ALIASES
 from trainers.base import flat_options
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe, recipe_names
@@ -27,11 +28,11 @@ def recipe_help(words: Sequence[str]) -> str:
     Raises:
         UnknownNameError: If there is no such recipe.
     """
-    name = _chosen(words, "preset", TrainConfig.method)
+    name = _chosen(words, "method", TrainConfig.method)
     recipe = get_recipe(name)
     docs = dict(_docs(recipe, ""))
-    rows = _rows("preset", recipe.options, docs)
-    return _page(f"preset {name}", recipe.summary, rows, [other for other in recipe_names() if other != name])
+    rows = _rows("method", recipe.options, docs)
+    return _page(f"method {name}", recipe.summary, rows, [other for other in recipe_names() if other != name])
 
 
 def agent_help(words: Sequence[str]) -> str:
@@ -58,10 +59,11 @@ def _page(named: str, summary: str, rows: Sequence[str], others: Sequence[str]) 
 
 
 def _chosen(words: Sequence[str], kind: str, default: str) -> str:
-    """The preset or agent that the words name."""
+    """The method or agent that the words name."""
+    kinds = (kind, *(old for old, new in ALIASES.items() if new == kind))
     pairs = [word.removeprefix("--").partition("=") for word in words]
-    named = [value for key, equals, value in pairs if key == kind and equals]
-    named += [value for word, value in itertools.pairwise(words) if word == f"--{kind}"]
+    named = [value for key, equals, value in pairs if key in kinds and equals]
+    named += [value for word, value in itertools.pairwise(words) if word.removeprefix("--") in kinds]
     return named[-1] if named else default
 
 

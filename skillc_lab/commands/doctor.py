@@ -7,9 +7,9 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 
@@ -20,36 +20,87 @@ from skillc_gym.errors import SkillCError, missing_extra
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_of
-from skillc_lab.commands.context import context_findings
-from skillc_lab.commands.findings import Finding, as_json, as_text
+from skillc_lab.planning import episode_length
+from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
+from trainers.models import context_limit
+from trainers.session import load_tokenizer
 
-__all__ = ["COMMAND", "DoctorOptions", "Questions", "examine"]
+__all__ = ["COMMAND", "DoctorOptions", "Finding", "examine"]
+
+Status = Literal["ok", "missing", "note"]
 
 
 @dataclass(frozen=True)
-class Questions:
-    """What somebody wants to run."""
+class DoctorOptions:
+    """Say what is installed, which data and devices are seen, what will run, and what mends the rest.
+
+    The exit status is 0 unless something that was asked for here by name cannot run.
+
+    Example: skillc doctor --env alfworld --data generated --model shipped
+    """
 
     env: str | None = None
-    """Environment by short name or id; all if None."""
+    """Environment that shall run; all if none."""
     data: str | None = None
-    """The environment's data; None looks where the environment looks."""
+    """Its data: a folder, an archive, or "generated"; none looks where the environment looks."""
     model: str | None = None
-    """Folder or name of a checkpoint."""
+    """Checkpoint whose context limit is compared with the environment's episodes."""
     engine: str | None = None
-    """Who generates."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Further settings of :class:`trainers.config.TrainConfig` (form, max_context, ...)."""
+    """Engine that shall generate."""
+    form: str = TrainConfig.form
+    """Form of the prompts, as in training."""
+    max_context: int = TrainConfig.max_context
+    """Longest row in tokens, as in training."""
+    json: bool = False
+    """Write JSON."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment, as in training; singly as env.generator='{"size": "small"}'."""
 
 
-def examine(questions: Questions | None = None) -> list[Finding]:
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    section: str
+    """Heading: software, data, machine, model."""
+    name: str
+    """What was looked at."""
+    status: Status
+    """"ok", "missing", or "note" for what limits without stopping anything."""
+    found: str
+    """What is there."""
+    remedy: str = ""
+    """The command that mends it."""
+    asked: bool = False
+    """Whether it was asked for by name, so that its absence is a failure."""
+
+
+def doctor(options: DoctorOptions) -> int:
+    """Runs the command; 2 if something that was asked for cannot run."""
+    findings = examine(options)
+    say(json.dumps([asdict(finding) for finding in findings], indent=2) if options.json else _page(findings))
+    return 2 if any(finding.asked and finding.status == "missing" for finding in findings) else 0
+
+
+def _page(findings: Sequence[Finding]) -> str:
+    """The findings under their headings."""
+    marks: Mapping[Status, str] = {"ok": "ok", "missing": "--", "note": "!!"}
+    lines: list[str] = []
+    for section in dict.fromkeys(finding.section for finding in findings):
+        lines += ["", section]
+        for finding in (each for each in findings if each.section == section):
+            lines.append(f"  {marks[finding.status]:<3} {finding.name}: {finding.found}")
+            lines += [f"      {finding.remedy}"] if finding.remedy else []
+    return "\n".join(lines[1:])
+
+
+def examine(asked: DoctorOptions) -> list[Finding]:
     """Looks at everything; no weights are fetched or loaded.
 
     Args:
-        questions: What shall run; what it names must be there.
+        asked: What shall run; what it names must be there.
     """
-    asked = questions or Questions()
     specs = env_specs() if asked.env is None else (env_spec(asked.env),)
     found = [*_software(), *_machine()]
     for spec in specs:
@@ -58,7 +109,7 @@ def examine(questions: Questions | None = None) -> list[Finding]:
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
-        found += context_findings(asked.model, specs, {"data": asked.data, **asked.options})
+        found += [_context(asked, spec) for spec in specs if spec.warm_start]
     return found
 
 
@@ -133,7 +184,7 @@ def _engine(name: str) -> str:
 # Data ----------------------------------------------------------------------------------------------------------------
 
 
-def _data(spec: EnvSpec, asked: Questions) -> Iterator[Finding]:
+def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
     if spec.warm_start and asked.data is None:
         generated = {"data": "generated", "generator": _few(spec)}
@@ -182,48 +233,31 @@ def _caches() -> Iterator[Finding]:
     yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")
 
 
-# The command -----------------------------------------------------------------------------------------------
+# Model ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class DoctorOptions:
-    """Say what is installed, which data and devices are seen, what will run, and what mends the rest.
-
-    The exit status is 0 unless something that was asked for here by name cannot run.
-
-    Example: skillc doctor --env alfworld --data generated --model shipped
-    """
-
-    env: str | None = None
-    """Environment that shall run; all if none."""
-    data: str | None = None
-    """Its data: a folder, an archive, or "generated"; none looks where the environment looks."""
-    model: str | None = None
-    """Checkpoint whose context limit is held against the environment's episodes."""
-    engine: str | None = None
-    """Engine that shall generate."""
-    form: str = "conversation"
-    """Form of the prompts, as in training."""
-    max_context: int | None = None
-    """Longest row in tokens, as in training; its default if none."""
-    json: bool = False
-    """Write JSON."""
-    env_options: Mapping[str, Any] = field(default_factory=dict)
-    """Further arguments of the environment, as in training; singly as env.generator='{"size": "small"}'."""
-
-    def questions(self) -> Questions:
-        """What is asked."""
-        options: dict[str, Any] = {"form": self.form, "env_options": self.env_options}
-        if self.max_context is not None:
-            options["max_context"] = self.max_context
-        return Questions(self.env, self.data, self.model, self.engine, options)
-
-
-def doctor(options: DoctorOptions) -> int:
-    """Runs the command; 2 if something that was asked for cannot run."""
-    findings = examine(options.questions())
-    say(json.dumps(as_json(findings), indent=2) if options.json else as_text(findings))
-    return 2 if any(finding.asked and finding.status == "missing" for finding in findings) else 0
+def _context(asked: DoctorOptions, spec: EnvSpec) -> Finding:
+    """Whether an episode at its step limit fits the model and ``max_context``."""
+    name = f"{asked.model} in {spec.name}"
+    try:
+        settings = {name: getattr(asked, name) for name in ("data", "form", "max_context", "env_options")}
+        config = TrainConfig(model=str(asked.model), env=spec.id, **settings)
+        limit, length = context_limit(config), episode_length(config, load_tokenizer(config))
+    except SkillCError as error:
+        return Finding("model", name, "missing", str(error), asked=True)
+    room = config.max_context if limit is None else min(limit, config.max_context)
+    said = (
+        f"an episode of {length.steps} steps takes about {length.longest:,} tokens in {config.form} form; the model "
+        f"takes {'any number' if limit is None else f'{limit:,}'}, max_context is {config.max_context:,}"
+    )
+    if length.longest <= room:
+        return Finding("model", name, "ok", said)
+    longer = f" (a model with a longer context than {limit:,} too)" if limit and length.longest > limit else ""
+    remedy = (
+        f"episodes end after some {length.steps_within(room)} steps: raise max_context{longer}, or prompt turn by turn "
+        "with form=window:5"
+    )
+    return Finding("model", name, "note", said, remedy)
 
 
 COMMAND = Command(DoctorOptions, doctor)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillc_lab.planning.setups import launcher_file
+from skillc_lab.planning import launcher_file
 from trainers.config import TrainConfig
 from trainers.tracking.run_folder import RunFolder
 

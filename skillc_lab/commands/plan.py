@@ -10,10 +10,7 @@ from typing import Any, Literal
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.settings import Settings
-from skillc_lab.planning import Machine, load_setup, make_plan, setup_names
-from skillc_lab.planning.machine import Sharding
-from skillc_lab.planning.setups import launch_command, launcher_file
-from skillc_lab.planning.table import as_text
+from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.config import TrainConfig
 from trainers.config.bounds import Count, Positive
 from trainers.config.groups import PolicySettings
@@ -70,7 +67,7 @@ def plan(options: PlanOptions) -> int:
     if options.json:
         say(json.dumps({**found.to_json(), "command": launch_command(settings, machine)}, indent=2))
     else:
-        say(as_text(found))
+        say(str(found))
         if found.fits:
             say(f"\n{launch_command(settings, machine)}")
     return 0 if found.fits else 1

@@ -18,9 +18,9 @@ class TrainOptions(Settings):
 
     Ctrl-C finishes the update, writes a checkpoint and stops; the same command goes on from there.
 
-    The options of a preset follow at the end; name it for those of another: skillc train --preset grpo --help
+    The options of a method follow at the end; name it for those of another: skillc train --method grpo --help
 
-    Example: skillc train --preset skillc --model shipped --chat compact --data generated --steps 40
+    Example: skillc train --method skillc --model shipped --chat compact --data generated --steps 40
     """
 
 

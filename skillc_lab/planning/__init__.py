@@ -1,7 +1,27 @@
-"""What a run needs before it is started: memory per GPU, and which setting mends what does not fit."""
+"""What a run needs before it is started: memory per GPU, and which setting makes it fit."""
 
-from skillc_lab.planning.machine import Machine
+from skillc_lab.planning.context import EpisodeLength, episode_length
 from skillc_lab.planning.plan import Plan, make_plan
-from skillc_lab.planning.setups import Setup, load_setup, setup_names
+from skillc_lab.planning.setups import (
+    Machine,
+    Setup,
+    Sharding,
+    launch_command,
+    launcher_file,
+    load_setup,
+    setup_names,
+)
 
-__all__ = ["Machine", "Plan", "Setup", "load_setup", "make_plan", "setup_names"]
+__all__ = [
+    "EpisodeLength",
+    "Machine",
+    "Plan",
+    "Setup",
+    "Sharding",
+    "episode_length",
+    "launch_command",
+    "launcher_file",
+    "load_setup",
+    "make_plan",
+    "setup_names",
+]

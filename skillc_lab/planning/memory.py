@@ -1,4 +1,4 @@
-"""The parts that a GPU's memory is made of, in the update and while episodes are played."""
+"""What a GPU's memory is made of in an update and while episodes are played, and how much an update computes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillc_lab.planning.activations import layer_bytes, residual_bytes
-from skillc_lab.planning.machine import GIB, Machine
-from skillc_lab.planning.shapes import ModelShape
-from skillc_lab.planning.workload import Workload
+from skillc_lab.planning.setups import GIB, Machine
+from skillc_lab.planning.shapes import Arithmetic, ModelShape, layer_bytes
 from trainers.config import TrainConfig
+from trainers.recipes import recipe_in
 
-__all__ = ["Part", "memory_parts", "total_of"]
+__all__ = ["Part", "Workload", "memory_parts", "total_of", "update_operations", "workload_of"]
 
 Phase = Literal["always", "update", "generation"]
 
@@ -23,15 +22,98 @@ _OPTIMISER_BYTES = {"adamw": None, "adamw_8bit": 2, "paged_adamw_8bit": 2, "adaf
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part of a GPU's memory.
+class Workload:
+    """One GPU's share of an update.
 
     Attributes:
-        name: What it is.
-        size: In bytes.
-        phase: When it is there.
-        note: How it comes about.
+        kind: How numbers are held.
+        rows: Rows in its largest pass.
+        update_rows: Rows in all passes together.
+        row_tokens: Tokens of a row, padding included.
+        own_tokens: The model's own tokens among them.
+        playing: Episodes that it plays at once.
+        reference: Whether the weights that training began with are kept too.
+        average: Whether a moving average of the weights is kept too.
+        distributions: Whether a loss wants whole distributions over the vocabulary.
     """
+
+    kind: Arithmetic
+    rows: int
+    update_rows: int
+    row_tokens: int
+    own_tokens: int
+    playing: int
+    reference: bool = False
+    average: bool = False
+    distributions: bool = False
+
+    @property
+    def weight(self) -> int:
+        """Bytes of a weight."""
+        return 2 if self.kind == "bfloat16" else 4
+
+    @property
+    def compute(self) -> int:
+        """Bytes of a number within linear maps and attention."""
+        return 4 if self.kind == "float32" else 2
+
+
+def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_tokens: int | None = None) -> Workload:
+    """Reads a run's settings.
+
+    Args:
+        config: The run's.
+        shape: Its model; rows are at most what it takes.
+        machine: Where it shall run.
+        row_tokens: Longest row that is expected; ``max_context`` if None.
+    """
+    longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
+    members = -(-config.tasks_per_step // machine.gpus) * config.group_size
+    steps = config.step_limit or 1
+    rows = members * (1 if config.form == "conversation" else steps)
+    recipe = recipe_in(config.env, config.method, config.method_options)
+    losses = [loss.configured(clip=config.clip, beta=config.kl_coef) for loss in recipe.losses]
+    teachers = {loss.teacher.weights for loss in losses if loss.teacher is not None}
+    inputs = {name for loss in losses for name in loss.inputs}
+    # "auto" is autocast on a GPU.
+    kinds: dict[str, Arithmetic] = {"float32": "float32", "pure_bfloat16": "bfloat16"}
+    return Workload(
+        kinds.get(config.precision, "autocast"),
+        rows=-(-rows // (config.micro_batches * config.num_minibatches)),
+        update_rows=rows,
+        row_tokens=longest,
+        own_tokens=min(longest, steps * config.max_reply_tokens),
+        playing=min(members, config.max_parallel),
+        reference="ref_logprobs" in inputs or "reference" in teachers,
+        average="average" in teachers,
+        distributions=bool(inputs & {"logits", "teacher_logits"}),
+    )
+
+
+def update_operations(config: TrainConfig, shape: ModelShape, work: Workload) -> float:
+    """Floating-point operations of an update on one GPU, every row of the planned length; generating is left out.
+
+    A forward pass takes two per weight and token, a backward pass twice that: once for what comes before, once for the
+    weights, which adapters leave out. Checkpointing computes the layers once more.
+
+    Args:
+        config: The run's settings.
+        shape: Its model.
+        work: One GPU's share of it.
+    """
+    times = (2 if config.lora_rank else 3) + work.reference + (config.num_minibatches > 1)
+    # A query looks at half of a row on average, once for the scores and once for the values.
+    attention = shape.layers * shape.queries * work.row_tokens
+    layers = (times + config.gradient_checkpointing) * 2.0 * work.row_tokens * (shape.maps + attention)
+    return work.update_rows * (layers + times * 2.0 * work.own_tokens * shape.embedding)
+
+
+# Memory --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a GPU's memory: its name, its bytes, when it is there, and how it comes about."""
 
     name: str
     size: float
@@ -49,27 +131,23 @@ def memory_parts(config: TrainConfig, shape: ModelShape, machine: Machine, work:
     found = [
         *_state(config, shape, machine, work),
         *_pass(config, shape, machine, work),
-        *_playing(config, shape, work),
+        *_playing(config, shape, machine, work),
     ]
-    if config.engine == "vllm" and config.vllm_mode == "colocate":
-        share = config.vllm_memory * machine.gpu_memory * GIB
-        note = f"vllm_memory={config.vllm_memory} of the GPU: weights and KV cache"
-        found.append(Part("vLLM", share, "generation" if config.vllm_sleep else "always", note))
     return [part for part in found if part.size > 0]
 
 
 def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:
     """Weights and what goes with them."""
-    weight, shards = work.arithmetic.weight, machine.shards
+    weight, shards = work.weight, machine.shards
     trained = shape.adapters(config.lora_rank) if config.lora_rank else shape.parameters
     # Adapters are float32 over weights of any type.
     kind = 4 if config.lora_rank else weight
-    state = _OPTIMISER_BYTES[config.optimiser]
-    spread = f" / {shards} GPUs" if shards > 1 else ""
     adapters = 4 * trained if config.lora_rank else 0
+    state = _OPTIMISER_BYTES[config.optimiser]
+    moments = 2 * kind if state is None else state
+    spread = f" / {shards} GPUs" if shards > 1 else ""
     yield Part("weights", (weight * shape.parameters + adapters) / shards, note=f"{weight} bytes each{spread}")
     yield Part("gradients", kind * trained / shards, "update", f"{trained / 1e6:,.1f} M trained weights{spread}")
-    moments = 2 * kind if state is None else state
     yield Part("optimiser", moments * trained / shards, note=f"{config.optimiser}, {moments} bytes each{spread}")
     if machine.gpus > 1 and shards == 1:
         yield Part("communication", kind * trained, note="buckets in which gradients are averaged")
@@ -83,38 +161,39 @@ def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workl
 
 def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:
     """What one forward and backward pass adds."""
-    arithmetic = work.arithmetic
-    layer = layer_bytes(shape, arithmetic, config.lora_rank)
+    layer = layer_bytes(shape, work.kind, config.lora_rank)
     if config.gradient_checkpointing:
-        kept = shape.layers * residual_bytes(shape, arithmetic) + layer
+        kept = shape.layers * shape.width * work.weight + layer
         how = "inputs of all layers, and one layer computed again"
     else:
         kept, how = shape.layers * layer, "all layers"
     note = f"{work.rows} rows x {work.row_tokens:,} tokens, {how}"
-    yield Part("activations", work.tokens * kept, "update", note)
+    yield Part("activations", work.rows * work.row_tokens * kept, "update", note)
     output = _output(shape, work) + (0 if config.lora_rank else 4 * shape.embedding)
     yield Part("output layer", output, "update", "tiles of logits, and the layer's gradient in float32")
     if machine.shards > 1:
-        gathered = arithmetic.compute * 2 * shape.layer + arithmetic.weight * shape.embedding
+        gathered = work.compute * 2 * shape.layer + work.weight * shape.embedding
         yield Part("gathered weights", gathered, note="two layers and the output layer")
-    elif arithmetic.kind == "autocast":
-        maps = shape.layers * sum(inputs * outputs for inputs, outputs in shape.linears) + shape.embedding
-        yield Part("weights in bfloat16", 2 * maps, "update", "autocast's copies, kept until the backward pass")
+    elif work.kind == "autocast":
+        copies = 2 * (shape.maps + shape.embedding)
+        yield Part("weights in bfloat16", copies, "update", "autocast's copies, kept until the backward pass")
 
 
 def _output(shape: ModelShape, work: Workload) -> float:
     own = work.rows * work.own_tokens
-    hidden = own * shape.width * work.arithmetic.compute
+    hidden = own * shape.width * work.compute
     if work.distributions:
         return hidden + 3 * 4 * own * shape.vocabulary
-    tile = min(own, _TILE[0]) * min(shape.vocabulary, _TILE[1]) * work.arithmetic.compute
-    return hidden + tile
+    return hidden + min(own, _TILE[0]) * min(shape.vocabulary, _TILE[1]) * work.compute
 
 
-def _playing(config: TrainConfig, shape: ModelShape, work: Workload) -> Iterator[Part]:
-    """Keys and values of the episodes in progress, where this process generates by itself."""
-    if config.engine != "transformers":
-        return
-    row = 2 * shape.layers * shape.keys * work.arithmetic.compute * work.row_tokens
-    note = f"{work.playing} episodes x {work.row_tokens:,} tokens, with room to grow"
-    yield Part("KV cache", 1.5 * work.playing * row, "generation", note)
+def _playing(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:
+    """What generation takes in this process: keys and values of the episodes in progress, or vLLM's share."""
+    if config.engine == "transformers":
+        row = 2 * shape.layers * shape.keys * work.compute * work.row_tokens
+        note = f"{work.playing} episodes x {work.row_tokens:,} tokens, with room to grow"
+        yield Part("KV cache", 1.5 * work.playing * row, "generation", note)
+    elif config.engine == "vllm" and config.vllm_mode == "colocate":
+        share = config.vllm_memory * machine.gpu_memory * GIB
+        note = f"vllm_memory={config.vllm_memory} of the GPU: weights and KV cache"
+        yield Part("vLLM", share, "generation" if config.vllm_sleep else "always", note)

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillc_lab.planning.machine import GIB, Machine
-from skillc_lab.planning.memory import Part, memory_parts, total_of
-from skillc_lab.planning.operations import update_operations
+from skillc_lab.planning.memory import Part, Workload, memory_parts, total_of, update_operations, workload_of
+from skillc_lab.planning.setups import GIB, Machine
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
-from skillc_lab.planning.workload import Workload, workload_of
 from trainers.config import TrainConfig
 
 __all__ = ["Plan", "Remedy", "make_plan"]
@@ -44,7 +42,7 @@ class Plan:
         work: One GPU's share of an update.
         parts: Of one GPU's memory.
         remedies: What would lower it, each alone, then together where none is enough; none where the run fits.
-        warnings: What else will not work, in words.
+        warnings: What else will not work.
     """
 
     config: TrainConfig
@@ -71,6 +69,11 @@ class Plan:
         return max(self.update, self.generation)
 
     @property
+    def fits(self) -> bool:
+        """Whether a GPU holds it."""
+        return self.total <= self.machine.usable
+
+    @property
     def operations(self) -> float:
         """Floating-point operations of an update on each GPU, all rows as long as planned."""
         return update_operations(self.config, self.shape, self.work)
@@ -81,35 +84,55 @@ class Plan:
         speed = self.machine.tflops
         return None if speed is None else self.operations / (speed * 1e12)
 
-    @property
-    def fits(self) -> bool:
-        """Whether a GPU holds it."""
-        return self.total <= self.machine.usable
-
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON-able values, sizes in GiB."""
+        machine = {name: getattr(self.machine, name) for name in ("gpus", "gpu_memory", "sharding")}
+        sizes = {name: getattr(self, name) / GIB for name in ("update", "generation")}
         return {
             "model": self.config.model,
             "parameters": self.shape.parameters,
-            "gpus": self.machine.gpus,
-            "gpu_memory": self.machine.gpu_memory,
-            "sharding": self.machine.sharding,
+            **machine,
             "rows": self.work.rows,
             "row_tokens": self.work.row_tokens,
-            "parts": {
-                part.name: {"gib": part.size / GIB, "phase": part.phase, "note": part.note} for part in self.parts
-            },
-            "update": self.update / GIB,
-            "generation": self.generation / GIB,
+            "parts": {p.name: {"gib": p.size / GIB, "phase": p.phase, "note": p.note} for p in self.parts},
+            **sizes,
             "usable": self.machine.usable / GIB,
             "operations": self.operations,
             "seconds": self.seconds,
             "fits": self.fits,
-            "remedies": [
-                {"words": m.words, "total": m.total / GIB, "fits": m.fits, "note": m.note} for m in self.remedies
-            ],
+            "remedies": [{**vars(remedy), "total": remedy.total / GIB} for remedy in self.remedies],
             "warnings": list(self.warnings),
         }
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    machine = plan.machine
+    yield (
+        f"{plan.config.model}: {plan.shape.parameters / 1e6:,.0f} M parameters on {machine.gpus} x "
+        f"{machine.gpu_memory:g} GiB, sharding {machine.sharding}, engine {plan.config.engine}\n"
+    )
+    for part in plan.parts:
+        when = "" if part.phase == "always" else f" ({part.phase})"
+        yield f"  {part.name + when:<28}{part.size / GIB:8.2f} GiB   {part.note}"
+    yield f"\n  {'in the update':<28}{plan.update / GIB:8.2f} GiB"
+    yield f"  {'while episodes are played':<28}{plan.generation / GIB:8.2f} GiB"
+    yield f"  {'a GPU has':<28}{machine.usable / GIB:8.2f} GiB   {machine.reserve:.0%} left to driver and fragmentation"
+    yield f"  {'an update computes':<28}{plan.operations / 1e12:8,.0f} TFLOP a GPU at most, {_time(plan)}\n"
+    yield "It fits." if plan.fits else "It does not fit. What lowers it:"
+    for remedy in plan.remedies:
+        verdict = "fits" if remedy.fits else "not enough"
+        yield f"  {remedy.total / GIB:8.2f} GiB  {verdict:<11}{remedy.words}  ({remedy.note})"
+    yield from (f"Warning: {warning}" for warning in plan.warnings)
+
+
+def _time(plan: Plan) -> str:
+    if plan.seconds is None:
+        return "skillc gpu-check measures at what speed (--tflops)"
+    hours = plan.seconds * plan.config.steps / 3600
+    return f"{plan.seconds:,.1f} s; {hours:,.1f} h for {plan.config.steps} of them, playing and validations apart"
 
 
 def make_plan(
@@ -170,25 +193,28 @@ def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
 
 @dataclass(frozen=True)
 class _Change:
-    words: str
     note: str
     settings: dict[str, Any]
     machine: dict[str, Any]
+
+    @property
+    def words(self) -> str:
+        typed = [f"{name}={str(value).lower()}" for name, value in self.settings.items()]
+        return " ".join([*typed, *(f"--{name} {value}" for name, value in self.machine.items())])
 
 
 def _changes(plan: Plan) -> Iterator[_Change]:
     config, machine, work = plan.config, plan.machine, plan.work
 
     def setting(note: str, **settings: Any) -> _Change:
-        words = " ".join(f"{name}={str(value).lower()}" for name, value in settings.items())
-        return _Change(words, note, settings, {})
+        return _Change(note, settings, {})
 
     if work.rows > 1:
         yield setting("one row per pass: more and smaller passes", micro_batches=config.micro_batches * work.rows)
     if not config.gradient_checkpointing:
         yield setting("a second forward pass", gradient_checkpointing=True)
     if machine.gpus > 1 and machine.shards == 1:
-        yield _Change("--sharding fsdp2", "weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
+        yield _Change("weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
     if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:
         yield setting("vLLM gives its memory back during updates; waking it costs a copy", vllm_sleep=True)
     if config.optimiser == "adamw" and not config.lora_rank:
@@ -202,8 +228,7 @@ def _changes(plan: Plan) -> Iterator[_Change]:
 def _remedied(plan: Plan, changes: Sequence[_Change], row_tokens: int | None) -> Remedy:
     config, machine = plan.config, plan.machine
     for change in changes:
-        config = config.with_(**change.settings)
-        machine = replace(machine, **change.machine)
+        config, machine = config.with_(**change.settings), replace(machine, **change.machine)
     total = _plain(config, machine, plan.shape, row_tokens).total
     words = " ".join(change.words for change in changes)
     note = changes[0].note if len(changes) == 1 else "all of these together"

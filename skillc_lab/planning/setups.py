@@ -1,4 +1,4 @@
-"""Settings of full-size runs, one file each: which model, which machine, which settings make it fit."""
+"""Machines, and the settings of full-size runs: which model, which machine, which settings make it fit."""
 
 from __future__ import annotations
 
@@ -7,16 +7,69 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from skillc_gym.errors import unknown_name
-from skillc_lab.planning.machine import Machine
+from skillc_gym.errors import ConfigError, unknown_name
 from trainers.config import TrainConfig
 
-__all__ = ["LAUNCHERS", "Setup", "launch_command", "launcher_file", "load_setup", "setup_names"]
+__all__ = [
+    "GIB",
+    "LAUNCHERS",
+    "Machine",
+    "Setup",
+    "Sharding",
+    "launch_command",
+    "launcher_file",
+    "load_setup",
+    "setup_names",
+]
 
+GIB = 2**30
 LAUNCHERS = ("fsdp2", "zero3")
 """Kinds of sharding for which a configuration of accelerate comes along."""
+Sharding = Literal["none", "fsdp2", "zero3"]
+
+_FOLDER = Path(str(resources.files("skillc_lab.planning")))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """GPUs and how the training state lies on them.
+
+    Attributes:
+        gpus: Training processes, one GPU each.
+        gpu_memory: Memory of one GPU in GiB.
+        sharding: "none": each GPU holds everything (data parallel); "fsdp2", "zero3": weights, gradients, optimiser
+            and reference are spread over all GPUs and gathered layer by layer.
+        reserve: Share of a GPU's memory that is left to the driver, to kernels and to fragmentation.
+        tflops: Operations per second of one GPU in updates, in 10^12, as ``skillc gpu-check`` measures them; None if
+            unknown.
+
+    Raises:
+        ConfigError: If a number is not positive.
+    """
+
+    gpus: int = 1
+    gpu_memory: float = 80.0
+    sharding: Sharding = "none"
+    reserve: float = 0.06
+    tflops: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sharding not in get_args(Sharding):
+            raise unknown_name("sharding", self.sharding, get_args(Sharding))
+        if self.gpus < 1 or not self.gpu_memory > 0 or not 0 <= self.reserve < 1:
+            raise ConfigError(f"A machine has gpus >= 1, gpu_memory > 0 GiB and 0 <= reserve < 1, got {self}.")
+
+    @property
+    def usable(self) -> float:
+        """Bytes of one GPU that a run may fill."""
+        return self.gpu_memory * GIB * (1 - self.reserve)
+
+    @property
+    def shards(self) -> int:
+        """Over how many GPUs the training state is spread."""
+        return 1 if self.sharding == "none" else self.gpus
 
 
 @dataclass(frozen=True)
@@ -24,14 +77,12 @@ class Setup:
     """One file of the folder ``setups``.
 
     Attributes:
-        name: Its name.
         summary: One sentence on what it trains where.
         machine: The machine.
         row_tokens: Longest row that is expected.
         settings: The run's settings.
     """
 
-    name: str
     summary: str
     machine: Machine
     row_tokens: int
@@ -44,8 +95,8 @@ class Setup:
 
 
 def setup_names() -> tuple[str, ...]:
-    """All that there are."""
-    return tuple(sorted(entry.name.removesuffix(".json") for entry in _folder().iterdir() if _is_setup(entry.name)))
+    """All set-ups that come along."""
+    return tuple(sorted(path.stem for path in (_FOLDER / "setups").glob("*.json")))
 
 
 def load_setup(name: str) -> Setup:
@@ -56,23 +107,8 @@ def load_setup(name: str) -> Setup:
     """
     if name not in setup_names():
         raise unknown_name("set-up", name, setup_names())
-    values = json.loads((_folder() / f"{name}.json").read_text(encoding="utf-8"))
-    return Setup(name, values["summary"], Machine(**values["machine"]), values["row_tokens"], values["settings"])
-
-
-def launch_command(config: Mapping[str, Any], machine: Machine) -> str:
-    """The command that starts a run.
-
-    Args:
-        config: The settings that differ from the defaults.
-        machine: Where it runs.
-    """
-    words = " ".join(f"{name}={_written(value)}" for name, value in config.items())
-    if machine.gpus == 1:
-        return f"skillc train {words}"
-    kind = machine.sharding
-    shard = f' --config_file "$(skillc plan --launcher {kind})"' if kind in LAUNCHERS else ""
-    return f"accelerate launch{shard} --num_processes {machine.gpus} --module skillc_lab train {words}"
+    values = json.loads((_FOLDER / "setups" / f"{name}.json").read_text(encoding="utf-8"))
+    return Setup(**{**values, "machine": Machine(**values["machine"])})
 
 
 def launcher_file(name: str) -> Path:
@@ -83,16 +119,20 @@ def launcher_file(name: str) -> Path:
     """
     if name not in LAUNCHERS:
         raise unknown_name("launcher", name, LAUNCHERS)
-    return Path(str(resources.files("skillc_lab.planning") / "launchers" / f"{name}.json"))
+    return _FOLDER / "launchers" / f"{name}.json"
 
 
-def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def launch_command(config: Mapping[str, Any], machine: Machine) -> str:
+    """The command that starts a run.
 
-
-def _folder() -> Any:
-    return resources.files("skillc_lab.planning") / "setups"
-
-
-def _is_setup(name: str) -> bool:
-    return name.endswith(".json")
+    Args:
+        config: The settings that differ from the defaults.
+        machine: Where it runs.
+    """
+    written = {name: str(value).lower() if isinstance(value, bool) else value for name, value in config.items()}
+    words = " ".join(f"{name}={value}" for name, value in written.items())
+    if machine.gpus == 1:
+        return f"skillc train {words}"
+    kind = machine.sharding
+    shard = f' --config_file "$(skillc plan --launcher {kind})"' if kind in LAUNCHERS else ""
+    return f"accelerate launch{shard} --num_processes {machine.gpus} --module skillc_lab train {words}"

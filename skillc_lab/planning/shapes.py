@@ -1,36 +1,31 @@
-"""What of a model's shape decides how much memory it takes, counted on the meta device: no weights are made."""
+"""What of a model decides its memory: its shape, and what one layer keeps of a token for the backward pass.
+
+The shape is counted on the meta device, so no weights are made. What a layer keeps is counted tensor by tensor for
+transformers' decoders with RMS norms, SDPA or flash attention and a gated feed-forward part (Llama, Qwen2, Qwen3,
+Mistral, SmolLM2); the tests compare the counts with what autograd saves.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import resources
+from typing import Any, Literal
 
 from skillc_gym.errors import missing_extra
 from trainers.config import TrainConfig
 from trainers.models import load_plain_config
 
-__all__ = ["KNOWN", "ModelShape", "config_of", "shape_of"]
+__all__ = ["KNOWN", "Arithmetic", "ModelShape", "config_of", "layer_bytes", "shape_of"]
 
-_QWEN2 = {"model_type": "qwen2", "max_position_embeddings": 32768}
-KNOWN: Mapping[str, Mapping[str, Any]] = {
-    "Qwen/Qwen2.5-0.5B-Instruct": {
-        **_QWEN2,
-        **{"hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2},
-        **{"intermediate_size": 4864, "vocab_size": 151936, "tie_word_embeddings": True},
-    },
-    "Qwen/Qwen2.5-1.5B-Instruct": {
-        **_QWEN2,
-        **{"hidden_size": 1536, "num_hidden_layers": 28, "num_attention_heads": 12, "num_key_value_heads": 2},
-        **{"intermediate_size": 8960, "vocab_size": 151936, "tie_word_embeddings": True},
-    },
-    "Qwen/Qwen2.5-7B-Instruct": {
-        **_QWEN2,
-        **{"hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4},
-        **{"intermediate_size": 18944, "vocab_size": 152064, "tie_word_embeddings": False},
-    },
-}
-"""Shapes of published models that can be planned for without asking a hub."""
+KNOWN: Mapping[str, Mapping[str, Any]] = json.loads(
+    (resources.files("skillc_lab.planning") / "models.json").read_text(encoding="utf-8")
+)
+"""Configurations of published models that can be planned for without asking a hub."""
+
+Arithmetic = Literal["float32", "autocast", "bfloat16"]
+"""How numbers are held: float32 throughout, bfloat16 under autocast over float32 weights, or bfloat16 weights."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,8 @@ class ModelShape:
         layers: Number of layers.
         heads: Query heads.
         kv_heads: Heads of keys and values.
-        head_dim: Width of a head.
+        queries: Width of all query heads.
+        keys: Width of all key heads; values have the same.
         feed_forward: Width of the feed-forward part.
         vocabulary: Number of tokens.
         linears: (inputs, outputs) of one layer's linear maps.
@@ -60,7 +56,8 @@ class ModelShape:
     layers: int
     heads: int
     kv_heads: int
-    head_dim: int
+    queries: int
+    keys: int
     feed_forward: int
     vocabulary: int
     linears: Sequence[tuple[int, int]]
@@ -68,14 +65,9 @@ class ModelShape:
     max_positions: int | None = None
 
     @property
-    def queries(self) -> int:
-        """Width of all query heads."""
-        return self.heads * self.head_dim
-
-    @property
-    def keys(self) -> int:
-        """Width of all key heads; values have the same."""
-        return self.kv_heads * self.head_dim
+    def maps(self) -> int:
+        """Weights of all layers' linear maps."""
+        return self.layers * sum(inputs * outputs for inputs, outputs in self.linears)
 
     def adapters(self, rank: int) -> int:
         """Parameters of LoRA adapters of this rank on all linear maps of all layers."""
@@ -89,39 +81,37 @@ def config_of(config: TrainConfig) -> Any:
         MissingDataError: If there is no such checkpoint.
         MissingExtraError: If transformers is not installed.
     """
-    if config.model in KNOWN:
-        try:
-            from transformers import AutoConfig
-        except ImportError as error:
-            raise missing_extra("transformers", "train") from error
-        fields = dict(KNOWN[config.model])
-        return AutoConfig.for_model(fields.pop("model_type"), **fields)
-    return load_plain_config(config)
+    if config.model not in KNOWN:
+        return load_plain_config(config)
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise missing_extra("transformers", "train") from error
+    return AutoConfig.for_model(**KNOWN[config.model])
 
 
 def shape_of(model_config: Any) -> ModelShape:
-    """Builds the model on the meta device and counts.
-
-    Args:
-        model_config: A transformers configuration.
-    """
+    """Builds the model of a transformers configuration on the meta device and counts."""
     import torch
     from transformers import AutoModelForCausalLM
 
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(model_config)
     text = model.config.get_text_config()
-    first = _layers(model, text.num_hidden_layers)[0]
-    heads = int(text.num_attention_heads)
+    count, heads = int(text.num_hidden_layers), int(text.num_attention_heads)
+    first = next(m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == count)[0]
+    kv_heads = int(getattr(text, "num_key_value_heads", None) or heads)
+    head_width = int(getattr(text, "head_dim", None) or text.hidden_size // heads)
     return ModelShape(
         parameters=sum(p.numel() for p in model.parameters()),
         layer=sum(p.numel() for p in first.parameters()),
         embedding=model.get_input_embeddings().weight.numel(),
         width=int(text.hidden_size),
-        layers=int(text.num_hidden_layers),
+        layers=count,
         heads=heads,
-        kv_heads=int(getattr(text, "num_key_value_heads", None) or heads),
-        head_dim=int(getattr(text, "head_dim", None) or text.hidden_size // heads),
+        kv_heads=kv_heads,
+        queries=heads * head_width,
+        keys=kv_heads * head_width,
         feed_forward=int(getattr(text, "intermediate_size", None) or 4 * text.hidden_size),
         vocabulary=int(text.vocab_size),
         linears=[(m.in_features, m.out_features) for m in first.modules() if isinstance(m, torch.nn.Linear)],
@@ -130,8 +120,40 @@ def shape_of(model_config: Any) -> ModelShape:
     )
 
 
-def _layers(model: Any, count: int) -> Any:
-    import torch
+def layer_bytes(shape: ModelShape, kind: Arithmetic, lora_rank: int = 0) -> int:
+    """All that one layer keeps of one token.
 
-    found = [m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == count]
-    return found[0]
+    Args:
+        shape: The model.
+        kind: How numbers are held.
+        lora_rank: Of adapters on all linear maps, while the weights themselves are frozen; 0 trains the weights.
+    """
+    compute = 4 if kind == "float32" else 2
+    # Queries, keys, values, the result, and a float32 per head; the feed-forward part's gate, product and activation.
+    attention = compute * 2 * (shape.queries + shape.keys) + 4 * shape.heads
+    return (
+        _norms(shape, kind, lora_rank) + _inputs(shape, kind, lora_rank) + attention + 3 * shape.feed_forward * compute
+    )
+
+
+def _norms(shape: ModelShape, kind: Arithmetic, lora_rank: int) -> int:
+    """Input and normed input, in float32, of both norms; a frozen norm needs no normed input. Scales are float32."""
+    normed = 0 if lora_rank else 2 if kind == "bfloat16" else 4
+    found = 2 * (shape.width * (4 + normed) + 4)
+    if shape.norms_heads:
+        in_heads = 0 if lora_rank else 4 if kind == "float32" else 2
+        found += (shape.queries + shape.keys) * (4 + in_heads) + 4 * (shape.heads + shape.kv_heads)
+    return found
+
+
+def _inputs(shape: ModelShape, kind: Arithmetic, lora_rank: int) -> int:
+    """Inputs of the linear maps: autocast casts anew for each of them, adapters in float32 too."""
+    width, product = shape.width, shape.feed_forward
+    outputs = 7 * lora_rank * 4
+    if kind == "float32":
+        return 4 * (2 * width + product) + outputs
+    if kind == "autocast":
+        return 2 * (5 * width + product + (shape.queries if lora_rank else 0)) + outputs
+    if lora_rank:
+        return 4 * (5 * width + shape.queries + product) + outputs
+    return 2 * (2 * width + product)

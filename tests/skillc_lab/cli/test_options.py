@@ -159,9 +159,9 @@ def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.
 def test_the_options_of_a_preset_follow_the_help(preset: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--preset", preset, "--help"]) == 0
     said = capsys.readouterr().out
-    assert f"Options of the preset {preset} " in said
+    assert f"Options of the method {preset} " in said
     for name in get_recipe(preset).options:
-        meaning = said.split(f"\n  preset.{name}=")[1].split("\n")[1]
+        meaning = said.split(f"\n  method.{name}=")[1].split("\n")[1]
         assert meaning.startswith("      "), name
 
 
