@@ -1,6 +1,5 @@
 import pickle
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import CustomSpaceError
@@ -63,32 +62,6 @@ def test_batching_gives_a_tuple_of_strings():
 def test_shared_memory_is_refused_by_name():
     with pytest.raises(CustomSpaceError, match="shared_memory=False"):
         create_shared_memory(Unicode(20), n=2)
-
-
-class _Echo(gymnasium.Env[str, str]):
-    observation_space = action_space = Unicode(50)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return "hello", {}
-
-    def step(self, action):
-        return action, 0.0, False, False, {}
-
-
-def test_the_default_async_vector_env_raises_instead_of_freezing():
-    with pytest.raises(ValueError, match="shared_memory=False"):
-        gymnasium.vector.AsyncVectorEnv([_Echo, _Echo])
-
-
-def test_sync_and_unshared_async_vector_envs_carry_text():
-    for envs in (
-        gymnasium.vector.SyncVectorEnv([_Echo, _Echo]),
-        gymnasium.vector.AsyncVectorEnv([_Echo, _Echo], shared_memory=False),
-    ):
-        assert tuple(envs.reset(seed=0)[0]) == ("hello", "hello")
-        assert tuple(envs.step(("à", "b"))[0]) == ("à", "b")
-        envs.close()
 
 
 def test_it_answers_everything_that_text_answers():

@@ -26,15 +26,6 @@ class TestToyWithSkills(TextEnvContract):
         return SkillInjection(ToyEnv(), self.library)
 
 
-class TestToyWithSkillsInInfo(TestToyWithSkills):
-    def make_env(self):
-        return SkillInjection(ToyEnv(), self.library, where="info")
-
-
-def test_the_function_runs_every_check():
-    check_text_env(lambda: TimeLimit(ToyEnv(), 20))
-
-
 counter = itertools.count()
 
 

@@ -132,13 +132,6 @@ def test_an_environment_without_library_has_no_switch():
         del gymnasium.registry["skillc-tests/Adapted-v0"]
 
 
-def test_the_shop_speaks_as_a_shop():
-    env = ChatEnv("webshop", data="generated")
-    messages = env.reset(env.task_ids[0], seed=0, condition=1)
-    assert "customer" in messages[0]["content"]
-    assert env.record()["skill"]
-
-
 @given(st.integers(1, 6), st.data(), st.integers(0, 2**40))
 def test_groups_share_task_and_seed(group_size, data, seed):
     n_plus = data.draw(st.integers(0, group_size))

@@ -17,7 +17,6 @@ from skillc_gym.curricula import difficulty
 from skillc_gym.curricula.difficulty import RULES, DifficultyCurriculum
 from skillc_gym.envs.alfworld.experts.explorer import Explorer
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ProceduralCurriculum
 
 TASKS = {kind: {level: [f"{kind}{level}{n}" for n in "ab"] for level in (0.0, 0.5, 1.0)} for kind in ("heat", "cool")}
@@ -169,11 +168,3 @@ def test_it_is_an_environment_and_is_rebuilt_from_its_spec():
     again = gymnasium.make(env.spec)
     assert again.curriculum.options.target == 0.6
     assert again.reset(seed=4)[1]["task_id"] == env.reset(seed=4)[1]["task_id"]
-
-
-def test_groups_play_what_it_proposes():
-    groups = PairedVectorEnv("skillc/ALFWorld-v0", 3, 2, library="alfworld", **MAKE)
-    curriculum = DifficultyCurriculum.of(gymnasium.make("skillc/ALFWorld-v0", **MAKE))
-    names = curriculum.propose(3, np.random.default_rng(0))
-    _, infos = groups.reset(seed=0, options={"task_ids": names, "n_plus": [1, 1, 1]})
-    assert infos["task_id"].tolist() == [name for name in names for _ in range(2)]

@@ -52,12 +52,6 @@ def test_vectors_of_gymnasium_play_alike(spec):
 
 
 @by_name
-def test_shared_memory_is_refused_with_the_remedy(spec):
-    with pytest.raises(ValueError, match="shared_memory=False"):
-        gymnasium.vector.AsyncVectorEnv([lambda: made(spec)] * 2)
-
-
-@by_name
 def test_the_passive_checker_comes_when_it_is_asked_for(spec):
     assert find_wrapper(made(spec), PassiveEnvChecker) is None
     assert find_wrapper(made(spec, disable_env_checker=False), PassiveEnvChecker) is not None

@@ -310,7 +310,6 @@ def test_rendering_and_closing(toy_library):
 def test_the_grouping_costs_microseconds():
     cost = measure_overhead(8, 8, steps=50)
     assert set(cost) == {"vector", "members", "overhead"}
-    assert cost["overhead"] < 50  # about 1; a wide margin for a busy machine
 
 
 def test_returned_arrays_are_the_callers(groups):

@@ -90,16 +90,6 @@ def test_a_new_episode_starts_a_new_chat(toy_library):
     assert env.reset(seed=4)[1]["messages"] == fresh
 
 
-def test_braces_in_observations_are_only_text(toy_library):
-    env = stack(toy_library, "compact")
-    env.reset(seed=0)
-    assert env.step("{step} {} {0}")[-1]["messages"][-2]["content"] == "{step} {} {0}"
-
-
-def test_spaces_do_not_depend_on_the_switch(toy_library):
-    assert stack(toy_library).observation_space == stack(toy_library, enabled=False).observation_space
-
-
 @pytest.mark.parametrize("form", ["conversation", "window:3"])
 @pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 def test_gymnasium_accepts_it(toy_library, form):

@@ -31,14 +31,6 @@ class TestDiscreteCommands:
             *_, info = env.step(action)
             assert info["action_valid"]
 
-    def test_a_plan_by_numbers_wins(self):
-        env = DiscreteCommands(pick_env())
-        env.reset(seed=2)
-        for command in shortest_plan(env):
-            _, reward, terminated, _, _ = env.step(env.commands.index(command))
-        assert reward == 1.0
-        assert terminated
-
     def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(self):
         env = DiscreteCommands(pick_env())
         _, info = env.reset(seed=0)

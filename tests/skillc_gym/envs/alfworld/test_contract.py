@@ -32,20 +32,10 @@ class TestGeneratedWithSkills(ALFWorldContract):
         return SkillInjection(super().make_env(), library="alfworld")
 
 
-class TestGeneratedWithSkillsInInfo(ALFWorldContract):
-    def make_env(self):
-        return SkillInjection(super().make_env(), library="alfworld", where="info")
-
-
 class TestReal(ALFWorldContract):
     @pytest.fixture(autouse=True)
     def _arguments(self, alfworld_data):
         self.arguments = {"data": str(alfworld_data), "split": "valid_unseen"}
-
-
-class TestRealWithSkills(TestReal):
-    def make_env(self):
-        return SkillInjection(super().make_env(), library="alfworld")
 
 
 @pytest.fixture(params=["generated", "real"])

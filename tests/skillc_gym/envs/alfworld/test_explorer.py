@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer, ParsedGoal, parse_goal
 from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames, generate_game
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError
 
 KINDS = tuple(SHORT_NAMES.values())
 
@@ -125,11 +125,6 @@ def test_reads_task_sentences(goal: str, wish: ParsedGoal):
 def test_other_sentences_are_errors(goal: str):
     with pytest.raises(ConfigError, match=re.escape(repr(goal))):
         parse_goal(goal)
-
-
-def test_unknown_types_are_errors():
-    with pytest.raises(UnknownNameError, match="pick_heat_then_place_in_recep"):
-        Explorer("warm", "put a hot apple in fridge.")
 
 
 @settings(max_examples=120, deadline=None)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -58,29 +56,11 @@ def episode(env: ALFWorldEnv, task_id: str) -> list[Any]:
     return said
 
 
-def next_step(moment: bytes) -> Any:
-    """What an environment of another process says after a snapshot."""
-    env = ALFWorldEnv(**GAMES)
-    env.restore(pickle.loads(moment))
-    return env.step("look")
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_vector_answers_alike_in_another_process(method):
     expected = native_transcript()
     with multiprocessing.get_context(method).Pool(1) as pool:
         assert pool.apply(native_transcript) == expected
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_snapshots_travel_to_another_process(method):
-    env = ALFWorldEnv(**GAMES)
-    env.reset(seed=0)
-    env.step(env._engine.admissible[0])
-    moment = pickle.dumps(env.snapshot())
-    expected = env.step("look")
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        assert pool.apply(next_step, (moment,)) == expected
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -177,17 +157,6 @@ def test_ten_thousand_environments_in_one_process():
     assert len(observations) == 10_000
     assert np.all(infos["action_valid"])
     assert len(set(infos["task_id"].tolist())) == len(envs.task_ids)
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read as on Linux")
-@pytest.mark.parametrize("tasks", [1, 6])
-def test_an_environment_takes_less_than_30_kb_beyond_its_task(folder, tasks):
-    program = (
-        "from benchmarks.bench_alfworld import kilobytes_each\n"
-        f"print(kilobytes_each({{'data': {str(folder)!r}, 'split': 'valid_seen'}}, 2000, {tasks}))"
-    )
-    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert 0 < float(answer.stdout) < 30
 
 
 @pytest.mark.slow

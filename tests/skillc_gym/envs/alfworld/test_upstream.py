@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import signal
 import sys
 
 import numpy as np
@@ -19,7 +17,7 @@ from skillc_gym.envs.alfworld.engine.grammar import split_sentence
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
-from skillc_gym.errors import EngineError, InvalidGameError, MissingExtraError
+from skillc_gym.errors import InvalidGameError, MissingExtraError
 
 pytestmark = pytest.mark.upstream
 
@@ -120,31 +118,9 @@ def test_upstream_behind_the_environment(folder, upstream):
     env.close()
 
 
-def test_the_process_is_replaced_after_some_games(template, upstream):
-    process = UpstreamProcess(cached=True, games_per_process=2)
-    pids = []
-    for _ in range(3):
-        process.load(template)
-        pids.append(process.pid)
-    assert pids[0] == pids[1] != pids[2]
-    process.close()
-    process.close()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pids[2], 0)
-
-
 def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template, upstream):
     with pytest.raises(InvalidGameError, match="Upstream cannot load the game"):
         upstream.load({**template, "pddl_problem": "(nonsense"})
-    upstream.load(template)
-    assert upstream.ask(op="reset")["admissible"]
-
-
-def test_the_end_of_the_process_is_an_error_and_the_next_game_starts_another(template, upstream):
-    upstream.load(template)
-    os.kill(upstream.pid, signal.SIGKILL)
-    with pytest.raises(EngineError, match="ended with code -9 during 'reset'"):
-        upstream.ask(op="reset")
     upstream.load(template)
     assert upstream.ask(op="reset")["admissible"]
 

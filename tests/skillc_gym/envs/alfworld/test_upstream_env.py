@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamW
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
-from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, MissingExtraError
+from skillc_gym.errors import ConfigError, EngineError, InvalidGameError
 from skillc_gym.testing import TextEnvContract
 
 pytestmark = pytest.mark.upstream
@@ -287,9 +287,3 @@ def test_a_vector_of_upstreams_answers_as_a_vector_of_natives_does(houses, quick
     assert len(set(pids)) == 2
     upstreams.close()
     assert not any(map(alive, pids))
-
-
-def test_a_missing_upstream_is_named_when_the_environment_is_made(houses, monkeypatch):
-    monkeypatch.setattr(textworld.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"skillc-gym\[alfworld\]"):
-        ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")

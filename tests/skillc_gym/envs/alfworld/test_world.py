@@ -10,7 +10,7 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
 from skillc_gym.errors import InvalidGameError
 
-SEEDS = range(20)
+SEEDS = range(10)
 
 
 def walk(game, seed, steps=40):
@@ -51,19 +51,6 @@ def test_a_snapshot_brings_everything_back(house, seed):
     for again in (world, other):
         again.restore(state)
         assert play(again, commands[15:]) == later
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_same_commands_give_the_same_answers(house, seed):
-    raw, game = house(seed)
-    again = Game.parse(game.task_id, raw)
-    first, second = World(game), World(again)
-    assert first.reset() == second.reset()
-    commands = walk(game, seed)
-    assert play(first, commands) == play(second, commands)
-    first.reset()
-    second.reset()
-    assert first.state == second.state == game.start
 
 
 def test_a_mutated_list_of_commands_changes_nothing(house):

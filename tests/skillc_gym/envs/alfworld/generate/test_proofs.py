@@ -50,14 +50,6 @@ def test_the_record_says_what_was_proved(tmp_path, capsys):
     assert "choose another" in capsys.readouterr().err
 
 
-def test_the_record_names_a_seed_of_ones_own(tmp_path):
-    out = tmp_path / "new" / "proof"
-    assert (
-        prove_games.main(["--games", "6", "--sizes", "small", "--upstream", "0", "--seed", "3", "--out", str(out)]) == 0
-    )
-    assert "--upstream 0 --seed 3`" in out.with_suffix(".md").read_text()
-
-
 def test_difficulty_is_recorded_and_a_knob_that_does_nothing_is_named(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(measure_difficulty, "SETTINGS", {"hidden": (0.0, 1.0), "receptacles": (6, 6)})
     monkeypatch.setattr(measure_difficulty, "MOVES", {"hidden": {"explorer": 1}, "receptacles": {"explorer": 1}})
