@@ -12,13 +12,14 @@ from pathlib import Path
 
 from skill_library.errors import SkillFileError
 from skill_library.files import UnreadableFileError, read_bounded, stays_inside
-from skill_library.formats.folders import new_folder, skill_file
+from skill_library.formats.folders import new_folder, skill_file, write_library
+from skill_library.formats.form import SkillFormat
 from skill_library.formats.names import check_count, plain_name, unique
 from skill_library.front_matter import FrontMatter
 from skill_library.loader import MAX_FILE_BYTES, decode, split_front_matter
 from skill_library.skill import EVERY_TYPE, SKILL_FILE, Skill
 
-__all__ = ["read_agent_skills", "write_agent_skills"]
+__all__ = ["FORMATS", "read_agent_skills", "write_agent_skills"]
 
 _MOST_REFERENCES = 100
 _LONGEST_DESCRIPTION = 1024
@@ -105,3 +106,9 @@ def write_agent_skills(skills: Iterable[Skill], folder: Path) -> Path:
         fields: dict[str, str | dict[str, str]] = {"name": names[-1], "description": skill.description}
         skill_file(folder / names[-1], fields | ({"metadata": metadata} if metadata else {}), skill.text)
     return folder
+
+
+FORMATS = (
+    SkillFormat("agent-skills", read=read_agent_skills, write=write_agent_skills, folder=True),
+    SkillFormat("library", read=read_agent_skills, write=write_library, folder=True),  # it reads either form
+)

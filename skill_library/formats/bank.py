@@ -5,15 +5,17 @@ Each entry becomes a skill of its own, so that a bank can be written back entry 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skill_library.errors import SkillFileError, brief
+from skill_library.formats.form import SkillFormat
 from skill_library.formats.names import check_count, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
-__all__ = ["read_bank", "to_bank"]
+__all__ = ["FORMAT", "read_bank", "to_bank"]
 
 _SKILL = re.compile(r"(?P<title>[^\n]*)\n(?P<principle>.*?)(?:\nApply when: (?P<when_to_apply>[^\n]*))?", re.DOTALL)
 _MISTAKE = re.compile(
@@ -123,3 +125,11 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise SkillFileError(f"{name} of an entry of the bank must be text, got {brief(value)}")
     return value.strip()
+
+
+FORMAT = SkillFormat(
+    "bank",
+    read=lambda text: read_bank(json.loads(text)),
+    write=lambda skills: json.dumps(to_bank(skills), indent=2, ensure_ascii=False) + "\n",
+    suffixes=(".json",),
+)

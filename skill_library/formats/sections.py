@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from skill_library.errors import SkillFileError
+from skill_library.formats.form import SkillFormat
 from skill_library.formats.names import check_count, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
-__all__ = ["read_sections", "to_sections"]
+__all__ = ["FORMAT", "read_sections", "to_sections"]
 
 # Blanks are tried from the beginning of their run alone: a line of them would take quadratic time otherwise.
 _HEAD = re.compile(r"^###[ \t]++(\S.*?)(?<![ \t])[ \t]++###[ \t]*+$", re.MULTILINE)
@@ -61,3 +62,6 @@ def to_sections(skills: Iterable[Skill]) -> str:
 
 def _general_title(name: str) -> str:
     return name if _GENERAL.match(name) else f"general {name}"
+
+
+FORMAT = SkillFormat("sections", read=read_sections, write=to_sections, suffixes=("",))

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from skill_library import Skill, load_library
 from skill_library.errors import SkillFileError
 from skill_library.files import read_bounded
-from skill_library.formats import (
-    assign_types,
-    read_agent_skills,
-    read_bank,
-    read_sections,
-    to_bank,
-    to_sections,
-    write_agent_skills,
-    write_library,
-)
+from skill_library.formats import SkillFormat, assign_types
 from skill_library.loader import BUILT_IN, decode
 from skillc_gym.envs.registry import described_env
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
+from trainers.base import Registry
 
-__all__ = ["COMMAND", "ConvertSkillsOptions"]
+__all__ = ["COMMAND", "FORMATS", "ConvertSkillsOptions"]
+
+FORMATS = Registry("form of skills", "skill_library.formats", "FORMAT", "skillc_gym.skill_formats")
+"""Forms by name; a package adds one by an entry point of the group, naming a `SkillFormat`."""
 
 _MOST_BYTES = 16_777_216
 
@@ -48,8 +42,11 @@ class ConvertSkillsOptions:
     """What to read: a folder, a file, or the name of a built-in library."""
     target: Annotated[Path, tyro.conf.Positional]
     """What to write: a new folder, or a file with --to sections and --to bank."""
-    to: Literal["library", "agent-skills", "sections", "bank"] = "library"
-    """Form to write: a library for this project, the ecosystem's folders, a text with sections, or a bank in JSON."""
+    to: str = "library"
+    """Form to write: library (this project's folders), agent-skills (the ecosystem's), sections (a text), bank (JSON),
+    or one of your own as module:NAME."""
+    form: str | None = None
+    """Form of the source, by the same names, where it is not found out."""
     env: str | None = None
     """Environment whose task types the skills are for; types stay as the source calls them if none."""
     types: tuple[str, ...] = ()
@@ -64,7 +61,11 @@ def convert(options: ConvertSkillsOptions) -> int:
     types = _types(options)
     if types:
         skills = assign_types(skills, types)
-    _WRITERS[options.to](skills, options.target)
+    form = FORMATS.get(options.to)
+    if form.folder:
+        form.write(skills, options.target)
+    else:
+        replace_file(options.target, [form.write(skills).encode("utf-8")])
     kinds = sorted({kind for skill in skills for kind in skill.task_types})
     say(f"{len(skills)} skills for {', '.join(kinds)}: {options.target}")
     return 0
@@ -74,17 +75,25 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
     source = Path(options.source)
     if options.source in BUILT_IN:
         return list(load_library(options.source).skills)
-    if source.is_dir():
-        return read_agent_skills(source, references=options.references)
-    if not source.is_file():
+    if not source.is_dir() and not source.is_file():
         raise ConfigError(f"There is neither a file nor a folder {options.source!r}, nor a library of that name")
+    form: SkillFormat = FORMATS.get(options.form) if options.form else _form_of(source)
+    if form.folder:
+        return form.read(source, references=options.references)
     try:
-        text = decode(read_bounded(source, _MOST_BYTES))
-        return read_bank(json.loads(text)) if source.suffix == ".json" else read_sections(text)
+        return form.read(decode(read_bounded(source, _MOST_BYTES)))
     except RecursionError as error:
         raise SkillFileError(f"{source}: nested too deep") from error
     except ValueError as error:
         raise SkillFileError(f"{source}: {error}") from error
+
+
+def _form_of(source: Path) -> SkillFormat:
+    forms: list[SkillFormat] = [FORMATS.get(name) for name in FORMATS.names()]
+    if source.is_dir():
+        return next(form for form in forms if form.folder)
+    claimed = [form for form in forms if not form.folder and source.suffix in form.suffixes]
+    return claimed[0] if claimed else next(form for form in forms if "" in form.suffixes)
 
 
 def _types(options: ConvertSkillsOptions) -> dict[str, Sequence[str]]:
@@ -97,20 +106,5 @@ def _types(options: ConvertSkillsOptions) -> dict[str, Sequence[str]]:
         types[old] = types.get(new, (new,))
     return types
 
-
-def _write_sections(skills: list[Skill], target: Path) -> None:
-    replace_file(target, [to_sections(skills).encode("utf-8")])
-
-
-def _write_bank(skills: list[Skill], target: Path) -> None:
-    replace_file(target, [json.dumps(to_bank(skills), indent=2, ensure_ascii=False).encode("utf-8"), b"\n"])
-
-
-_WRITERS: Mapping[str, Callable[[list[Skill], Path], object]] = {
-    "library": write_library,
-    "agent-skills": write_agent_skills,
-    "sections": _write_sections,
-    "bank": _write_bank,
-}
 
 COMMAND = Command(ConvertSkillsOptions, convert)

@@ -54,7 +54,7 @@ def test_a_library_goes_out_and_comes_back(tmp_path: Path, form: str) -> None:
         (("nowhere", "x"), "neither a file nor a folder"),
         (("alfworld", "x", "--types", "heat"), "OLD=NEW"),
         (("alfworld", "x", "--env", "alfworld", "--types", "heat=warm"), "NEW one of"),
-        (("alfworld", "x", "--to", "yaml"), "to"),
+        (("alfworld", "x", "--to", "yaml"), "form of skills 'yaml'"),
         (("alfworld", "x", "--env", "alfwrld"), "Did you mean 'alfworld'"),
     ],
 )
@@ -77,3 +77,25 @@ def test_damaged_files_are_refused_in_words(tmp_path: Path, capsys: pytest.Captu
         (tmp_path / name).write_text(content)
         assert run(tmp_path / name, tmp_path / "out") == 2
         assert name in capsys.readouterr().err
+
+
+THEIRS = """
+from skill_library import Skill
+from skill_library.formats import SkillFormat
+
+FORMAT = SkillFormat(
+    "lines",
+    read=lambda text: [Skill(f"s{n}", "A line.", ("heat",), line) for n, line in enumerate(text.splitlines())],
+    write=lambda skills: "".join(skill.text + "\\n" for skill in skills),
+)
+"""
+
+
+def test_a_form_of_ones_own_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "their_form.py").write_text(THEIRS)
+    (tmp_path / "skills.txt").write_text("Look.\nOpen.\n")
+    theirs = "their_form:FORMAT"
+    assert run(tmp_path / "skills.txt", tmp_path / "skills", "--form", theirs) == 0
+    assert run(tmp_path / "skills", tmp_path / "back.txt", "--to", theirs) == 0
+    assert (tmp_path / "back.txt").read_text() == "Look.\nOpen.\n"
