@@ -46,7 +46,7 @@ def test_a_package_brings_a_library_by_name(folder: Path) -> None:
 def test_the_advantage_is_that_of_leaving_one_out(folder: Path) -> None:
     import my_method  # type: ignore[import-not-found]
 
-    from trainers.advantages.batch import RolloutBatch
+    from trainers.advantages.base import RolloutBatch
 
     batch = RolloutBatch.build(
         returns=[1.0, 0.0, 0.0, 1.0], task=list("aaab"), task_type=["t"] * 4, condition=[1, 0, 0, 1]

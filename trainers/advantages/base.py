@@ -1,18 +1,189 @@
-"""What a credit-assignment scheme is: options, a batch of trajectories in, advantages out."""
+"""What a credit-assignment scheme gets to see, one update as trajectories and in columns, and what it gives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trainers.advantages.batch import RolloutBatch
-from trainers.advantages.grouping import FloatArray
-from trainers.base import Options
+from skillc_gym.errors import ConfigError
+from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector
+from trainers.base import Options, Returns, Trajectory
 
-__all__ = ["Advantages", "Scheme", "Values", "per_rollout"]
+__all__ = ["Advantages", "EpisodeLike", "RolloutBatch", "Scheme", "Signals", "Values", "per_rollout"]
+
+
+# What a credit-assignment scheme gets to see of one update: whole trajectories, and their figures in columns.
+
+
+class EpisodeLike(Protocol):
+    """The fields of :class:`skillc_gym.episodes.Episode` that become columns."""
+
+    @property
+    def task_id(self) -> str:
+        """Identity of the task, the same in every update."""
+
+    @property
+    def task_type(self) -> str:
+        """Type of the task."""
+
+    @property
+    def condition(self) -> int:
+        """1 with the skill, 0 without."""
+
+    @property
+    def won(self) -> float:
+        """1.0 on success, else 0.0."""
+
+    @property
+    def turns(self) -> Sequence[Any]:
+        """One entry per step."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What curriculum and contrast say of each rollout's task; each float64[N].
+
+    Attributes:
+        gate: How much the task's type still leans on its skill.
+        contrast: The smoothed contrast, 0 for retired types.
+        correction: C(x), the weight of the correction times the positive part of the contrast.
+    """
+
+    gate: FloatArray
+    contrast: FloatArray
+    correction: FloatArray
+
+    @classmethod
+    def none(cls, size: int) -> Signals:
+        """All zero."""
+        return cls(*np.zeros((3, size)))
+
+
+@dataclass(frozen=True)
+class RolloutBatch:
+    """The rollouts of one update over all processes, one entry per rollout in every field.
+
+    Attributes:
+        returns: What the learner maximises; the success scale [0, 1] unless the configuration chooses another.
+        outcome: The return on the success scale [0, 1], from which contrast and curriculum are made. float64[N].
+        task: Task ids, the same string for the same task in every update.
+        task_type: Type of each task.
+        condition: True with the skill. bool[N].
+        success: True where the episode succeeded. bool[N].
+        length: Steps of each episode. float64[N].
+        trajectories: The episodes themselves, with their tokens; empty where a batch was built from columns alone.
+        signals: What the method's other parts say of each rollout.
+        scores: Figures per own token that a scheme asked for, by name; one array per rollout.
+    """
+
+    returns: FloatArray
+    outcome: FloatArray
+    task: tuple[str, ...]
+    task_type: tuple[str, ...]
+    condition: NDArray[np.bool_]
+    success: NDArray[np.bool_]
+    length: FloatArray
+    trajectories: tuple[Trajectory, ...]
+    signals: Signals
+    scores: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        returns: Sequence[float],
+        task: Sequence[str],
+        task_type: Sequence[str],
+        condition: Sequence[int],
+        success: Sequence[bool] | None = None,
+        length: Sequence[float] | None = None,
+        outcome: Sequence[float] | None = None,
+    ) -> RolloutBatch:
+        """Reads and checks plain sequences.
+
+        Args:
+            returns: Returns, in [0, 1] unless ``outcome`` is given.
+            task: Task ids.
+            task_type: One type per rollout.
+            condition: 0 or 1 per rollout.
+            success: By default, where the outcome is 1.
+            length: By default 0.
+            outcome: Returns on the success scale; by default the returns.
+
+        Raises:
+            ConfigError: Lengths differ, an outcome lies outside [0, 1], a flag is not 0 or 1, or a task has two types.
+        """
+        values = finite_vector("returns", returns)
+        size = values.size
+        if size == 0:
+            raise ConfigError("An update needs at least one rollout, got none")
+        outcomes = values if outcome is None else finite_vector("outcome", outcome, size)
+        if outcomes.min() < 0 or outcomes.max() > 1:
+            raise ConfigError(
+                f"returns are on the success scale [0, 1], got {outcomes.min()} to {outcomes.max()}; "
+                "apply a reward scale outside of the method"
+            )
+        if len(task) != size or len(task_type) != size:
+            raise ConfigError(f"task and task_type need {size} entries, got {len(task)} and {len(task_type)}")
+        if len(set(zip(task, task_type, strict=True))) != len(set(task)):
+            raise ConfigError("A task appears under two task types; task ids name one task each")
+        return cls(
+            returns=values,
+            outcome=outcomes,
+            task=tuple(task),
+            task_type=tuple(task_type),
+            condition=flag_vector("condition", condition, size),
+            success=outcomes >= 1.0 if success is None else flag_vector("success", success, size),
+            length=np.zeros(size) if length is None else finite_vector("length", length, size),
+            trajectories=(),
+            signals=Signals.none(size),
+        )
+
+    @classmethod
+    def from_episodes(cls, episodes: Sequence[EpisodeLike], returns: Returns = "won") -> RolloutBatch:
+        """Reads finished episodes.
+
+        Args:
+            episodes: With their outcome.
+            returns: What the learner maximises; the outcome is ``won`` in any case.
+        """
+        won = [float(episode.won) for episode in episodes]
+        return cls.build(
+            returns=[_RETURNS[returns](episode) for episode in episodes],
+            outcome=won,
+            task=[episode.task_id for episode in episodes],
+            task_type=[episode.task_type for episode in episodes],
+            condition=[int(episode.condition) for episode in episodes],
+            success=[value >= 1.0 for value in won],
+            length=[float(len(episode.turns)) for episode in episodes],
+        )
+
+    @classmethod
+    def from_trajectories(cls, trajectories: Sequence[Trajectory], returns: Returns = "won") -> RolloutBatch:
+        """Reads the episodes of trajectories, and keeps the trajectories."""
+        batch = cls.from_episodes([trajectory.episode for trajectory in trajectories], returns)
+        return replace(batch, trajectories=tuple(trajectories))
+
+    @cached_property
+    def type_of(self) -> dict[str, str]:
+        """Each task's type, in order of first appearance."""
+        return dict(zip(self.task, self.task_type, strict=True))
+
+
+_RETURNS: Mapping[str, Any] = {
+    "won": lambda episode: float(episode.won),
+    "task_score": lambda episode: float(episode.task_score),
+    "reward": lambda episode: float(sum(turn.reward for turn in episode.turns)),
+}
+
+
+# What a credit-assignment scheme is: options, a batch of trajectories in, advantages out.
+
 
 Values = FloatArray | Sequence[FloatArray]
 """One number per rollout, float64[N]; or per rollout one array with an entry per own token, in order."""

@@ -1,4 +1,4 @@
-"""Contrastive skill credit assignment: the two-stream advantage (method, section 3)."""
+"""Contrastive skill credit assignment (method, section 3), and what relabelling weighs by."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.advantages.base import Advantages, Scheme
-from trainers.advantages.batch import RolloutBatch
-from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector, group_keys, normalise, normalise_groups
+from trainers.advantages.base import Advantages, RolloutBatch, Scheme
+from trainers.advantages.grouping import (
+    FloatArray,
+    finite_vector,
+    flag_vector,
+    group_indices,
+    group_keys,
+    mean,
+    normalise,
+    normalise_groups,
+)
 
-__all__ = ["Branch", "CorrectionMask", "Csca", "Scope", "Streams", "csca", "csca_streams"]
+__all__ = ["Branch", "CorrectionMask", "Csca", "Scope", "Streams", "csca", "csca_streams", "relabelling_weights"]
+
+
+# Contrastive skill credit assignment: the two-stream advantage (method, section 3).
+
 
 Scope = Literal["batch", "group"]
 CorrectionMask = Literal["all", "success"]
@@ -196,3 +208,44 @@ def _signed(size: FloatArray, with_skill: np.ndarray, mask: str, success: ArrayL
 
 
 SCHEME = Csca
+
+
+# Which skill-injected episodes are worth learning without the skill: the study's variant ``relabelling``.
+
+
+def relabelling_weights(
+    success: ArrayLike,
+    task: Sequence[Hashable],
+    condition: ArrayLike,
+    contrast: ArrayLike,
+    *,
+    discounted: bool = True,
+) -> FloatArray:
+    """``w(k) (1 - b0)`` for successful skill-injected rollouts, 0 for all others.
+
+    Such an episode is trained on a second time, behind the prompt without the skill. ``b0`` is the skill-free success
+    of its task in this update (0 where no rollout was skill-free) and ``w(k)`` the smoothed contrast of its task type,
+    cut at 0, so the term fades as the gap closes.
+
+    Args:
+        success: 1 where the episode succeeded, [N].
+        task: Which task each rollout belongs to, N keys.
+        condition: 1 with the skill, 0 without, [N].
+        contrast: Smoothed contrast of each rollout's task type, float[N].
+        discounted: Whether the factor ``1 - b0`` is there.
+
+    Returns:
+        float64[N], never negative.
+
+    Raises:
+        ConfigError: Lengths differ or a flag is not 0 or 1.
+    """
+    gap = finite_vector("contrast", contrast)
+    won = flag_vector("success", success, gap.size)
+    with_skill = flag_vector("condition", condition, gap.size)
+    weight = np.zeros_like(gap)
+    for rows in group_indices(group_keys(task, gap.size)):
+        plain = won[rows][~with_skill[rows]].astype(np.float64).tolist()
+        chosen = rows[with_skill[rows] & won[rows]]
+        weight[chosen] = np.maximum(gap[chosen], 0.0) * (1.0 - (mean(plain) if plain and discounted else 0.0))
+    return weight

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trainers.advantages.batch import RolloutBatch
+from trainers.advantages.base import RolloutBatch
 from trainers.advantages.grouping import FloatArray
 
 __all__ = ["advantage_diagnostics"]
@@ -27,18 +27,18 @@ def advantage_diagnostics(batch: RolloutBatch, advantage: FloatArray) -> dict[st
     with_, won = batch.condition, batch.success
     return {
         "advantage_mean": {
-            "with_success": _mean(advantage, with_ & won),
-            "with_failure": _mean(advantage, with_ & ~won),
-            "without_success": _mean(advantage, ~with_ & won),
-            "without_failure": _mean(advantage, ~with_ & ~won),
+            "with_success": _mean_where(advantage, with_ & won),
+            "with_failure": _mean_where(advantage, with_ & ~won),
+            "without_success": _mean_where(advantage, ~with_ & won),
+            "without_failure": _mean_where(advantage, ~with_ & ~won),
         },
-        "failed_with_positive_advantage": _mean((advantage > 0).astype(np.float64), ~won),
+        "failed_with_positive_advantage": _mean_where((advantage > 0).astype(np.float64), ~won),
         "n_plus": _n_plus(batch),
         "rollout_fraction_with": _fraction_with(batch),
     }
 
 
-def _mean(values: FloatArray, where: np.ndarray) -> float | None:
+def _mean_where(values: FloatArray, where: np.ndarray) -> float | None:
     return float(values[where].mean()) if where.any() else None
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import ConfigError
-from trainers.advantages.base import Advantages, Scheme
-from trainers.advantages.batch import RolloutBatch
-from trainers.advantages.gae import discounted_returns
+from trainers.advantages.base import Advantages, RolloutBatch, Scheme
+from trainers.advantages.critic import discounted_returns
 from trainers.advantages.grouping import (
     FloatArray,
     centre_groups,

@@ -1,4 +1,4 @@
-"""Means, spreads and groups that do not depend on the order of a batch, to the last bit."""
+"""Columns of figures, read and checked; means and normalisation within groups and over an update."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ __all__ = [
     "normalise",
     "normalise_groups",
     "plain_keys",
+    "whiten",
 ]
+
+
+# Means, spreads and groups that do not depend on the order of a batch, to the last bit.
+
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -146,3 +151,20 @@ def flag_vector(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
     if not np.isin(flags, (0.0, 1.0)).all():
         raise ConfigError(f"{name} holds 0 or 1 per rollout, got {flags[~np.isin(flags, (0.0, 1.0))][0]}")
     return flags.astype(bool)
+
+
+# Whitening of advantages over all tokens of an update, as PPO does it.
+
+
+def whiten(advantages: Sequence[FloatArray], eps: float = 1e-8) -> list[FloatArray]:
+    """Shifts and scales ragged advantages to mean 0 and variance 1 over all their entries together.
+
+    Args:
+        advantages: One float64 array per rollout, of any lengths.
+        eps: Added to the standard deviation.
+
+    Returns:
+        Arrays of the same lengths; exactly 0 where all entries are equal.
+    """
+    flat = normalise(np.concatenate([*advantages, np.zeros(0)]), eps)
+    return np.split(flat, np.cumsum([own.size for own in advantages])[:-1]) if advantages else []

@@ -7,14 +7,11 @@ Each file holds a formula as a pure function of tensors, without averaging or a 
 from __future__ import annotations
 
 from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss
-from trainers.losses.clipped_value import clipped_value_loss
-from trainers.losses.divergence import forward_kl, generalised_jsd
-from trainers.losses.opsd import grpo_opsd, opsd
-from trainers.losses.policy_gradient import ClippedPolicyGradient, clipped_policy_gradient, k3
+from trainers.losses.distribution_distillation import forward_kl, generalised_jsd
+from trainers.losses.policy_gradient import ClippedPolicyGradient, clipped_policy_gradient, k3, rlsd_mixing, rlsd_weight
 from trainers.losses.relabelling import relabelling
-from trainers.losses.rlsd import rlsd_mixing, rlsd_weight
-from trainers.losses.sdar import sdar
-from trainers.losses.skill_sd import skill_sd
+from trainers.losses.self_distillation import grpo_opsd, opsd, sdar, skill_sd
+from trainers.losses.value import clipped_value_loss
 
 __all__ = [
     "ClippedPolicyGradient",

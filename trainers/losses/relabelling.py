@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.losses.base import Loss, LossInputs, TokenLoss
-from trainers.losses.shapes import require_equal_shapes
+from trainers.losses.base import Loss, LossInputs, TokenLoss, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from skill_library import SkillLibrary, SkillText
 from trainers.advantages import RolloutBatch
-from trainers.advantages.utilisation import usual_success
+from trainers.advantages.group_baselines import usual_success
 from trainers.allocation.difficulty import DifficultyRouter
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
 

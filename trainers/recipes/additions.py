@@ -2,8 +2,8 @@
 
 These are the study's variants, each with its own formula: relabelling (:mod:`trainers.losses.relabelling`),
 forward_distillation (:mod:`trainers.losses.distribution_distillation`), entropy
-(:mod:`trainers.losses.entropy_bonus`), baseline
-(:mod:`trainers.advantages.raised_baseline`), allocation (:mod:`trainers.allocation.signal`) and gate
+(:mod:`trainers.losses.value`), baseline
+(:mod:`trainers.advantages.group_baselines`), allocation (:mod:`trainers.allocation.signal`) and gate
 (:mod:`trainers.allocation.need`).
 """
 
@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from skillc_gym.errors import unknown_name
-from trainers.advantages.raised_baseline import RaisedBaseline
+from trainers.advantages.group_baselines import RaisedBaseline
 from trainers.losses.distribution_distillation import ForwardDistillation
-from trainers.losses.entropy_bonus import EntropyBonus
 from trainers.losses.relabelling import Relabelling
+from trainers.losses.value import EntropyBonus
 from trainers.recipes.parts.adaptive_allocation import ByNeed, BySignal
 from trainers.recipes.parts.relabelled_rows import RelabelledRows
 from trainers.recipes.recipe import Recipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainers.losses import ClippedPolicyGradient
-from trainers.losses.opsd import GrpoOpsd
+from trainers.losses.self_distillation import GrpoOpsd
 from trainers.recipes.grpo import RECIPE as GRPO
 
 __all__ = ["RECIPE"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.losses.opid import HindsightPolicyGradient
+from trainers.losses.policy_gradient import HindsightPolicyGradient
 from trainers.recipes.grpo import RECIPE as GRPO
 from trainers.recipes.parts.hindsight_rows import HindsightRows
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.losses.opsd import Opsd
+from trainers.losses.self_distillation import Opsd
 from trainers.recipes.grpo import RECIPE as GRPO
 
 __all__ = ["RECIPE"]

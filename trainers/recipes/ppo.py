@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.advantages.ppo import Ppo
+from trainers.advantages.critic import Ppo
 from trainers.losses import ClippedPolicyGradient
-from trainers.losses.clipped_value import Value
+from trainers.losses.value import Value
 from trainers.recipes.grpo import RECIPE as GRPO
 
 __all__ = ["RECIPE"]

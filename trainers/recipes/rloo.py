@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.advantages.rloo import Rloo
+from trainers.advantages.group_baselines import Rloo
 from trainers.recipes.grpo import RECIPE as GRPO
 
 __all__ = ["RECIPE"]

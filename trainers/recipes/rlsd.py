@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.losses.rlsd import TeacherSizedPolicyGradient
+from trainers.losses.policy_gradient import TeacherSizedPolicyGradient
 from trainers.recipes.grpo import RECIPE as GRPO
 
 __all__ = ["RECIPE"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainers.advantages.utilisation import Utilisation
+from trainers.advantages.group_baselines import Utilisation
 from trainers.losses import ClippedPolicyGradient
 from trainers.losses.distribution_distillation import GuidedDistillation
 from trainers.memory import GuidedLibrary

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trainers.losses import ClippedPolicyGradient
-from trainers.losses.skill_sd import SkillSd
+from trainers.losses.self_distillation import SkillSd
 from trainers.recipes.grpo import RECIPE as GRPO
 
 __all__ = ["RECIPE"]

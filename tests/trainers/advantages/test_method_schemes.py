@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import rloo
+from trainers.advantages.critic import Ppo
 from trainers.advantages.gigpo import Gigpo
-from trainers.advantages.ppo import Ppo
-from trainers.advantages.raised_baseline import RaisedBaseline
-from trainers.advantages.rloo import Rloo
-from trainers.advantages.utilisation import Utilisation, usual_success, utilisation
+from trainers.advantages.group_baselines import RaisedBaseline, Rloo, Utilisation, usual_success, utilisation
 
 
 def test_gigpo_gives_every_token_its_steps_value():

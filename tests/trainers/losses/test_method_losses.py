@@ -10,15 +10,11 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Signals
 from trainers.losses import ClippedPolicyGradient, LossInputs, generalised_jsd, opsd, rlsd_weight, sdar, skill_sd
-from trainers.losses.clipped_value import Value, clipped_value_loss
 from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
-from trainers.losses.entropy_bonus import EntropyBonus
-from trainers.losses.opid import HindsightPolicyGradient
-from trainers.losses.opsd import GrpoOpsd, Opsd
+from trainers.losses.policy_gradient import HindsightPolicyGradient, TeacherSizedPolicyGradient
 from trainers.losses.relabelling import Relabelling, relabelling
-from trainers.losses.rlsd import TeacherSizedPolicyGradient
-from trainers.losses.sdar import Sdar
-from trainers.losses.skill_sd import SkillSd
+from trainers.losses.self_distillation import GrpoOpsd, Opsd, Sdar, SkillSd
+from trainers.losses.value import EntropyBonus, Value, clipped_value_loss
 from trainers.recipes import get_recipe
 
 MASK = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainers.advantages import Contrast, RolloutBatch
-from trainers.advantages.observed import ContrastKey, paired_contrasts, unpaired_contrasts
+from trainers.advantages.contrast import ContrastKey, paired_contrasts, unpaired_contrasts
 from trainers.base import Options
 
 __all__ = ["ContrastAverage"]

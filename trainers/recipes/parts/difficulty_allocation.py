@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.advantages import RolloutBatch
-from trainers.advantages.utilisation import usual_success
+from trainers.advantages.group_baselines import usual_success
 from trainers.allocation.difficulty import DifficultyRouter
 from trainers.recipes.parts.allocation import Allocation, Allocator
 

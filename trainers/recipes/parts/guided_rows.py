@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from trainers.advantages.utilisation import is_guided
+from trainers.advantages.group_baselines import is_guided
 from trainers.memory import specific_text
 from trainers.recipes.parts.rows import RowMaker, UpdateView
 from trainers.rollout.training_rows import TrainingRow

@@ -1,4 +1,4 @@
-"""PPO's value loss (Schulman et al. 2017, arXiv 1707.06347; the clipping as in the reference implementation)."""
+"""Losses beside the policy gradient: a critic's error and an entropy bonus."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from trainers.losses.base import Head, Loss, LossInputs, TokenLoss
-from trainers.losses.shapes import require_equal_shapes
+from trainers.losses.base import Head, Loss, LossInputs, TokenLoss, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Value", "clipped_value_loss"]
+__all__ = ["EntropyBonus", "Value", "clipped_value_loss"]
+
+
+# PPO's value loss (Schulman et al. 2017, arXiv 1707.06347; the clipping as in the reference implementation).
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,28 @@ def _head(width: int) -> torch.nn.Module:
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
     return head
+
+
+# An entropy bonus: what keeps a policy from settling too soon.
+
+
+@dataclass(frozen=True)
+class EntropyBonus(Loss):
+    """``-H(pi(. | h))`` per own token, in nats over the whole vocabulary (Mnih et al. 2016, arXiv 1602.01783).
+
+    Attributes:
+        coefficient: Weight in the sum of losses.
+    """
+
+    name: ClassVar[str] = "entropy_bonus"
+    coefficient: float = 0.01
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The whole distribution."""
+        return frozenset({"logits"})
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """The negative entropy at every own token."""
+        logprobs = inputs["logits"].log_softmax(-1)
+        return TokenLoss((logprobs.exp() * logprobs).sum(-1))
