@@ -5,16 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
-import threading
-from pathlib import Path
 
 import pytest
-from recordings import read_lines
 
 from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, opening, streams
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
-from skillc_gym.envs.webshop.catalog.sources import JsonSource
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
 
@@ -42,15 +38,6 @@ def change(folder, edit):
     edit(rows)
     dump(folder / "items_shuffle.json", rows)
     return folder
-
-
-def test_recorded_catalogue(webshop_reference):
-    catalog = open_catalog(webshop_reference)
-    recorded = read_lines(webshop_reference / "products_clean.jsonl")
-    assert [catalog.asin(place) for place in range(len(catalog))] == [row["asin"] for row in recorded]
-    assert [catalog.product(place).title for place in range(len(catalog))] == [row["Title"] for row in recorded]
-    assert catalog.load_report.rows - catalog.load_report.skipped == len(recorded)
-    assert [note.row for note in catalog.load_report] == [88, 128, 475]
 
 
 def test_real_products(webshop_data):
@@ -120,13 +107,8 @@ def test_searches_end_in_products(files):
         assert found[0] == place
         assert [index for index, _ in catalog.search_scores(catalog.product(place).title)] == found
     assert catalog.search(catalog.product(0).title, k=1) == [0]
-
-
-def test_a_returned_ranking_can_be_changed(files):
-    catalog = open_catalog(files)
-    query = catalog.product(3).title
-    catalog.search(query).clear()
-    assert catalog.search(query)
+    catalog.search(catalog.product(3).title).clear()  # what is returned is the caller's
+    assert catalog.search(catalog.product(3).title)
 
 
 class TestBadRows:
@@ -165,16 +147,12 @@ class TestBadRows:
 
     def test_human_instructions_of_other_products_are_left_out(self, files):
         asin = next(generate_rows(1, seed=9)).row["asin"]
-        good = {
-            "instruction": "i want it",
-            "instruction_attributes": ["soft"],
-            "instruction_options": [],
-            "worker_id": "x",
-        }
+        good = {"instruction": "i want it", "instruction_attributes": ["soft"], "instruction_options": []}
         numbers = {**good, "instruction_options": [7]}
-        dump(files / "items_human_ins.json", {"B000000000": [good], asin: [good, {"instruction": 3}, numbers]})
+        rows = [{**good, "worker_id": "x"}, {"instruction": 3}, numbers]
+        dump(files / "items_human_ins.json", {"B000000000": [good], asin: rows})
         catalog = open_catalog(files)
-        assert dict(catalog.human_instructions()) == {asin: [{name: good[name] for name in list(good)[:3]}]}
+        assert dict(catalog.human_instructions()) == {asin: [good]}
         assert catalog.load_report.counts["human_elsewhere"] == 1
         assert [note.asin for note in catalog.load_report] == [asin, asin]
 
@@ -201,25 +179,19 @@ class TestBadRows:
 
 
 class TestBadFiles:
-    def test_a_missing_folder(self, tmp_path):
+    def test_what_is_not_there_is_named(self, files, tmp_path):
         with pytest.raises(MissingDataError, match="nowhere"):
             open_catalog(tmp_path / "nowhere")
-
-    def test_a_folder_without_products(self, tmp_path):
         with pytest.raises(MissingDataError, match="items_shuffle"):
             open_catalog(tmp_path)
-
-    def test_a_missing_file(self, files):
         with pytest.raises(MissingDataError, match="gone"):
             open_catalog({"products": files / "gone.json"})
-
-    def test_a_mapping_with_other_names(self, files):
         with pytest.raises(UnknownNameError, match="products"):
             open_catalog({"product": files / "items_shuffle.json"})
         with pytest.raises(ConfigError, match="products"):
             open_catalog({"attributes": files / "items_ins_v2.json"})
 
-    @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.62, 0.999])
+    @pytest.mark.parametrize("share", [0.0, 0.001, 0.6, 0.999])
     def test_a_file_that_breaks_off(self, files, share):
         path = files / "items_shuffle.json"
         text = path.read_text()
@@ -227,67 +199,40 @@ class TestBadFiles:
         with pytest.raises(CatalogError, match=r"whole elements.*cut off"):
             open_catalog(files)
         assert not list(cache_folder().glob(".building-*"))
+        if share == 0.6:
+            catalog = open_catalog({"products": path, "accept_truncated": True})
+            assert 5 <= len(catalog) <= 9
+            assert [note.action for note in catalog.load_report] == ["truncated"]
+            assert catalog.load_report.truncated
+            assert "breaks off" in str(catalog.load_report)
 
-    def test_the_whole_rows_of_a_broken_file_can_be_kept(self, files):
+    def test_a_file_of_something_else(self, files):
         path = files / "items_shuffle.json"
-        text = path.read_text()
-        path.write_text(text[: int(len(text) * 0.6)])
-        source = {"products": path, "attributes": files / "items_ins_v2.json", "accept_truncated": True}
-        catalog = open_catalog(source)
-        assert 5 <= len(catalog) <= 9
-        assert catalog.load_report.truncated
-        assert [note.action for note in catalog.load_report] == ["truncated"]
-        assert "breaks off" in str(catalog.load_report)
-
-    def test_an_element_in_the_middle_is_broken(self, files):
-        path = files / "items_shuffle.json"
-        text = path.read_text()
-        path.write_text(text.replace('"pricing":', '"pricing"', 1))
-        with pytest.raises(CatalogError, match="0 whole elements"):
-            open_catalog(files)
-
-    def test_objects_and_arrays_are_told_apart(self, files):
         with pytest.raises(CatalogError, match=r"expected '\['"):
             open_catalog({"products": files / "items_ins_v2.json"})
+        path.write_text(path.read_text().replace('"pricing":', '"pricing"', 1))
+        with pytest.raises(CatalogError, match="0 whole elements"):
+            open_catalog(files)
 
     def test_a_damaged_catalogue(self, tmp_path):
         build_catalog(GeneratedSource(5), tmp_path / "a")
         (tmp_path / "a" / "products.bin").write_bytes(b"[]")
         with pytest.raises(CatalogError, match="damaged"):
             Catalog(tmp_path / "a")
-        (tmp_path / "a" / "manifest.json").write_text('{"kind": "other", "format": 1}')
-        with pytest.raises(CatalogError, match="build it again"):
-            Catalog(tmp_path / "a")
-        manifest = {"kind": KIND, "format": FORMAT, "products": 5}
-        (tmp_path / "a" / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(CatalogError, match="lacks sha256, report, index, source"):
-            Catalog(tmp_path / "a")
-        (tmp_path / "a" / "manifest.json").write_text("{")
-        with pytest.raises(CatalogError, match="no catalogue's manifest"):
-            Catalog(tmp_path / "a")
+        known = json.dumps({"kind": KIND, "format": FORMAT, "products": 5})
+        for manifest, said in (
+            ('{"kind": "other", "format": 1}', "build it again"),
+            (known, "lacks sha256, report, index, source"),
+            ("{", "no catalogue's manifest"),
+        ):
+            (tmp_path / "a" / "manifest.json").write_text(manifest)
+            with pytest.raises(CatalogError, match=said):
+                Catalog(tmp_path / "a")
         with pytest.raises(MissingDataError, match="no built catalogue"):
             Catalog(tmp_path)
 
 
 class TestBuilding:
-    def test_two_at_once(self, tmp_path):
-        folder, errors = tmp_path / "shared", []
-
-        def run():
-            try:
-                build_catalog(GeneratedSource(300), folder)
-            except CatalogError as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert errors == []
-        assert [path.name for path in tmp_path.iterdir()] == ["shared"]
-        assert len(Catalog(folder)) == 300
-
     def test_another_catalogue_is_not_overwritten(self, tmp_path):
         build_catalog(GeneratedSource(5), tmp_path / "a")
         with pytest.raises(CatalogError, match="cannot be made"):
@@ -314,14 +259,6 @@ class TestBuilding:
         told = []
         build_catalog(GeneratedSource(25), tmp_path / "a", told.append)
         assert told == [10, 20]
-
-    def test_files_are_only_read(self, tmp_path):
-        build_catalog(GeneratedSource(5), tmp_path / "a")
-        for path in (tmp_path / "a").iterdir():
-            path.chmod(0o444)
-        catalog = Catalog(tmp_path / "a")
-        with pytest.raises(ValueError, match="read-only"):
-            catalog._asins[0] = b"x"
 
 
 class TestStreams:
@@ -361,10 +298,3 @@ class TestStreams:
         path.write_bytes(gzip.compress(json.dumps([1] * 10_000).encode())[:30])
         with pytest.raises(CatalogError, match=r"x\.json\.gz"):
             list(streams.elements(path))
-
-
-def test_sources_take_paths_and_texts(files):
-    assert (
-        JsonSource(str(files / "items_shuffle.json")).identity()
-        == JsonSource(Path(files / "items_shuffle.json")).identity()
-    )

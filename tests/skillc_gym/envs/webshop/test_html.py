@@ -7,11 +7,14 @@ from html.parser import HTMLParser
 
 import pytest
 from small_shop import SmallShop
-from test_pages import ODD
+from test_pages import ODD, Walk
 
 from benchmarks.parity.webshop import read_cases, sources
 from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.shop import nodes
+from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
+from skillc_gym.envs.webshop.shop.pages import Page
 
 UNSEEN = {"style", "script", "head", "title", "meta"}
 VOID = {"input", "img", "br", "meta"}
@@ -22,13 +25,14 @@ class Reader(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.inside, self.texts = [], [""]
+        self.inside, self.texts, self.tags = [], [""], []
         self.feed(page)
         self.close()
         self._end()
 
     def handle_starttag(self, tag, attrs):
         self._end()
+        self.tags.append((tag, dict(attrs)))
         if tag not in VOID:
             self.inside.append(tag)
 
@@ -68,14 +72,9 @@ def test_random_walks(attributes):
 
 @pytest.mark.slow
 def test_recorded_episodes(webshop_reference):
+    shop = {"data": sources(webshop_reference), "observation_mode": "html", "compat": "upstream"}
     envs = {
-        (kind, tab): WebShopEnv(
-            data=sources(webshop_reference),
-            goals=kind,
-            observation_mode="html",
-            compat="upstream",
-            show_attributes=tab,
-        )
+        (kind, tab): WebShopEnv(goals=kind, show_attributes=tab, **shop)
         for kind in ("synthetic", "human")
         for tab in (False, True)
     }
@@ -92,3 +91,24 @@ def test_recorded_episodes(webshop_reference):
                 assert as_text(shown) == step["obs"]
                 pages += 1
     assert pages > 1_000
+
+
+@pytest.mark.parametrize("title", ["Boxes", "Twins", "Labels", "Blank"])
+def test_pages_as_html_hold_the_names_that_agents_look_for(title):
+    walk = Walk("fixed", title)
+    walk.do("click[red]", "click[small]")
+    product = walk.store.product(walk.page)
+    seen = Reader(page_document(page_fragment(walk.page, walk.store.nodes(walk.page), "a <b>", View(product))))
+    radios = [found for tag, found in seen.tags if tag == "input"]
+    assert [radio["value"] for radio in radios] == [value for values in product.options.values() for value in values]
+    assert {(radio["name"], radio["value"]) for radio in radios if "checked" in radio} == set(walk.page.options)
+    assert "a <b>" in seen.texts
+    assert [found["class"] for tag, found in seen.tags if tag == "button"] == ["btn"] * 6
+
+
+def test_the_reward_stands_where_scripts_look():
+    page = Page("done", product=0, reward=0.5)
+    text = page_fragment(page, nodes.done_nodes(page, "B0"), "", View())
+    seen = Reader(text)
+    assert ("h3", "reward") in [(tag, found.get("id")) for tag, found in seen.tags]
+    assert "<pre>0.5</pre>" in text

@@ -1,19 +1,20 @@
+"""Pages: what stands on them, where actions lead, what each fix changes, and addresses that lead back."""
+
 from __future__ import annotations
 
+import random
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
-from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.nodes import Node
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, url_of
+from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address, url_of
 from skillc_gym.envs.webshop.shop.store import Store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
@@ -27,7 +28,7 @@ ODD = [
         "title": " Blank \n ",
         "description": " \n ",
         "bullets": ("", "x"),
-        "options": {"": ("one", "one"), "color": ("color",)},
+        "options": {"": ("one",) * 2, "color": ("color",)},
     },
 ]
 
@@ -43,18 +44,11 @@ def test_parsing_a_hundred_thousand_brackets_takes_no_time():
     assert parse_action("search[" + "]" * 100_000) == ("search", "]" * 99_999)
 
 
-@pytest.mark.parametrize(
-    ("action", "expected"),
-    [
-        ('click[12" [round]]', ("click", '12" [round]')),
-        ("click[]", None),
-        ("search[A]", ("search", "a")),
-        ("click[A]b", ("click", "a")),
-        ("Click[a]", None),
-    ],
-)
-def test_a_click_on_brackets(action, expected):
-    assert read_action(action, brackets=True) == expected
+def test_a_click_on_brackets():
+    assert read_action('click[12" [round]]', brackets=True) == ("click", '12" [round]')
+    assert read_action("search[A]", brackets=True) == ("search", "a")
+    assert read_action("click[A]b", brackets=True) == ("click", "a")
+    assert read_action("click[]", brackets=True) is read_action("Click[a]", brackets=True) is None
 
 
 @pytest.mark.parametrize(
@@ -115,14 +109,6 @@ def test_ids_that_differ_in_case_only():
         for compat in ("upstream", "fixed")
     }
     assert opened == {"upstream": 0, "fixed": 1}
-
-
-@pytest.mark.parametrize(("terms", "cut"), [(1024, False), (1025, True)])
-def test_too_many_terms_are_told_however_short_they_are(terms, cut):
-    words = "".join(chr(0x4E00 + number) for number in range(terms))
-    page = Store(SmallShop(), FIXED).act(HOME, f"search[{words}]", np.random.default_rng(0))
-    assert page.cut is cut
-    assert (Store(SmallShop(), UPSTREAM).act(HOME, f"search[{words}]", np.random.default_rng(0)) is None) is cut
 
 
 class Walk:
@@ -218,9 +204,10 @@ def test_a_query_that_looks_like_an_address(compat, number):
     assert walk.page.number == number
 
 
-@pytest.mark.parametrize(
-    ("query", "found"), [("<r>", None), ("<c> beauty", 1), ("<c> beauty x", 1), ("<q> area rugs", 1), ("<q>", 0)]
-)
+HIDDEN = {"<r>": None, "<c> beauty": 1, "<c> beauty x": 1, "<q> area rugs": 1, "<q>": 0, "<a> x": None, "<c>": None}
+
+
+@pytest.mark.parametrize(("query", "found"), HIDDEN.items())
 def test_hidden_commands_of_the_search(query, found):
     assert Walk("fixed").do(f"search[{query}]").hits == tuple(SmallShop(("Alderon",), ODD).search(query))
     walk = Walk("upstream")
@@ -228,18 +215,13 @@ def test_hidden_commands_of_the_search(query, found):
     assert (len(page.hits) if walk.moved else None) == found
 
 
-@pytest.mark.parametrize("query", ["<a> x", "<c>", "<a>"])
-def test_where_upstream_raises_nothing_changes(query):
-    walk = Walk("upstream")
-    assert walk.do(f"search[{query}]") is HOME
-
-
 @pytest.mark.parametrize(("compat", "moved"), [("upstream", False), ("fixed", True)])
-def test_queries_of_too_many_terms_are_cut(compat, moved):
+@pytest.mark.parametrize("term", ["w{} ".format, lambda number: chr(0x4E00 + number)])
+def test_queries_of_too_many_terms_are_cut(compat, moved, term):
     walk = Walk(compat)
-    walk.do(f"search[{' '.join(f'w{number}' for number in range(1024))}]")
+    walk.do(f"search[{''.join(map(term, range(1024)))}]")
     assert (walk.moved, walk.page.cut) == (True, False)
-    walk.do(f"search[{' '.join(f'w{number}' for number in range(1025))}]")
+    walk.do(f"search[{''.join(map(term, range(1025)))}]")
     assert (walk.moved, walk.page.cut) == (moved, moved)
     assert walk.do(f"search[{'rug ' * 5000}]").cut is False
 
@@ -267,42 +249,73 @@ def test_followed_links_are_marked_until_the_index_page():
     walk = Walk("fixed")
     walk.do("search[boxes]", "click[b000000004]", "search[boxes]")
     clicked = walk.store.clicked(walk.page, "")
-    assert [node.text for node in walk.store.nodes(walk.page) if node.kind == "link" and clicked(node)] == [
-        "B000000004"
-    ]
+    marked = [node.text for node in walk.store.nodes(walk.page) if node.kind == "link" and clicked(node)]
+    assert marked == ["B000000004"]
     walk.do("click[back to search]", "search[boxes]")
     assert not walk.page.visited
 
 
-class Seen(HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.texts = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.texts.append(data)
+ODD_SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
 
 
-@pytest.mark.parametrize("title", ["Boxes", "Twins", "Labels", "Blank"])
-def test_pages_as_html_hold_the_names_that_agents_look_for(title):
-    walk = Walk("fixed", title)
-    walk.do("click[red]", "click[small]")
-    product = walk.store.product(walk.page)
-    seen = Seen(page_document(page_fragment(walk.page, walk.store.nodes(walk.page), "a <b>", View(product))))
-    radios = [found for tag, found in seen.tags if tag == "input"]
-    assert [radio["value"] for radio in radios] == [value for values in product.options.values() for value in values]
-    assert {(radio["name"], radio["value"]) for radio in radios if "checked" in radio} == set(walk.page.options)
-    assert "a <b>" in seen.texts
-    assert [found["class"] for tag, found in seen.tags if tag == "button"] == ["btn"] * 6
+@pytest.mark.parametrize("fixed", [FIXED, UPSTREAM])
+def test_every_page_of_a_walk_can_be_come_back_to(fixed):
+    store, generator, rng = Store(ODD_SHOP, fixed, attributes=True), np.random.default_rng(0), random.Random(1)
+    page, kinds = HOME, set()
+    for _ in range(3_000):
+        again = store.page_at(store.address(page))
+        assert again == page
+        kinds.add(page.kind)
+        words = rng.choice(["rug", "a/b", "../..", '"red" & <b>', "röd 100%", "?q=1#x", "search_results", " "])
+        action = rng.choice([f"search[{words}]", *store.body(page).actions, *store.body(page).actions])
+        page = store.act(page, action, generator) or page
+        page = HOME if page.kind == "done" and rng.random() < 0.5 else page
+    assert kinds == {"index", "results", "item", "sub", "done"}
 
 
-def test_the_reward_stands_where_scripts_look():
-    page = Page("done", product=0, reward=0.5)
-    text = page_fragment(page, nodes.done_nodes(page, "B0"), "", View())
-    seen = Seen(text)
-    assert ("h3", "reward") in [(tag, found.get("id")) for tag, found in seen.tags]
-    assert "<pre>0.5</pre>" in text
+@given(words=st.text(min_size=1, max_size=40).filter(lambda words: "\n" not in words))
+@settings(max_examples=200)
+def test_queries_of_any_characters(words):
+    store = Store(ODD_SHOP, FIXED)
+    page = store.act(HOME, f"search[{words}]", np.random.default_rng(0))
+    if page is not None:
+        address = store.address(page)
+        assert address.isascii()
+        assert store.page_at(address) == page
+
+
+@given(st.text(max_size=60) | st.text("aq=&%o.page12itemresults?;", max_size=40).map("results?q=x&page=1&".__add__))
+@settings(max_examples=300)
+def test_any_other_address_is_none_or_a_page(address):
+    store = Store(ODD_SHOP, FIXED)
+    page = store.page_at(address)
+    assert page is None or store.page_at(store.address(page)) == page
+
+
+NO_PAGES = """
+nowhere
+results
+results?q=&page=1
+results?q=rug&page=0
+results?q=rug&page=-1
+results?q=rug&page=99999999999999999999
+results?q=rug&page=1&asin=B000000001
+results?q=rug&page=1&o.color=red
+item?q=rug&page=1
+item?q=rug&page=1&asin=nothing
+item?q=rug&page=1&asin=B000000001&o.color=plaid
+item?q=rug&page=1&asin=B000000001&o.color=red&o.color=navy+blue
+item?q=rug&page=1&asin=B000000001&tab=Features
+details?q=rug&page=1&asin=B000000001&tab=Secrets
+results?q=rug&page=1&seen=nothing
+results?q=%ff%fe&page=1
+"""
+
+
+@pytest.mark.parametrize("address", NO_PAGES.split())
+def test_addresses_of_no_page(address):
+    assert Store(ODD_SHOP, FIXED).page_at(address) is None
+
+
+def test_addresses_name_no_goal():
+    assert read_address("item?q=rug&page=1&asin=B0&goal=7") == read_address("item?q=rug&page=1&asin=B0")

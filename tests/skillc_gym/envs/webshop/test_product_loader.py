@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import lzma
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recordings import read_lines
 
 from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, read_options, read_pricing
 
@@ -21,54 +17,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-
-
-def test_recorded_products(webshop_reference):
-    rows = json.loads(lzma.decompress((webshop_reference / "products.json.xz").read_bytes()))
-    attributes = json.loads((webshop_reference / "attributes.json").read_text("utf-8"))
-    wanted = {row["asin"]: row for row in read_lines(webshop_reference / "products_clean.jsonl")}
-    seen = set()
-    for row in rows:
-        try:
-            product, _ = clean(row, attributes.get(row["asin"]), 0)
-        except BadRowError:
-            continue
-        if product.asin not in seen:
-            seen.add(product.asin)
-            assert as_upstream(product) == {name: wanted[product.asin][name] for name in as_upstream(product)}
-            assert list(product.options) == list(wanted[product.asin]["options"])
-    assert seen == set(wanted)
-
-
-def test_recorded_fields(webshop_reference):
-    for case in json.loads((webshop_reference / "loader_cases.json").read_text("utf-8")):
-        row = {**ROW, "asin": "B000000001", case["field"]: case["value"]}
-        try:
-            product, notes = clean(row, None, 0)
-        except BadRowError:
-            # Upstream accepts these two ids and leaves their rows out later; all others stop it.
-            assert "raises" in case or case["field"] == "asin", case
-            continue
-        if "raises" in case:
-            assert notes == ["images: no first image"], case
-            continue
-        result = {
-            **case["result"],
-            "BulletPoints": [line for line in case["result"]["BulletPoints"] if line is not None],
-        }
-        for name, value in as_upstream(product).items():
-            if name in result and name != "asin":
-                assert value == (result[name] or type(value)()), (case, name)
-
-
-def as_upstream(product):
-    return {
-        "asin": product.asin, "Title": product.title, "Description": product.description,
-        "BulletPoints": list(product.bullets), "Price": product.price_tag, "pricing": list(product.pricing),
-        "options": {name: list(values) for name, values in product.options.items()},
-        "Attributes": list(product.attributes), "MainImage": product.main_image, "query": product.query,
-        "category": product.category, "product_category": product.product_category,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Ranking: Lucene's recordings, the formula written out plainly, and that skipping changes nothing."""
+"""Ranking: the formula written out plainly, and that skipping changes nothing; test_shop_parity has Lucene's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from recordings import read_lines
 
-from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.search import bm25, windows
 from skillc_gym.envs.webshop.search import searcher as search
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.index_build import IndexBuilder
 from skillc_gym.envs.webshop.search.searcher import SearchIndex
-
-ROUNDED = 5.2e-5
-"""Lucene's recorded scores are rounded to four decimals, and equal ones pulled apart by a millionth."""
 
 
 def build(folder, texts, ties=None):
@@ -48,44 +43,10 @@ def plain_scores(texts, query):
     return scores
 
 
-@pytest.fixture
-def always_skipping(monkeypatch):
-    """Lets small indexes be searched as large ones are."""
-    monkeypatch.setattr(search, "_SMALL", -1)
+WORDS = ("red", "blue", "shoe", "shoes", "lamp", "rug", "7.5", "the", "x")
+words = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
-@pytest.mark.parametrize("skipping", [False, True])
-def test_recorded_rankings(webshop_reference, skipping, request):
-    check_recorded(webshop_reference, webshop_reference / "search_cases.jsonl.xz", skipping, request)
-
-
-@pytest.mark.parametrize("skipping", [False, True])
-def test_recorded_rankings_of_real_products(webshop_data, webshop_reference, skipping, request):
-    check_recorded(webshop_data, webshop_reference / "lucene_hits_1k.jsonl", skipping, request)
-
-
-def check_recorded(data, recorded, skipping, request):
-    catalog = open_catalog(data)
-    index = catalog._index
-    if skipping:
-        request.getfixturevalue("always_skipping")
-        manifest_size = len(catalog)
-        index = SearchIndex(catalog.folder, index._documents, manifest_size)
-    for row in read_lines(recorded):
-        hits = row["hits"] if "hits" in row else list(zip(row["asins"], row["scores"], strict=True))
-        found = index.top(row["query"], 50)
-        assert [catalog.asin(place) for place, _ in found] == [asin for asin, _ in hits], row["query"]
-        assert [score for _, score in found] == pytest.approx([score for _, score in hits], abs=ROUNDED)
-        if "tokens" in row:
-            assert analyze(row["query"]) == row["tokens"]
-
-
-words = st.lists(st.sampled_from(["red", "blue", "shoe", "shoes", "lamp", "rug", "7.5", "the", "x"]), max_size=12).map(
-    " ".join
-)
-
-
-@settings(deadline=None)
 @given(st.lists(words, min_size=1, max_size=12), words)
 def test_the_formula(tmp_path_factory, texts, query):
     index = build(tmp_path_factory.mktemp("index"), texts)
@@ -106,12 +67,8 @@ def narrow_windows(monkeypatch):
 
 
 @pytest.mark.usefixtures("narrow_windows")
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    texts=st.lists(words, min_size=1, max_size=80),
-    query=words,
-    k=st.integers(1, 12),
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(words, min_size=1, max_size=80), query=words, k=st.integers(1, 12))
 def test_windows_change_nothing(tmp_path_factory, texts, query, k):
     index = build(tmp_path_factory.mktemp("index"), texts)
     terms = index._terms(query)
@@ -154,11 +111,8 @@ def many(tmp_path_factory):
     return texts, ties, build(tmp_path_factory.mktemp("many"), texts, ties)
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    query=st.lists(st.integers(1, 420), min_size=1, max_size=14),
-    k=st.sampled_from([1, 10, 50, 200]),
-)
+@settings(max_examples=60)
+@given(query=st.lists(st.integers(1, 420), min_size=1, max_size=14), k=st.sampled_from([1, 10, 50, 200]))
 def test_skipping_changes_nothing(many, query, k):
     _, _, index = many
     text = " ".join(f"w{word}" for word in query)
@@ -213,20 +167,12 @@ def test_only_so_many_distinct_terms_count(tmp_path):
     assert len(index.top(f"red {many_terms} lamp")) == 1
 
 
-def test_an_index_of_empty_texts(tmp_path):
-    assert build(tmp_path, ["", "the"]).top("red the") == []
-
-
 def test_runs_are_put_together(tmp_path, monkeypatch):
     texts = [f"red w{place % 7} shoe w{place % 3}" for place in range(200)]
-    whole = build(tmp_path_of(tmp_path, "whole"), texts)
+    for name in ("whole", "parts"):
+        (tmp_path / name).mkdir()
+    whole = build(tmp_path / "whole", texts)
     monkeypatch.setattr("skillc_gym.envs.webshop.search.index_build._RUN_TERMS", 50)
-    parts = build(tmp_path_of(tmp_path, "parts"), texts)
+    parts = build(tmp_path / "parts", texts)
     for query in ("red w2", "w1 shoe w6", "w0"):
         assert whole.top(query, 200) == parts.top(query, 200)
-
-
-def tmp_path_of(parent, name):
-    folder = parent / name
-    folder.mkdir()
-    return folder
