@@ -50,19 +50,12 @@ class SmallShop:
         scored = [(index, float(sum(word in own for word in asked))) for index, own in enumerate(self._words)]
         return sorted((found for found in scored if found[1]), key=lambda found: (-found[1], found[0]))[:k]
 
-    def scalar_price(self, index, seed=0):
-        return self.products[index].pricing[0]
-
     def human_instructions(self):
+        text = "i want a {} thing for my home."
+        names = ("instruction", "instruction_attributes", "instruction_options")
+        asked = {product.asin: product.attributes[0] for product in self.products[::3]}
         return {
-            product.asin: [
-                {
-                    "instruction": f"i want a {product.attributes[0]} thing for my home.",
-                    "instruction_attributes": [product.attributes[0]],
-                    "instruction_options": ["red"],
-                }
-            ]
-            for product in self.products[::3]
+            asin: [dict(zip(names, (text.format(said), [said], ["red"]), strict=True))] for asin, said in asked.items()
         }
 
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -102,7 +101,7 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
 def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):
     monkeypatch.setattr(goal_sets, "_LARGE", 10)
     build_catalog(GeneratedSource(60), tmp_path / "shop")
-    kept = {path.name for path in Path(tmp_path / "shop").glob("goals-*")}
+    kept = {path.name for path in (tmp_path / "shop").glob("goals-*")}
     assert kept == {f"goals-{kind}-0-{goal_sets._FORMAT}" for kind in ("synthetic", "human")}
     catalog = Catalog(tmp_path / "shop")
     mapped = [goal_sets.open_goals(catalog, kind=kind) for kind in ("synthetic", "human")]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
@@ -27,16 +25,13 @@ def rows():
 def test_a_row_depends_on_its_number_and_the_seed_alone(rows):
     assert generate_row(1_234, 1) == rows[1_234]
     assert generate_row(1_234, 2) != rows[1_234]
+    small, large = open_catalog("generated", size=20, seed=5), open_catalog("generated", size=40, seed=5)
+    assert [small.product(place) for place in range(20)] == [large.product(place) for place in range(20)]
 
 
-def test_the_rows_of_seed_0_stay_what_they_are():
-    text = json.dumps(list(generate_rows(50, 0)))
-    program = "import json; from skillc_gym.envs.webshop.catalog.generate import generate_rows; "
-    program += "print(json.dumps(list(generate_rows(50, 0))), end='')"
-    other = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, env={"PYTHONHASHSEED": "7"}
-    )
-    assert hashlib.sha256(text.encode()).digest() == hashlib.sha256(other.stdout).digest()
+def test_rows_stay_what_they_are_on_every_machine():
+    text = json.dumps(list(generate_rows(200, 0)), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "b9ae035786ae336f"
 
 
 def test_every_row_is_clean_and_every_id_new(rows):
@@ -81,8 +76,3 @@ def test_any_row(index, seed):
 def test_options_out_of_range(options):
     with pytest.raises(ConfigError):
         GeneratedSource(**options)
-
-
-def test_a_small_catalogue_begins_as_a_large_one():
-    small, large = open_catalog("generated", size=20, seed=5), open_catalog("generated", size=40, seed=5)
-    assert [small.product(place) for place in range(20)] == [large.product(place) for place in range(20)]

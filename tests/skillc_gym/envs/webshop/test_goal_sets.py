@@ -48,11 +48,6 @@ def test_an_attribute_asked_for_twice_counts_twice():
     assert weights == {asked[0]: (1 / 2 + 1 / 2 + 1 / 2) / 3, asked[1]: 1 / 2}
 
 
-def test_goals_are_opened_once(shop):
-    assert open_goals(shop, split="test") is open_goals(shop, split="test")
-    assert open_goals(shop, split="test").table is open_goals(shop, split="all").table
-
-
 def test_splits_are_disjoint_and_complete():
     parts = [set(open_goals(MANY, split=split).task_ids) for split in ("test", "valid", "train")]
     assert [len(part) for part in parts[:2]] == [500, 1000]

@@ -28,18 +28,10 @@ def rate(product=RUG, chosen=("red", "small"), price=12.0, goal=GOAL, nouns=NOUN
 def test_the_right_purchase_scores_one():
     reward = rate()
     assert reward.total == 1.0
-    assert reward.parts() == {
-        "r_type": 1.0,
-        "r_att": 1.0,
-        "w_att": 0.4,
-        "query_match": True,
-        "category_match": True,
-        "title_score": 1.0,
-        "r_option": 1.0,
-        "w_option": 0.4,
-        "r_price": True,
-        "w_price": 0.2,
-    }
+    options = {"r_option": 1.0, "w_option": 0.4}
+    matches = {"query_match": True, "category_match": True, "title_score": 1.0}
+    rest = {"r_type": 1.0, "r_att": 1.0, "w_att": 0.4, "r_price": True, "w_price": 0.2}
+    assert reward.parts() == {**options, **matches, **rest}
 
 
 @pytest.mark.parametrize(
@@ -59,16 +51,15 @@ def test_what_a_purchase_loses(changes, total):
     assert rate(**changes).total == pytest.approx(total)
 
 
-def test_a_goal_without_options_has_no_part_for_them():
-    plain = SimpleNamespace(**{**vars(GOAL), "options": ()})
+def test_what_the_goals_options_are_changes_their_part():
+    plain, human, named = (
+        SimpleNamespace(**{**vars(GOAL), "options": options})
+        for options in ((), ("rectangular",), (("shape", "rectangular"),))
+    )
     parts = rate(goal=plain).parts()
     assert "r_option" not in parts
     assert parts["w_att"] == pytest.approx(2 / 3)
-
-
-def test_values_are_reduced_to_colors_but_named_options_are_not():
-    human = SimpleNamespace(**{**vars(GOAL), "options": ("rectangular",)})
-    named = SimpleNamespace(**{**vars(GOAL), "options": (("shape", "rectangular"),)})
+    # Values are reduced to colours ("tan"), a named option only where a whole part is one.
     assert rate(goal=human, chosen=("rectangular",)).r_option == 1.0
     assert rate(goal=named, chosen=("rectangular",)).r_option == 0.0
 
@@ -81,12 +72,9 @@ def test_few_shared_nouns_overrule_the_query(title, query, expected):
     assert type_score(query_match=query, category_match=False, title=title) == expected
 
 
-def test_categories_match_by_two_parts():
+def test_categories_match_by_two_parts_and_a_name_without_nouns_counts_a_fifth():
     assert category_match("A › B › C", " B ›A")
     assert not category_match("A › B", "A › C")
-
-
-def test_a_name_without_nouns_counts_a_fifth():
     assert title_score((), ("rug",)) == 0.2
     assert title_score(("rug", "rug"), ("rug",)) == 0.5
 

@@ -2,41 +2,26 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.parity.webshop import (
-    compare_colors,
-    compare_episodes,
-    compare_fuzzy,
-    compare_goals,
-    compare_nouns,
-    compare_rewards,
-    read_cases,
-)
-from benchmarks.parity.webshop_catalog import (
-    compare_loader,
-    compare_products,
-    compare_rankings,
-    compare_real_rankings,
-    compare_special_searches,
-    compare_terms,
-)
+from benchmarks.parity import webshop, webshop_catalog
 from skillc_gym.errors import MissingDataError
 
+CASES = {
+    webshop.compare_colors: 1,
+    webshop.compare_fuzzy: 1000,
+    webshop.compare_rewards: 1000,
+    webshop.compare_goals: 3000,
+    webshop.compare_episodes: 2000,
+    webshop_catalog.compare_products: 500,
+    webshop_catalog.compare_loader: 40,
+    webshop_catalog.compare_terms: 2900,
+    webshop_catalog.compare_rankings: 300,
+    webshop_catalog.compare_special_searches: 7,
+}
+CHANGED = {"script0", "script4", "script5", "script6", "script16", "script18", "rand12"}
+"""Recorded episodes that the fixes change."""
 
-@pytest.mark.parametrize(
-    ("compare", "at_least"),
-    [
-        (compare_colors, 1),
-        (compare_fuzzy, 1000),
-        (compare_rewards, 1000),
-        (compare_goals, 3000),
-        (compare_episodes, 2000),
-        (compare_products, 500),
-        (compare_loader, 40),
-        (compare_terms, 2900),
-        (compare_rankings, 300),
-        (compare_special_searches, 7),
-    ],
-)
+
+@pytest.mark.parametrize(("compare", "at_least"), CASES.items())
 def test_recordings_of_upstream_are_reproduced(compare, at_least, webshop_reference):
     found = compare(webshop_reference)
     assert found.differences == []
@@ -44,35 +29,27 @@ def test_recordings_of_upstream_are_reproduced(compare, at_least, webshop_refere
 
 
 def test_rankings_of_the_real_products_are_reproduced(webshop_reference, webshop_data):
-    found = compare_real_rankings(webshop_reference, str(webshop_data))
+    found = webshop_catalog.compare_real_rankings(webshop_reference, str(webshop_data))
     assert found.differences == []
     assert found.cases == 218
 
 
 def test_a_difference_is_told(webshop_reference, monkeypatch):
     monkeypatch.setattr("benchmarks.parity.webshop_catalog.analyze", str.split)
-    assert len(compare_terms(webshop_reference).differences) > 1_000
+    assert len(webshop_catalog.compare_terms(webshop_reference).differences) > 1_000
 
 
 def test_fixes_change_few_episodes_and_each_for_a_reason(webshop_reference):
-    found = compare_episodes(webshop_reference, compat="fixed")
-    assert {line.split("_")[0] for line in found.differences} <= {
-        "script0",
-        "script4",
-        "script5",
-        "script6",
-        "script16",
-        "script18",
-        "rand12",
-    }
+    found = webshop.compare_episodes(webshop_reference, compat="fixed")
+    assert {line.split("_")[0] for line in found.differences} <= CHANGED
     assert found.counts["episodes"] > 20 * len(found.differences)
 
 
 def test_the_builtin_tagger_agrees_with_the_recorded_one(webshop_reference):
-    found = compare_nouns(webshop_reference)
+    found = webshop.compare_nouns(webshop_reference)
     assert len(found.differences) <= 0.01 * found.cases
 
 
 def test_a_folder_without_recordings_is_named(tmp_path):
     with pytest.raises(MissingDataError, match=r"fuzz_cases\.jsonl"):
-        read_cases(tmp_path, "fuzz_cases.jsonl")
+        webshop.read_cases(tmp_path, "fuzz_cases.jsonl")

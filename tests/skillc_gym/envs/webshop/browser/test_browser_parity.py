@@ -43,23 +43,15 @@ def test_episodes_with_upstreams_defects_are_the_same(chromium):
 def test_hostile_products_are_the_same(trio, place):
     product, found = SHOP.products[place], Comparison()
     values = [value for values in product.options.values() for value in values][:6]
-    way = [f"search[{product.title[-12:]}]", f"click[{product.asin.lower()}]"]
-    play(
-        trio,
-        found,
-        *way,
-        *(f"click[{value}]" for value in values),
-        "click[description]",
-        "click[< prev]",
-        "click[features]",
-    )
+    labels = (product.asin.lower(), *values, "description", "< prev", "features")
+    play(trio, found, f"search[{product.title[-12:]}]", *(f"click[{label}]" for label in labels))
     assert found.differences == []
     assert trio.browsers["served"].parsed_page.kind == "sub"
 
 
 def test_any_words_can_be_searched_for(trio):
     found = Comparison()
-    odd = [
+    odd = (
         "a/b rug",
         "../..",
         '"><script>x</script> rug',
@@ -70,7 +62,7 @@ def test_any_words_can_be_searched_for(trio):
         "]",
         "\u200brug",
         " ",
-    ]
+    )
     play(trio, found, *(f"search[{words}]" for words in odd), "click[next >]", "click[< prev]")
     assert found.differences == []
 

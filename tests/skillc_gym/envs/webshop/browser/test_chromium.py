@@ -33,12 +33,9 @@ def test_values_go_there_and_come_back(browser, tab, value):
     assert (found[0], json.loads(found[1]), found[2]) == (1, value, value)
 
 
-def test_promises_are_waited_for(browser, tab):
+def test_promises_are_waited_for_and_failing_scripts_are_errors(browser, tab):
     assert browser.script(tab, "return new Promise((kept) => setTimeout(() => kept(7), 20))") == 7
     assert browser.script(tab, "") is None
-
-
-def test_failing_scripts_are_errors(browser, tab):
     for script in ("return nothing.at.all", "return Promise.reject(new Error('nothing'))"):
         with pytest.raises(EngineError, match="nothing"):
             browser.script(tab, script)
@@ -57,14 +54,9 @@ def test_no_address_is_dropped_however_fast_they_come(browser, tab):
 def test_nothing_is_drawn_where_nobody_looks(browser, tab):
     if browser.driver.capabilities["browserName"] != "chrome-headless-shell":
         pytest.skip("needs Chromium's headless shell")
-    assert (
-        browser.script(
-            tab,
-            "return Promise.race([new Promise((drawn) => requestAnimationFrame(() => drawn('drawn'))),"
-            " new Promise((kept) => setTimeout(() => kept('not drawn'), 200))])",
-        )
-        == "not drawn"
-    )
+    drawn = "new Promise((drawn) => requestAnimationFrame(() => drawn('drawn')))"
+    waited = "new Promise((kept) => setTimeout(() => kept('not drawn'), 200))"
+    assert browser.script(tab, f"return Promise.race([{drawn}, {waited}])") == "not drawn"
 
 
 def test_nobody_answers_where_there_is_no_site(browser, tab):

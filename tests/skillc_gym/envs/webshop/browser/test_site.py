@@ -114,14 +114,8 @@ def test_tickets_cannot_be_forged_or_changed(visitor):
     visitor.begin(3)
     good, tickets = visitor.ticket, TicketIssuer()
     assert tickets.read(good) is None
-    for forged in (
-        good[:-1] + ("a" if good[-1] != "a" else "b"),
-        "p" + good[1:],
-        good.replace("a3-", "a4-", 1),
-        "",
-        "-",
-        "é",
-    ):
+    last = "a" if good[-1] != "a" else "b"
+    for forged in (good[:-1] + last, "p" + good[1:], good.replace("a3-", "a4-", 1), "", "-", "é"):
         assert visitor.get(f"/e/{quote(forged)}/home") == 404
     name = tickets.issue(7, PERSON)
     assert tickets.read(name)[:2] == (PERSON, 7)
@@ -144,28 +138,10 @@ def test_only_people_are_told_the_parts_of_their_score(visitor):
         assert all(hidden not in page.partition("<main")[2] for page in pages.values())
 
 
-def test_going_back_and_buying_again_changes_nobody_elses_page(visitor, site):
-    other = Visitor(site.url)
-    visitor.begin(3)
-    other.begin(4)
-    assert visitor.ticket != other.ticket
-    before = other.page.partition("<body>")[2]
-    visitor.post(("search_query", "rug"))
-    other.get("home")
-    assert other.page.partition("<body>")[2] == before
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"host": "evil.example"}, 403),
-        ({"host": "evil.example:1"}, 403),
-        ({"host": "[::1"}, 403),
-        ({"host": "localhost:9"}, 200),
-    ],
-)
-def test_foreign_names_are_turned_away(visitor, headers, status):
-    assert visitor.ask("GET", "/", **headers) == status
+def test_foreign_names_are_turned_away(visitor):
+    for host in ("evil.example", "evil.example:1", "[::1"):
+        assert visitor.ask("GET", "/", host=host) == 403
+    assert visitor.ask("GET", "/", host="localhost:9") == 200
 
 
 def test_forms_of_foreign_pages_are_turned_away(visitor):
@@ -195,14 +171,8 @@ values = texts | st.sampled_from(["1", "red", "B000000001", "Features", "rug"])
 queries = st.lists(st.tuples(names, values), max_size=6)
 
 
-@given(
-    path=paths,
-    kind=kinds | texts,
-    query=queries,
-    method=st.sampled_from(["GET", "POST", "HEAD"]),
-    body=st.binary(max_size=60),
-)
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(paths, kinds | texts, queries, st.sampled_from(["GET", "POST", "HEAD"]), st.binary(max_size=60))
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_request_breaks_the_site(site, path, kind, query, method, body):
     visitor = Visitor(site.url)
     where = path.replace("TICKET", site.site.tickets.issue(0)) + quote(kind, safe="")
