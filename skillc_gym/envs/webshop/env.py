@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,16 +152,12 @@ class WebShopEnv(TextTaskEnv):
         return TASK_TYPE
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Starts a task.
+        """Starts a task, as `TextTaskEnv.reset` does.
 
         Args:
             seed: Seeds the choice of tasks.
             options: ``{"task_id": ...}`` names the task, or ``{"session": 3}``, as upstream has it, goal 3; without it,
                 one is drawn by the goals' weights.
-
-        Raises:
-            UnknownNameError: If there is no such task in the split.
-            ConfigError: If there is an option that is not known here.
         """
         return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
 
@@ -180,11 +177,7 @@ class WebShopEnv(TextTaskEnv):
         return self._images.of(product.main_image)
 
     def render(self) -> Any:
-        """Returns the page in the mode of `render_mode`.
-
-        Returns:
-            Text with marks, HTML, or with "rgb_array" the text as a picture: uint8 of shape (720, 960, 3).
-        """
+        """Returns the page: text with marks, HTML, or the text as a picture, uint8 of shape (720, 960, 3)."""
         if self.render_mode is None:
             return None
         if self.render_mode == "html":
@@ -193,11 +186,7 @@ class WebShopEnv(TextTaskEnv):
         return text_picture(text) if self.render_mode == "rgb_array" else text
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
-        """Goes back to a snapshot, and shows the page as this environment's ``observation_mode`` has it.
-
-        Returns:
-            The observation and the info of that moment.
-        """
+        """Goes back to a snapshot, and returns the page in this environment's ``observation_mode``, and the info."""
         _, info = super().restore(snapshot)
         self._observation = self._observe()
         return self._observation, info
@@ -215,12 +204,9 @@ class WebShopEnv(TextTaskEnv):
     def fragment(self) -> str:
         """Returns the page as HTML without what stands around it; its links are relative addresses of pages."""
         goal, page, store = self._playing(), self._page, self._store
-        view = View(
-            product=store.product(page),
-            listings=store.listings(page) if page.kind == "results" else (),
-            link=lambda listing: store.link(page, listing, self.np_random),
-            clicked=store.clicked(page, self.url),
-        )
+        listings = store.listings(page) if page.kind == "results" else ()
+        link = partial(store.link, page, generator=self.np_random)
+        view = View(store.product(page), listings, link, store.clicked(page, self.url))
         return page_fragment(page, store.nodes(page), goal.instruction, view)
 
     def best_score(self, task_id: str) -> float:
@@ -299,15 +285,13 @@ class WebShopEnv(TextTaskEnv):
         self._page, self._body = page, self._store.body(page)
 
     def _rate(self, goal: Goal, page: Page) -> Reward:
-        product = self.catalog.product(page.product)
-        return score(
-            goal,
-            product,
+        table, product, chosen = (
+            self.goals.table,
+            self.catalog.product(page.product),
             [value for _, value in page.options],
-            float(self.goals.table.prices[page.product]),
-            goal_nouns=self._nouns(int(self.goals.table.product[goal.index])),
-            product_nouns=self._nouns(page.product),
         )
+        nouns = {"goal_nouns": self._nouns(int(table.product[goal.index])), "product_nouns": self._nouns(page.product)}
+        return score(goal, product, chosen, float(table.prices[page.product]), **nouns)
 
     def _observe(self) -> str:
         kind = self._page.kind

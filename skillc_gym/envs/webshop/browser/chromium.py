@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import weakref
 from collections.abc import Callable
 from threading import RLock
@@ -17,17 +18,12 @@ __all__ = ["Browser", "BrowserLostError", "PageMovedError"]
 Result = TypeVar("Result")
 
 _SHELL = "chrome-headless-shell"
-_ON_ITS_WAY = (
-    "aborted by navigation",
-    "navigated or closed",
-    "unloaded",
-    "detached",
-    "no such execution",
-    "execution context",
-    "context was destroyed",
-    "promise was collected",
+_ON_ITS_WAY = re.compile(
+    "aborted by navigation|navigated or closed|unloaded|detached|no such execution|execution context|"
+    "context was destroyed|promise was collected",
+    re.IGNORECASE,
 )
-"""What a driver complains of, in lower case, while a page is on its way to another one."""
+"""What a driver complains of while a page is on its way to another one."""
 
 
 class BrowserLostError(EngineError):
@@ -63,11 +59,7 @@ class Browser:
         return self._processes.driver.pid
 
     def restart(self, generation: int) -> None:
-        """Starts another browser and driver, unless somebody else has done so since.
-
-        Args:
-            generation: The `generation` in which the browser was lost.
-        """
+        """Starts another browser and driver, unless another user has done so since the given `generation`."""
         with self.lock:
             if self.generation == generation:
                 self.close()
@@ -146,7 +138,7 @@ class Browser:
         except UnexpectedAlertPresentException:
             raise
         except WebDriverException as error:
-            if _moving(str(error.msg)):
+            if _ON_ITS_WAY.search(str(error.msg)):
                 raise PageMovedError(f"The page was left: {error.msg}") from error
             raise BrowserLostError(f"The browser is gone: {error.msg}") from error
         except (HTTPError, OSError) as error:
@@ -183,8 +175,3 @@ class Browser:
             raise
         self._first = self._current = self._asked(lambda: self.driver.current_window_handle)
         self._draws = self.settings.pictures or self.driver.capabilities["browserName"] != _SHELL
-
-
-def _moving(message: str) -> bool:
-    """Whether a driver's complaint only says that the page was on its way to another one."""
-    return any(sign in message.lower() for sign in _ON_ITS_WAY)

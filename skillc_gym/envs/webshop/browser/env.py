@@ -85,16 +85,10 @@ class WebShopBrowserEnv(TextTaskEnv):
         _check_names(observation_mode, render_mode, transport)
         self.core = WebShopEnv(**shop)
         self._site = _site(url, WebShopEnv(**shop, observation_mode="url"))
-        width, height = _size(viewport)
+        pictures = render_mode is not None or "screenshot" in observation_mode
+        elsewhere: str | None = getattr(self._site, "host", None)
         self._settings = BrowserSettings(
-            browser=browser,
-            driver=driver,
-            width=width,
-            height=height,
-            window=render_mode == "human",
-            pictures=render_mode is not None or "screenshot" in observation_mode,
-            timeout=timeout,
-            site=getattr(self._site, "host", None),
+            browser, driver, *_size(viewport), render_mode == "human", pictures, timeout, elsewhere
         )
         self._settings.programs()
         self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)
@@ -115,11 +109,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         return self.core.task_ids
 
     def task_type_of(self, task_id: str) -> str:
-        """The task type of one of the split's tasks: there is one only.
-
-        Raises:
-            UnknownNameError: If the task id is not one of `task_ids`.
-        """
+        """The task type of one of the split's tasks, as `WebShopEnv.task_type_of` has it."""
         return self.core.task_type_of(task_id)
 
     def best_score(self, task_id: str) -> float:
@@ -162,11 +152,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         return self._picture() if self.render_mode == "rgb_array" else None
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
-        """Goes back to a snapshot, of this environment or of a ``skillc/WebShop-v0`` with the same shop.
-
-        Returns:
-            The observation and the info of that moment.
-        """
+        """Goes back to a snapshot, of this environment or of a ``skillc/WebShop-v0`` with the same shop."""
         _, info = super().restore(snapshot)
         self._observation = self._observe()
         return self._observation, info
@@ -179,11 +165,10 @@ class WebShopBrowserEnv(TextTaskEnv):
     def _draw(self) -> str:
         return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.core.fixes.fair_draws))
 
-    def _start(self, task_id: str) -> str:
+    def _start(self, task_id: str) -> Any:
         self._begin(task_id)
         self._open(HOME_ADDRESS)
-        observation: str = self._observe()
-        return observation
+        return self._observe()
 
     def _act(self, action: str) -> Outcome:
         parsed, fixed = self.parsed_page, self.core.fixes
@@ -202,12 +187,10 @@ class WebShopBrowserEnv(TextTaskEnv):
         if asked is None:
             return None
         name, argument = asked
+        if name == "search" and not parsed.searchable:
+            return None
         if name == "search":
-            return (
-                self._ask(lambda transport, tab, now: transport.search(tab, now, argument))
-                if parsed.searchable
-                else None
-            )
+            return self._ask(lambda transport, tab, now: transport.search(tab, now, argument))
         number = parsed.control(argument, last_group=not self.core.fixes.every_group)
         return None if number is None else self._ask(lambda transport, tab, now: transport.click(tab, now, number))
 
@@ -239,15 +222,17 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def _info(self) -> Info:
         info, parsed = super()._info(), self.parsed_page
-        info["available_actions"] = info["admissible_commands"]
-        info["has_search_bar"] = parsed.kind == "index"
-        info["clickables"] = parsed.clickables
-        info["page"] = parsed.kind
-        info["selected_options"] = parsed.selected
-        info["query_cut"] = parsed.facts["query_cut"]
-        info["noun_tagger"] = self.core.tagger.id
-        info.update({name: fact for name, fact in parsed.facts.items() if name != "query_cut"})
-        return info
+        return {
+            **info,
+            "available_actions": info["admissible_commands"],
+            "has_search_bar": parsed.kind == "index",
+            "clickables": parsed.clickables,
+            "page": parsed.kind,
+            "selected_options": parsed.selected,
+            "query_cut": parsed.facts["query_cut"],
+            "noun_tagger": self.core.tagger.id,
+            **parsed.facts,
+        }
 
     def _begin(self, task_id: str) -> None:
         self._task = self.goals.index(task_id)

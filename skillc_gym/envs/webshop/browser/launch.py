@@ -23,19 +23,16 @@ __all__ = ["BrowserSettings", "Processes", "connect", "end", "launch"]
 # A shell is Chromium without the windows, tabs and menus that nobody sees: it needs half the processor time.
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_PREFERENCES = dict.fromkeys(
-    (
-        "autofill.profile_enabled",
-        "autofill.credit_card_enabled",
-        "credentials_enable_service",
-        "profile.password_manager_enabled",
-        "safebrowsing.enabled",
-        "search.suggest_enabled",
-        "signin.allowed",
-        "translate.enabled",
-    ),
-    False,
-)
+_PREFERENCES = {
+    "autofill.profile_enabled": False,
+    "autofill.credit_card_enabled": False,
+    "credentials_enable_service": False,
+    "profile.password_manager_enabled": False,
+    "safebrowsing.enabled": False,
+    "search.suggest_enabled": False,
+    "signin.allowed": False,
+    "translate.enabled": False,
+}
 """By these a browser would ask others about pages, forms and words."""
 # Ends the driver's processes and removes their files as soon as the pipe to it is closed, be it by our death.
 _WATCH = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2" 2>/dev/null || { sleep 1; rm -rf -- "$2"; }'

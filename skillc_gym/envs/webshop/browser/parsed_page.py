@@ -15,14 +15,9 @@ __all__ = ["Control", "ParsedPage"]
 
 
 class Control(NamedTuple):
-    """Something to click on.
+    """Something to click on: a "button", a "link" or an "option" of a group, which may be chosen already.
 
-    Attributes:
-        kind: "button", "link" or "option".
-        text: What it says.
-        group: The group of an option.
-        value: What it sends: a button's or an option's value, or a link's address; None for a link to nowhere.
-        chosen: Whether it is an option that is chosen.
+    ``value`` is what it sends: a button's or an option's value, or a link's address; None for a link to nowhere.
     """
 
     kind: str

@@ -23,11 +23,7 @@ _SECONDS = 30
 
 
 class LocalSite:
-    """A site in a thread of this process; it is started when it is first needed.
-
-    Args:
-        front: The shop.
-    """
+    """A site in a thread of this process; it is started when it is first needed."""
 
     def __init__(self, front: ShopFront) -> None:
         self.front = front

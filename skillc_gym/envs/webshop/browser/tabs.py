@@ -44,12 +44,7 @@ def page_script(function: str) -> str:
 
 
 class Tab:
-    """A tab of a browser.
-
-    Args:
-        browser: The browser.
-        html: Whether parsed pages hold the page's HTML.
-    """
+    """A tab of a browser; ``html``: whether parsed pages hold the page's HTML."""
 
     def __init__(self, browser: Browser, *, html: bool = False) -> None:
         self.browser, self._html = browser, html

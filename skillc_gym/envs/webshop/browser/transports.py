@@ -20,8 +20,7 @@ TRANSPORTS = ("served", "swap")
 class Served:
     """The site's own pages over HTTP, with a mouse and a keyboard.
 
-    Args:
-        episode: The episode's address on the site, to which addresses of pages are added.
+    ``episode`` is the episode's address on the site, to which addresses of pages are added.
     """
 
     def __init__(self, episode: str) -> None:
@@ -60,13 +59,7 @@ class Served:
 
 
 class Swapped:
-    """Pages drawn in this process and exchanged within the one that the browser has loaded.
-
-    Args:
-        episode: The episode's address on the site.
-        front: The shop.
-        task: The index of the episode's goal.
-    """
+    """Pages drawn in this process and exchanged within the one that the browser has loaded."""
 
     def __init__(self, episode: str, front: ShopFront, task: int) -> None:
         self._episode, self._front, self._task = episode, front, task

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,12 +104,12 @@ class CatalogBuilder:
         ties[order] = np.arange(len(order), dtype=np.int32)
         np.save(self._folder / "ends.npy", np.array(self._ends, dtype=np.int64))
         index = self._index.finish(ties)
-        _dump(self._folder / "human.json", self._human)
+        (self._folder / "human.json").write_text(json.dumps(self._human), "ascii")
         manifest = {
             "kind": KIND, "format": FORMAT, "products": len(self._asins), "sha256": self._hash.hexdigest(),
             "source": dict(source), "index": index, "report": dict(self._counts),
         }  # fmt: skip
-        _dump(self._folder / "manifest.json", manifest)
+        (self._folder / "manifest.json").write_text(json.dumps(manifest, indent=1), "ascii")
 
     def _write(self, product: Product) -> None:
         record = _record(product)
@@ -134,12 +134,6 @@ class CatalogBuilder:
         return f"First reasons: {'; '.join(reasons)}." if reasons else "The files hold no rows."
 
 
-def add_all(builder: CatalogBuilder, rows: Iterable[Any], attributes_of: Callable[[str], object]) -> None:
-    """Adds rows one after another."""
-    for row in rows:
-        builder.add(row, attributes_of)
-
-
 def _record(product: Product) -> bytes:
     fields = (
         product.asin, product.title, product.price_tag, product.description, product.bullets, product.category,
@@ -151,22 +145,8 @@ def _record(product: Product) -> bytes:
 
 def read_record(record: bytes, index: int) -> Product:
     """Makes the product of what `CatalogBuilder` wrote."""
-    (
-        asin,
-        title,
-        tag,
-        description,
-        bullets,
-        category,
-        query,
-        path,
-        pricing,
-        options,
-        attributes,
-        image,
-        text,
-        asked,
-    ) = json.loads(record)
+    asin, title, tag, description, bullets, category, query, path, *rest = json.loads(record)
+    pricing, options, attributes, image, text, asked = rest
     groups = {name: tuple(values) for name, values in options.items()}
     return Product(
         index, asin, title, description, tuple(bullets), category, query, path, tag, tuple(pricing), groups,
@@ -187,9 +167,3 @@ def read_listing(record: bytes, index: int) -> Listing:
     title, end = _TEXT(text, end + 1)
     tag, _ = _TEXT(text, end + 1)
     return Listing(index, asin, title, tag)
-
-
-def _dump(path: Path, content: object) -> None:
-    file: IO[str]
-    with path.open("w", encoding="ascii") as file:
-        json.dump(content, file, indent=1 if path.stem == "manifest" else None)

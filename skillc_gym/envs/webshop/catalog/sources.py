@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.webshop.catalog.build import CatalogBuilder, add_all
+from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.loader import writable
 from skillc_gym.envs.webshop.catalog.streams import Element, HugeNumber, digest, elements, entries, first_mark
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
@@ -93,10 +94,8 @@ class JsonSource:
             if isinstance(self._attributes, Path):
                 for entry in self._whole(entries(self._attributes), builder):
                     attributes.add(entry)
-            rows = self._whole(elements(self._products), builder)
-            if self._limit is not None:
-                rows = (row for row, _ in zip(rows, range(self._limit), strict=False))
-            add_all(builder, (row.value for row in rows), attributes.get)
+            for row in islice(self._whole(elements(self._products), builder), self._limit):
+                builder.add(row.value, attributes.get)
         if isinstance(self._human, Path):
             for entry in self._whole(entries(self._human), builder):
                 builder.add_human(writable(entry.key), entry.value)

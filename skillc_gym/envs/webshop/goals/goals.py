@@ -89,7 +89,8 @@ class GoalTable(NamedTuple):
     Attributes:
         product: int32 (N,): the index of the goal's product.
         variant: int32 (N,): which combination of options, or which instruction of the product.
-        price_upper: float64 (N,).
+        price_upper: float64 (N,): the highest price.
+        weight: float64 (N,): the weight in random draws.
         cumulative: float64 (N + 1,): running sum of the weights, from 0.
         prices: float64 (P,): every product's one price.
     """
@@ -113,7 +114,7 @@ class GoalSet:
         human: The instructions per asin, for human goals.
 
     Raises:
-        UnknownNameError: If the kind or the split does not exist.
+        UnknownNameError: If the split does not exist.
         ConfigError: If the split holds no goal.
     """
 
@@ -126,8 +127,6 @@ class GoalSet:
         split: str = "all",
         human: Mapping[str, Sequence[HumanInstruction]] | None = None,
     ) -> None:
-        if kind not in KINDS:
-            raise unknown_name("kind of goals", kind, KINDS)
         self.products, self.table, self.kind, self.split = products, table, kind, split
         self.range = split_range(split, len(table.product))
         self._human = human or {}

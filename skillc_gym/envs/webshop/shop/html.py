@@ -6,7 +6,7 @@ A page is written the way browsers write it back, so what a browser holds can be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
@@ -26,14 +26,6 @@ fieldset{border:0;padding:0;margin:.6rem 0}img{max-width:12rem}"""
 _FORM = '<form method="post">'
 
 
-def _nowhere(_: Listing) -> str | None:
-    return None
-
-
-def _never(_: Node) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class View:
     """What a page shows beside its texts.
@@ -47,8 +39,8 @@ class View:
 
     product: Product | None = None
     listings: Sequence[Listing] = ()
-    link: Callable[[Listing], str | None] = field(default=_nowhere)
-    clicked: Callable[[Node], bool] = field(default=_never)
+    link: Callable[[Listing], str | None] = lambda _: None
+    clicked: Callable[[Node], bool] = lambda _: False
 
 
 def page_document(fragment: str) -> str:

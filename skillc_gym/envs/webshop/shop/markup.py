@@ -30,11 +30,7 @@ def escape(text: str) -> str:
 
 
 class EscapedCatalog:
-    """A catalogue for the pages of the shop, whose products' text holds no mark of a page.
-
-    Args:
-        catalog: The products as they are; searches are theirs.
-    """
+    """A catalogue for the pages of the shop, whose products' text holds no mark; it searches the original."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

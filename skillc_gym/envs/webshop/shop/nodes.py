@@ -33,13 +33,7 @@ _ATTRIBUTES = Node("button", "Attributes")
 
 
 def results_nodes(number: int, total: int, listings: Iterable[Listing]) -> list[Node]:
-    """Returns the texts of a page of results, after the instruction.
-
-    Args:
-        number: The number of the page.
-        total: How many products were found.
-        listings: What is shown of the products on this page.
-    """
+    """Returns the texts of a page of results, after the instruction: the page's number, products found, those shown."""
     nodes = [BACK, Node("text", f"Page {number} (Total results: {total})")]
     nodes += [PREV, NEXT] if number > 1 else [NEXT]
     for listing in listings:
@@ -48,12 +42,7 @@ def results_nodes(number: int, total: int, listings: Iterable[Listing]) -> list[
 
 
 def item_nodes(product: Product, *, attributes: bool = False) -> list[Node]:
-    """Returns the texts of a product's page, after the instruction.
-
-    Args:
-        product: The product.
-        attributes: Whether there is a tab with its attributes.
-    """
+    """Returns the texts of a product's page, after the instruction; ``attributes``: with a tab of these."""
     nodes = [BACK, PREV]
     for group, values in product.options.items():
         nodes += [Node("text", group), *(Node("option", value, group) for value in values)]
@@ -63,12 +52,7 @@ def item_nodes(product: Product, *, attributes: bool = False) -> list[Node]:
 
 
 def sub_nodes(product: Product, sub: str) -> list[Node]:
-    """Returns the texts of a sub page, after the instruction.
-
-    Args:
-        product: The product.
-        sub: One of `skillc_gym.envs.webshop.shop.pages.SUB_PAGES`.
-    """
+    """Returns the texts of a sub page, one of `skillc_gym.envs.webshop.shop.pages.SUB_PAGES`."""
     texts: Sequence[str] = ()
     if sub == "Description":
         texts = (product.description,)
@@ -120,12 +104,7 @@ def page_text(nodes: Iterable[Node]) -> str:
 
 
 def rich_text(nodes: Iterable[Node], clicked: Callable[[Node], bool]) -> str:
-    """Writes a page in the mode "text_rich".
-
-    Args:
-        nodes: The texts.
-        clicked: Whether an option is chosen, or a link was followed.
-    """
+    """Writes a page in the mode "text_rich"; ``clicked``: whether an option is chosen, or a link was followed."""
     said: list[str] = []
     lines: list[str] = []
     for node in nodes:

@@ -88,11 +88,7 @@ def parse_action(action: str) -> tuple[str, str] | None:
 
 
 def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
-    """Reads ``search[words]`` or ``click[label]``.
-
-    Args:
-        action: The action.
-        brackets: Whether a label may hold brackets and line breaks.
+    """Reads ``search[words]`` or ``click[label]``; ``brackets``: whether a label may hold these and line breaks.
 
     Returns:
         "search" or "click", and the words or the label in lower case; None for anything else.
@@ -106,41 +102,26 @@ def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
 
 
 def url_of(page: Page, session: str, asin: str) -> str:
-    """Returns upstream's address of a page.
-
-    Args:
-        page: The page.
-        session: The name of the session.
-        asin: The product's asin, where the page shows one.
-    """
-    words = page.words.replace(" ", "+")
-    options = dict(page.options)
+    """Returns upstream's address of a page; ``asin``: the product's, where the page shows one."""
+    options, words = dict(page.options), page.words.replace(" ", "+")
+    place = f"{session}/{asin}/{words}/{page.number}"
     match page.kind:
         case "index":
-            path = session
+            return f"{BASE_URL}/{session}"
         case "results":
-            path = f"search_results/{session}/{words}/{page.number}"
+            return f"{BASE_URL}/search_results/{session}/{words}/{page.number}"
         case "item":
-            path = f"item_page/{session}/{asin}/{words}/{page.number}/{json.dumps(options)}"
+            return f"{BASE_URL}/item_page/{place}/{json.dumps(options)}"
         case "sub":
-            path = f"item_sub_page/{session}/{asin}/{words}/{page.number}/{page.sub}/{options}"
+            return f"{BASE_URL}/item_sub_page/{place}/{page.sub}/{options}"
         case _:
-            path = f"done/{session}/{asin}/{options}"
-    return f"{BASE_URL}/{path}"
+            return f"{BASE_URL}/done/{session}/{asin}/{options}"
 
 
 class Address(NamedTuple):
-    """An address, taken apart; its products are named by asin and may not exist.
+    """An address, taken apart: as `Page`, but its products are named by asin and may not exist.
 
-    Attributes:
-        kind: The kind of page, as in `Page`.
-        words: The query.
-        number: The number of the page of results.
-        asin: The product looked at, "" for none.
-        sub: The sub page.
-        options: The chosen options as (group, value).
-        visited: The products looked at.
-        hits: The products found, where searching again would find others; else empty.
+    ``hits`` are the products found, where searching again would find others; else empty.
     """
 
     kind: str

@@ -70,12 +70,9 @@ class Body:
 
 
 class Store:
-    """The pages of a catalogue; one for all environments of a process that share it.
+    """The pages of a catalogue, with the fixes in force; one for all environments of a process that share it.
 
-    Args:
-        catalog: The products and their search.
-        fixes: The fixes in force.
-        attributes: Whether products have a tab with their attributes.
+    ``attributes``: whether products have a tab with theirs.
     """
 
     def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
@@ -176,12 +173,7 @@ class Store:
         return page._replace(kind=found.kind, product=product, sub=found.sub, options=found.options)
 
     def clicked(self, page: Page, url: str) -> Callable[[Node], bool]:
-        """Returns what tells whether an option or a link of a page is shown as clicked.
-
-        Args:
-            page: The page.
-            url: Its address, by which upstream judges options.
-        """
+        """Returns what tells whether an option or a link is shown as clicked; upstream judges options by the URL."""
         if page.kind == "results":
             seen = {listing.asin for listing in self.listings(page) if listing.index in page.visited}
             return lambda node: node.text in seen
@@ -316,12 +308,5 @@ _INDEX = _body([SEARCH])
 
 @lru_cache(16)
 def open_store(catalog: Catalog, fixes: Fixes, attributes: bool, escaped: bool = False) -> Store:
-    """Returns the pages of a catalogue, shared by the environments of a process.
-
-    Args:
-        catalog: The products and their search.
-        fixes: The fixes in force.
-        attributes: Whether products have a tab with their attributes.
-        escaped: Whether products' text is kept from passing for marks of a page.
-    """
+    """Returns the pages of a catalogue; ``escaped``: products' text cannot pass for marks of a page."""
     return Store(EscapedCatalog(catalog) if escaped else catalog, fixes, attributes=attributes)

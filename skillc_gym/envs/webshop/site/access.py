@@ -86,17 +86,10 @@ def _name(address: str) -> str | None:
 
 
 class Ticket(NamedTuple):
-    """What a ticket says.
-
-    Attributes:
-        audience: `AGENT`, or `PERSON`, who sees the parts of the score at the end.
-        task: The index of the goal.
-        nonce: Tells episodes of one task apart.
-    """
+    """What a ticket says: who plays, `AGENT` or `PERSON` (who sees the parts of the score), and the goal's index."""
 
     audience: str
     task: int
-    nonce: str
 
 
 class TicketIssuer:
@@ -110,7 +103,7 @@ class TicketIssuer:
         self._secret = secrets.token_bytes(32) if secret is None else secret
 
     def issue(self, task: int, audience: str = AGENT) -> str:
-        """Returns a new ticket for a task, in letters, digits and hyphens."""
+        """Returns a new ticket for a task, in letters, digits and hyphens; a nonce tells those of one task apart."""
         return self._signed(f"{audience}{task}-{secrets.token_hex(5)}")
 
     def read(self, name: str) -> Ticket | None:
@@ -118,8 +111,7 @@ class TicketIssuer:
         said, _, _ = name.rpartition("-")
         if len(name) > _LONGEST or not name.isascii() or not hmac.compare_digest(self._signed(said), name):
             return None
-        task, _, nonce = said[1:].partition("-")
-        return Ticket(said[0], int(task), nonce)
+        return Ticket(said[0], int(said[1:].partition("-")[0]))
 
     def _signed(self, said: str) -> str:
         mac = hmac.new(self._secret, said.encode(), sha256).digest()[:_MAC_BYTES]

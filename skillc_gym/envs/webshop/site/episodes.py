@@ -55,15 +55,7 @@ class Recording:
             raise ConfigError(f"Demonstrations cannot be kept in {path} ({error}); choose another file.") from error
 
     def note(self, ticket: str, task: int, before: Page, action: str, after: Page) -> None:
-        """Takes down a step.
-
-        Args:
-            ticket: The episode.
-            task: The index of its goal.
-            before: Where the person was.
-            action: What the person did, as an agent would say it.
-            after: Where that led.
-        """
+        """Takes down a step of an episode: what the person did, as an agent would say it, where, and where that led."""
         if ticket in self._written or self._front.act(task, before, action) != after:
             return
         step = _Step(self._front.address(before), action, self._front.address(after))
@@ -107,25 +99,14 @@ class Recording:
 
 @dataclass(frozen=True)
 class Replay:
-    """An episode with the addresses of its pages.
-
-    Attributes:
-        episode: The episode.
-        task: The index of its goal.
-        addresses: The page before each action, and the last one.
-    """
+    """An episode, the index of its goal, and the addresses of the page before each action and of the last one."""
 
     episode: Episode
     task: int
     addresses: tuple[str, ...]
 
     def moment(self, step: int, ticket: str) -> dict[str, Any]:
-        """What a template needs in order to show a step.
-
-        Args:
-            step: The number of actions carried out; after the last one the episode stands still.
-            ticket: Names the episode in addresses.
-        """
+        """What a template needs to show the page after so many actions; after the last one the episode stands still."""
         episode, place = self.episode, min(step, len(self.episode.turns))
         turn = episode.turns[place] if place < len(episode.turns) else None
         return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -33,19 +33,17 @@ class PageView:
     Attributes:
         page: The page.
         address: Its address.
-        instruction: The customer's goal.
         fragment: The page as HTML, without what stands around it.
-        facts: What an environment tells in its info beside what the page shows: query_cut, and after a purchase the
-            parts of the score.
+        facts: What an environment's info adds to what the page shows: query_cut, and after a purchase the parts of the
+            score.
         score: The score of the purchase, None before one.
     """
 
     page: Page
     address: str
-    instruction: str
     fragment: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    score: float | None = None
+    facts: Mapping[str, Any]
+    score: float | None
 
 
 class ShopFront:
@@ -91,21 +89,17 @@ class ShopFront:
         with self._lock:
             info = self._go(task, page)
             facts = {name: info[name] for name in info if name not in self._plain}
-            return PageView(
-                page,
-                self._store.address(page),
-                info["goal"],
-                self.core.fragment(),
-                {"query_cut": info["query_cut"], **facts},
-                info["task_score"] if page.kind == "done" else None,
-            )
+            score = info["task_score"] if page.kind == "done" else None
+            facts = {"query_cut": info["query_cut"], **facts}
+            return PageView(page, self._store.address(page), self.core.fragment(), facts, score)
 
     def act(self, task: int, page: Page, action: str) -> Page | None:
         """Returns the page that an action leads to, None if it is not possible."""
         with self._lock:
             self._go(task, page)
             *_, info = self.core.step(action)
-            return _unscored(self.core.snapshot().state.page) if info["action_valid"] else None
+            page = self.core.snapshot().state.page
+            return page._replace(reward=0.0) if info["action_valid"] else None
 
     def action(self, page: Page, sent: Pairs) -> str | None:
         """Returns the action that sending a form from a page is, None for none.
@@ -171,10 +165,6 @@ class ShopFront:
         if page.kind == "done":
             *_, info = self.core.step(BUY)
         return info
-
-
-def _unscored(page: Page) -> Page:
-    return page._replace(reward=0.0)
 
 
 def _lines(text: str) -> str:

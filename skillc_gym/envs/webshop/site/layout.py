@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TITLES", "picture", "render", "shop_page"]
 
-TITLES = {
-    "index": "WebShop",
-    "results": "Results",
-    "item": "Product",
-    "sub": "Details",
-    "done": "Thank you",
-}
+TITLES = {"index": "WebShop", "results": "Results", "item": "Product", "sub": "Details", "done": "Thank you"}
 _PARTS = (
     ("r_type", "Kind of product", "how near the product is to the kind asked for"),
     ("r_att", "Attributes", "share of the attributes asked for"),
@@ -80,27 +74,12 @@ def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = Fa
 
 
 def picture(asin: str, category: str = "") -> str:
-    """Draws a product from its id and category alone: none is downloaded, and every picture is its own.
-
-    Args:
-        asin: Its id, from which the colours come.
-        category: Its category, from which the shape comes.
-
-    Returns:
-        An SVG document of 160 by 160 units.
-    """
+    """Draws a product as SVG of 160 by 160 units: the colours come from its id, the shape from its category."""
     digest = sha256(asin.encode("utf-8", "surrogatepass")).digest()
     hue, turn = digest[0] * 360 // 256, 20 + digest[1] % 50
     dots = [(digest[i] * 160 // 256, digest[i + 1] * 160 // 256, 6 + digest[i + 2] % 22) for i in range(2, 17, 3)]
-    return render(
-        "picture.svg",
-        category=category,
-        mark=asin[-4:],
-        paper=f"hsl({hue},42%,90%)",
-        deep=f"hsl({hue},38%,78%)",
-        ink=f"hsl({(hue + turn) % 360},45%,38%)",
-        dots=dots,
-    )
+    hues = {"hue": hue, "ink": f"hsl({(hue + turn) % 360},45%,38%)"}
+    return render("picture.svg", category=category, mark=asin[-4:], dots=dots, **hues)
 
 
 def _parts(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
