@@ -31,9 +31,8 @@ from trainers.advantages import Advantages, RolloutBatch, Scheme
 from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
 from trainers.learner import train
-from trainers.models import load_model
+from trainers.models import load_model, load_tokenizer
 from trainers.recipes import get_recipe
-from trainers.session import load_tokenizer
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 from trainers.warmstart import small_policy_settings

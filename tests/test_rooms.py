@@ -32,6 +32,7 @@ TRAINERS = (
     "stats",
     "config",
     "tracking",
+    "models",
     "advantages",
     "allocation",
     "losses",
@@ -42,7 +43,6 @@ TRAINERS = (
     "memory",
     "recipes",
     "interop",
-    "models",
     "evaluation",
     "learner",
     "backends",
@@ -54,19 +54,10 @@ TRAINERS = (
 LAB = ("tables", "agents", "skills", "planning", "report", "studies", "cli", "commands")
 """Rooms of the laboratory, in the same way."""
 
-MODULES_YET = {
-    "model_names",
-    "pretrained",
-    "session",
-}
+MODULES_YET: set[str] = set()
 """Modules of the trainers that lie in no room yet; it only shrinks."""
 
-TRAINERS_YET: set[tuple[str, str]] = {
-    ("evaluation", "session"),
-    ("models", "model_names"),
-    ("training", "model_names"),
-    ("training", "session"),
-}
+TRAINERS_YET: set[tuple[str, str]] = set()
 """(room, imported room) that break the order of the trainers still; it only shrinks."""
 
 LAB_YET: set[tuple[str, str]] = set()
@@ -128,12 +119,10 @@ PRIVATE_YET: set[str] = {
     "trainers.evaluation.scores",
     "trainers.evaluation.trials",
     "trainers.evaluation.usage",
-    "trainers.pretrained",
     "trainers.recipes.additions",
     "trainers.rollout.chat_tokens",
     "trainers.rollout.collect",
     "trainers.rollout.task_sampling",
-    "trainers.session",
     "trainers.tracking.checkpoints",
     "trainers.tracking.json_files",
     "trainers.tracking.progress",

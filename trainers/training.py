@@ -15,12 +15,11 @@ from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
 from trainers.evaluation.policy_memory import save_policy_memory
-from trainers.model_names import hub_access
-from trainers.models import within_model, without_bars
+from trainers.models import hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
+from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
-from trainers.session import chat_tokens, load_tokenizer, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.loggers import LOGGERS, Logger
 from trainers.tracking.progress import Progress, SilentProgress
@@ -105,7 +104,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
     config = within_model(config)
     tokenizer = load_tokenizer(config)
-    chat = chat_tokens(config, tokenizer)
+    chat = make_chat(config, tokenizer)
     folder = RunFolder(config.run_folder)
     if _is_first_process():
         # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.

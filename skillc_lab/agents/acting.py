@@ -20,8 +20,8 @@ from trainers.evaluation.agents import PANEL_SEED, PhaseProgress
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.player import PolicyPlayer
 from trainers.evaluation.trials import TrialReport, play_trials
+from trainers.rollout import tasks_of
 from trainers.rollout.collect import GroupRollouts, derive_seed
-from trainers.session import tasks_of
 
 __all__ = ["ActedPolicy"]
 

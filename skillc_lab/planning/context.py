@@ -11,7 +11,7 @@ import gymnasium
 from skillc_gym.errors import MissingDataError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from trainers.config import TrainConfig
-from trainers.session import chat_format
+from trainers.rollout import chat_format
 
 __all__ = ["EpisodeLength", "episode_length"]
 

@@ -10,8 +10,8 @@ import gymnasium
 from skillc_gym.spaces import Unicode
 from trainers.config import TrainConfig
 from trainers.engines import Engine
+from trainers.rollout import make_chat, make_rollouts, token_policy
 from trainers.rollout.collect import GroupRollouts
-from trainers.session import chat_tokens, make_rollouts, token_policy
 
 if TYPE_CHECKING:
     from trainers.learner import Learner
@@ -129,4 +129,4 @@ def next_batches(learner: Learner) -> list[MicroBatch]:
 
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:
-    return make_rollouts(config, token_policy(config, chat_tokens(config, tokenizer), engine))
+    return make_rollouts(config, token_policy(config, make_chat(config, tokenizer), engine))

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trainers.base import Registry
+from trainers.models import BACKENDS
 
 if TYPE_CHECKING:
     from trainers.learner import Backend, Objective, Setup
 
 __all__ = ["BACKENDS", "BackendSpec"]
-
-BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backends")
-"""Built-in backends, entry points, and ``module:BACKEND``."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
+from trainers.rollout.opening import open_env, tasks_of
 from trainers.rollout.task_sampling import panel_of
-from trainers.session import open_env, tasks_of
 
 __all__ = ["Panel", "open_panel"]
 

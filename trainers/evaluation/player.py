@@ -14,12 +14,12 @@ from trainers.engines.text import TextEngine
 from trainers.engines.types import ChoosingEngine, Engine
 from trainers.evaluation.usage import no_price, usage_report, usage_row
 from trainers.memory import SkillMemory, skill_selectors
-from trainers.models import load_model, within_model, without_bars
+from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.journal import Journal
+from trainers.rollout.opening import make_chat, make_rollouts, token_policy
 from trainers.rollout.text_policy import TextPolicy
-from trainers.session import chat_tokens, load_tokenizer, make_rollouts, token_policy
 
 __all__ = ["PolicyPlayer", "TextPlayer", "TokenPlayer", "policy_player"]
 
@@ -47,7 +47,7 @@ class TokenPlayer:
 
     def __init__(self, config: TrainConfig, engine: Engine | None = None, memory: SkillMemory | None = None) -> None:
         self._config, self._memory = within_model(config), memory
-        self._chat = chat_tokens(self._config, load_tokenizer(self._config))
+        self._chat = make_chat(self._config, load_tokenizer(self._config))
         self.max_context: int | None = self._config.max_context
         if engine is None:
             checkpoint = CheckpointModel(self._chat.eos_ids, self._config, lambda: load_model(self._config))

@@ -13,7 +13,7 @@ from trainers.config import TrainConfig
 from trainers.memory import MemoryTools, SkillMemory
 from trainers.memory.banked import BankOptions
 from trainers.recipes import recipe_in
-from trainers.session import graded_library
+from trainers.rollout.opening import graded_library
 from trainers.tracking.json_files import read_object
 from trainers.tracking.run_folder import write_json
 

@@ -1,1 +1,45 @@
 """Playing groups of episodes and turning them into rows of tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillc_gym.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from trainers.rollout.chat_encoder import ChatEncoder
+    from trainers.rollout.chat_tokens import ChatTokens
+    from trainers.rollout.collect import GroupRollouts, derive_seed
+    from trainers.rollout.opening import (
+        chat_format,
+        graded_library,
+        make_chat,
+        make_prompts,
+        make_rollouts,
+        open_env,
+        tasks_of,
+        token_policy,
+    )
+    from trainers.rollout.prompts import Prompts
+    from trainers.rollout.task_sampling import panel_of
+    from trainers.rollout.training_rows import TrainingRow
+else:
+    __getattr__, __dir__ = lazy_exports(__name__)
+
+__all__ = [
+    "ChatEncoder",
+    "ChatTokens",
+    "GroupRollouts",
+    "Prompts",
+    "TrainingRow",
+    "chat_format",
+    "derive_seed",
+    "graded_library",
+    "make_chat",
+    "make_prompts",
+    "make_rollouts",
+    "open_env",
+    "panel_of",
+    "tasks_of",
+    "token_policy",
+]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.base import Thoughts
 from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
 
-__all__ = ["ChatTokens", "load_chat_template", "without_thoughts"]
+__all__ = ["ChatTokens", "without_thoughts"]
 
 _REMEDY = (
     "A growing conversation needs a template that never rewrites earlier turns. Pass chat_template=trl for TRL's "
@@ -130,19 +129,3 @@ def without_thoughts(reply: str) -> str:
 def _squeezed(text: str) -> str:
     """Without white space, which templates of thinking models lay afresh around a thought."""
     return "".join(text.split())
-
-
-def load_chat_template(tokenizer: Any, source: str) -> None:
-    """Gives a tokenizer another chat template.
-
-    Args:
-        tokenizer: Changed in place.
-        source: A file with a Jinja template.
-
-    Raises:
-        ConfigError: If there is no such file.
-    """
-    path = Path(source)
-    if not path.is_file():
-        raise ConfigError(f"chat_template={source!r} is neither a file nor 'trl'.")
-    tokenizer.chat_template = path.read_text(encoding="utf-8")

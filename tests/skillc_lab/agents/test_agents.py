@@ -17,7 +17,7 @@ from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.text import FunctionEngine
 from trainers.evaluation.paired_report import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
-from trainers.session import load_tokenizer
+from trainers.models import load_tokenizer
 
 SKILL, PLAN = "Skill:", "Plans from earlier tries"
 

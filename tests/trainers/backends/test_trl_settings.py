@@ -60,7 +60,7 @@ def test_optimisers_of_8_bits_name_what_they_need(
 def test_kernels_that_are_not_installed_are_named(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainers.models.find_spec", lambda name: None)
+    monkeypatch.setattr("trainers.models.loading.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"attention=flash_attention_2 needs.*attention=sdpa"):
         made(toy_folder, tmp_path, attention="flash_attention_2")
     monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: None)
@@ -72,7 +72,7 @@ def test_kernels_reach_model_and_trainer(toy_folder: Path, tmp_path: Path, monke
     import transformers
 
     asked: dict[str, Any] = {}
-    monkeypatch.setattr("trainers.models.find_spec", lambda name: name)
+    monkeypatch.setattr("trainers.models.loading.find_spec", lambda name: name)
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", lambda _, **given: asked.update(given))
     load_model(toy_config(toy_folder, attention="flash_attention_3"))
     assert asked["attn_implementation"] == "flash_attention_3"

@@ -289,7 +289,7 @@ def test_it_plays_what_the_engines_of_tokens_play(toy_folder: Path) -> None:
     """The same policy, asked in words and in tokens, plays the same episodes."""
     pytest.importorskip("transformers", reason="needs the train extra")
     from tests.trainers.toys import SECRET, toy_config
-    from trainers.session import load_tokenizer
+    from trainers.models import load_tokenizer
 
     config = toy_config(toy_folder, max_reply_tokens=8)
 

@@ -16,11 +16,10 @@ pytest.importorskip("transformers", reason="needs the extra 'train'")
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from skillc_lab.cli.main import main as skillc
-from trainers import pretrained
 from trainers.base import PACKAGES, Package, fetched_folder, fetched_model
 from trainers.config import TrainConfig
-from trainers.models import load_plain_tokenizer
-from trainers.pretrained import byte_pair_tokenizer, check_tokenizer, get_model, split_digits
+from trainers.models import load_plain_tokenizer, pretrained
+from trainers.models.pretrained import byte_pair_tokenizer, check_tokenizer, get_model, split_digits
 from trainers.rollout.chat_tokens import ChatTokens
 
 TEXT = "go to  12 drawers"

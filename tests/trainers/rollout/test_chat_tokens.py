@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import TEMPLATE, make_tokenizer
+from trainers.config import TrainConfig
 from trainers.engines import Generation
-from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
+from trainers.models import load_tokenizer
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import ConversationRows, WindowRows
 
 WORDS = [f"w{i}" for i in range(20)] + ["s", "u", "v", "t", "reply"]
@@ -72,13 +74,12 @@ def test_a_tokenizer_without_a_template_is_refused() -> None:
         ChatTokens(tokenizer)
 
 
-def test_another_template_from_a_file(tmp_path: Any) -> None:
-    tokenizer = make_tokenizer(WORDS, FORGETFUL)
-    (tmp_path / "chat.jinja").write_text(TEMPLATE)
-    load_chat_template(tokenizer, str(tmp_path / "chat.jinja"))
-    assert ChatTokens(tokenizer).prompt(OPENING)
+def test_another_template_from_a_file(toy_folder: Path, tmp_path: Path) -> None:
+    config = TrainConfig(model=str(toy_folder / "model"), chat_template=str(tmp_path / "chat.jinja"))
     with pytest.raises(ConfigError, match="neither a file"):
-        load_chat_template(tokenizer, str(tmp_path / "missing.jinja"))
+        load_tokenizer(config)
+    (tmp_path / "chat.jinja").write_text(TEMPLATE)
+    assert load_tokenizer(config).chat_template == TEMPLATE
 
 
 def test_rows_hold_generated_tokens_verbatim_and_mask_the_environment() -> None:

@@ -12,10 +12,9 @@ from trainers.base import Trajectory
 from trainers.engines import Generation, Sampling
 from trainers.engines.scripted import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
-from trainers.models import load_model
+from trainers.models import load_model, load_tokenizer
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.loop import Plan
-from trainers.session import load_tokenizer
 
 TASKS = ["train/echo/red-0", "train/other/blue-1", "train/echo/green-2"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
 from trainers.base.model_folders import Package, fetched_folder
-from trainers.models import without_bars
+from trainers.models.loading import without_bars
 from trainers.tracking.integrity import swap_folder
 
 __all__ = ["byte_pair_tokenizer", "check_tokenizer", "get_model", "split_digits"]

@@ -1,4 +1,4 @@
-"""What training and evaluation have in common: tasks, tokenizer, model, environments."""
+"""What a configuration plays: its tasks, environments, wordings and skills, and the policy that plays them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.backends import BACKENDS
 from trainers.base import load_object
 from trainers.config import TrainConfig
-from trainers.models import load_plain_tokenizer
-from trainers.rollout.chat_tokens import ChatTokens, load_chat_template
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.policies import Policy, TokenPolicy
 from trainers.rollout.prompts import Prompts
@@ -28,9 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "chat_format",
-    "chat_tokens",
     "graded_library",
-    "load_tokenizer",
+    "make_chat",
     "make_prompts",
     "make_rollouts",
     "open_env",
@@ -83,25 +80,7 @@ def chat_format(config: TrainConfig) -> ChatFormat:
     return ChatFormat.from_dict({**named.to_dict(), **config.chat_options})
 
 
-def load_tokenizer(config: TrainConfig) -> Any:
-    """The model's tokenizer, with the configured chat template.
-
-    Raises:
-        MissingDataError: If there is no such checkpoint.
-        CheckpointError: If the folder does not hold a usable one.
-        ConfigError: If there is no such template.
-        MissingExtraError: If transformers is not installed.
-    """
-    tokenizer = load_plain_tokenizer(config)
-    source = config.chat_template
-    if source in BACKENDS.names() and (give := BACKENDS.get(source).chat_template):
-        give(tokenizer)
-    elif source:
-        load_chat_template(tokenizer, source)
-    return tokenizer
-
-
-def chat_tokens(config: TrainConfig, tokenizer: Any) -> ChatTokens:
+def make_chat(config: TrainConfig, tokenizer: Any) -> ChatTokens:
     """Turns the configured chats into tokens.
 
     Raises:

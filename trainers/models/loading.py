@@ -1,4 +1,4 @@
-"""Checkpoints of transformers: loaded with errors that say what is missing."""
+"""Checkpoints of transformers and their tokenizers: loaded with errors that say what is missing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra
+from trainers.base import Registry
 from trainers.config import TrainConfig
-from trainers.model_names import check_model, hub_access, is_hub_name
+from trainers.models.names import check_model, hub_access, is_hub_name
 from trainers.tracking.json_files import read_object
 
-__all__ = ["context_limit", "load_model", "load_plain_config", "load_plain_tokenizer", "within_model", "without_bars"]
+__all__ = [
+    "BACKENDS",
+    "context_limit",
+    "load_model",
+    "load_plain_config",
+    "load_plain_tokenizer",
+    "load_tokenizer",
+    "within_model",
+    "without_bars",
+]
+
+BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backends")
+"""Who trains models, and may give their tokenizers a template: built-in ones, entry points, and ``module:BACKEND``."""
 
 _FLASH: Mapping[str, str] = {"flash_attention_2": "flash_attn", "flash_attention_3": "flash_attn_interface"}
 """Where each kind of flash attention is imported from."""
@@ -63,6 +76,23 @@ def load_plain_tokenizer(config: TrainConfig) -> Any:
     # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
     own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
     return _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
+
+
+def load_tokenizer(config: TrainConfig) -> Any:
+    """The model's tokenizer, with the configured chat template; errors as of :func:`load_plain_tokenizer`.
+
+    Raises:
+        ConfigError: If there is no such template.
+    """
+    tokenizer = load_plain_tokenizer(config)
+    source = config.chat_template
+    if source in BACKENDS.names() and (give := BACKENDS.get(source).chat_template):
+        give(tokenizer)
+    elif source and not Path(source).is_file():
+        raise ConfigError(f"chat_template={source!r} is neither a file nor 'trl'.")
+    elif source:
+        tokenizer.chat_template = Path(source).read_text(encoding="utf-8")
+    return tokenizer
 
 
 def context_limit(config: TrainConfig) -> int | None:

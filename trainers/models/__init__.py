@@ -1,0 +1,38 @@
+"""Where models come from: names of folders and hubs, checkpoints of transformers, pretrained weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillc_gym.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from trainers.models.loading import (
+        BACKENDS,
+        context_limit,
+        load_model,
+        load_plain_config,
+        load_plain_tokenizer,
+        load_tokenizer,
+        within_model,
+        without_bars,
+    )
+    from trainers.models.names import check_model, hub_access, is_hub_name
+    from trainers.models.pretrained import get_model
+else:
+    __getattr__, __dir__ = lazy_exports(__name__)
+
+__all__ = [
+    "BACKENDS",
+    "check_model",
+    "context_limit",
+    "get_model",
+    "hub_access",
+    "is_hub_name",
+    "load_model",
+    "load_plain_config",
+    "load_plain_tokenizer",
+    "load_tokenizer",
+    "within_model",
+    "without_bars",
+]
