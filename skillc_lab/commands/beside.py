@@ -147,7 +147,7 @@ def _together(config: DemoConfig, other: DemoConfig, summaries: Mapping[str, Map
     from trainers.evaluation.paired_report import PairedReport, compare_reports
 
     title = f"{config.preset} beside {other.preset} on {config.env}, seed {config.seed}"
-    report = make_report(config.out, beside=[other.out], title=title)
+    report = make_report(config.out, versus=[other.out], title=title)
     first, second = (PairedReport.load(each.out / "after" / "report.json") for each in (config, other))
     changes = {arm: compare_reports(second, first, skill=arm == "with")["overall"] for arm in ("without", "with")}
     return {

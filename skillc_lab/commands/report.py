@@ -28,8 +28,8 @@ class ReportOptions:
     """Where to write; RUN/report if none."""
     title: str | None = None
     """Heading of the page."""
-    beside: tuple[Path, ...] = ()
-    """Folders of other runs from the same start, to be shown beside it."""
+    versus: tuple[Path, ...] = ()
+    """Folders of other runs from the same start, to be compared with it."""
 
 
 def report(options: ReportOptions) -> int:
@@ -40,7 +40,7 @@ def report(options: ReportOptions) -> int:
         after=options.after,
         out=options.out,
         title=options.title,
-        beside=options.beside,
+        versus=options.versus,
     )
     say("\n".join(str(path) for path in (*files.figures.values(), files.page)))
     return 0

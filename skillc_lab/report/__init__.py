@@ -1,12 +1,22 @@
 """Pictures and pages from the records of a run."""
 
-from skillc_lab.report.beside import BesideRun, beside_section, read_run, save_beside
 from skillc_lab.report.comparison import SeedRun, mean_curve, save_comparison
-from skillc_lab.report.figures import save_figures, save_outcome_figure
-from skillc_lab.report.make import ReportFiles, make_report, replay_page
-from skillc_lab.report.pages import render_page
-from skillc_lab.report.records import RunRecords, Series, moving_mean, read_object
-from skillc_lab.report.sources import Evaluation, Source, read_evaluation, read_source, transcripts_of_step
+from skillc_lab.report.examples import Example, Fold, TaskEpisodes, all_folds, choose_tasks, examples, group_by_task
+from skillc_lab.report.figures import draw_before_after, save_figures, save_outcome_figure, save_versus
+from skillc_lab.report.page import ReportFiles, make_report, render_page, replay_page
+from skillc_lab.report.records import (
+    ComparedRun,
+    Evaluation,
+    RunRecords,
+    Series,
+    Source,
+    moving_mean,
+    read_evaluation,
+    read_object,
+    read_run,
+    read_source,
+    transcripts_of_step,
+)
 from skillc_lab.report.style import (
     SOFT,
     WITH,
@@ -20,14 +30,15 @@ from skillc_lab.report.style import (
     title,
     type_styles,
 )
-from skillc_lab.report.transcripts import TaskEpisodes, all_tasks, choose_tasks, group_by_task, transcripts_section
 
 __all__ = [
     "SOFT",
     "WITH",
     "WITHOUT",
-    "BesideRun",
+    "ComparedRun",
     "Evaluation",
+    "Example",
+    "Fold",
     "ReportFiles",
     "RunRecords",
     "SeedRun",
@@ -35,9 +46,10 @@ __all__ = [
     "Source",
     "TaskEpisodes",
     "TypeStyle",
-    "all_tasks",
-    "beside_section",
+    "all_folds",
     "choose_tasks",
+    "draw_before_after",
+    "examples",
     "figure_style",
     "group_by_task",
     "make_report",
@@ -52,13 +64,12 @@ __all__ = [
     "read_source",
     "render_page",
     "replay_page",
-    "save_beside",
     "save_comparison",
     "save_figures",
     "save_outcome_figure",
+    "save_versus",
     "step_axis",
     "title",
     "transcripts_of_step",
-    "transcripts_section",
     "type_styles",
 ]

@@ -1,88 +1,80 @@
-"""What evaluations found, in tables and cards."""
+"""What evaluations found, as cards and tables: rows of figures with their intervals, columns that each stand once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from skillc_lab.report.shell import table
-from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport, compare_reports
-from trainers.evaluation.repeats import pass_rates
-from trainers.evaluation.scores import graded, mean_scores
+from skillc_lab.report.records import ComparedRun
+from skillc_lab.tables import Cell, Row, Table
+from trainers.evaluation import Change, PairedCounts, PairedReport, compare_reports, graded, mean_scores, pass_rates
 from trainers.stats import Interval
-from trainers.tracking.progress import short_type
+from trainers.tracking import short_type
 
-__all__ = ["cards", "further", "results", "retirements"]
+__all__ = ["RunColumn", "cards", "cut_notes", "measures", "results", "retirements", "versus_table"]
 
 _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut by the budget K(t)"}
 
 
-def cards(before: PairedReport | None, after: PairedReport) -> str:
-    """The headline: success without and with skills, and the gap between them."""
-    entries = _change_cards(before, after) if before is not None else _outcome_cards(after)
-    boxes = (
-        f'<div class="card">{name}<b>{figure}</b><small class="soft">{how}</small></div>'
-        for name, figure, how in entries
-    )
-    return f'<div class="cards">{"".join(boxes)}</div>'
-
-
-def _outcome_cards(report: PairedReport) -> Sequence[tuple[str, str, str]]:
-    found = report.overall
-    return (
-        ("Success without skills", _percent(found.sr_without), _interval(found.sr_without_interval)),
-        ("Success with skills", _percent(found.sr_with), _interval(found.sr_with_interval)),
-        ("Gap (with minus without)", _points(found.gap), _interval(found.gap_interval)),
-    )
-
-
-def _change_cards(before: PairedReport, after: PairedReport) -> Sequence[tuple[str, str, str]]:
-    change = compare_reports(before, after, skill=False)["overall"]
-    first, last = before.overall, after.overall
-    return (
-        (
-            "Success without skills",
-            f"{_percent(change.before)} → {_percent(change.after)}",
-            f"{_points(change.change)} points, {_interval(change.interval)}",
-        ),
+def cards(before: PairedReport | None, after: PairedReport) -> list[tuple[str, str, str]]:
+    """The headline, as name, figure and explanation: success without and with skills, and the gap between them."""
+    last = after.overall
+    if before is None:
+        return [
+            ("Success without skills", _percent(last.sr_without), f"95 % interval {_range(last.sr_without_interval)}"),
+            ("Success with skills", _percent(last.sr_with), f"95 % interval {_range(last.sr_with_interval)}"),
+            ("Gap (with minus without)", _points(last.gap), f"95 % interval {_range(last.gap_interval)}"),
+        ]
+    first, change = before.overall, compare_reports(before, after, skill=False)["overall"]
+    points = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
+    gaps = f"95 % intervals {_range(first.gap_interval)} and {_range(last.gap_interval)}"
+    return [
+        ("Success without skills", f"{_percent(change.before)} → {_percent(change.after)}", points),
         ("Success with skills", f"{_percent(first.sr_with)} → {_percent(last.sr_with)}", "same tasks"),
-        (
-            "Gap (with minus without)",
-            f"{_points(first.gap)} → {_points(last.gap)}",
-            f"95 % intervals {_range(first.gap_interval)} and {_range(last.gap_interval)}",
-        ),
-    )
-
-
-def results(before: PairedReport | None, after: PairedReport, order: Sequence[str] = ()) -> str:
-    """Rates of every type with their intervals, before (if there is one) and after, and the change without skills."""
-    changes = compare_reports(before, after, skill=False) if before is not None else {}
-    names = [*(k for k in order if k in after.per_type), *(k for k in after.per_type if k not in order)]
-    rows = [
-        *(
-            _row(kind, None if before is None else before.per_type[kind], after.per_type[kind], changes)
-            for kind in names
-        ),
-        _row("overall", None if before is None else before.overall, after.overall, changes),
+        ("Gap (with minus without)", f"{_points(first.gap)} → {_points(last.gap)}", gaps),
     ]
-    times = ("before", "after") if before is not None else ("",)
-    heads = [f"{what}{', ' * bool(when)}{when}" for when in times for what in ("with", "without", "gap")]
-    head = ["type", "tasks", *heads, *(["change without"] if changes else [])]
-    return (
-        table(head, rows)
-        + '<p class="soft">Percent, with 95 % intervals: Wilson for rates, Newcombe (paired) for differences.</p>'
-    )
 
 
-def further(report: PairedReport) -> str:
-    """What an evaluation measured beside success: mean scores, pass@k, and what cut episodes."""
-    rows = [_pair_row(name, tasks, rates) for name, tasks, rates in _beside(report)]
-    measured = table(("measure", "tasks", "with", "without"), rows) if rows else ""
-    return measured + "".join(f'<p class="{css}">{escape(text)}</p>' for css, text in _cut_notes(report))
+def results(before: PairedReport | None, after: PairedReport, order: Sequence[str] = ()) -> Table:
+    """Rates of every type with their intervals, before (if there is one) and after, and the change without skills."""
+    changes: Mapping[str, Change] = {} if before is None else compare_reports(before, after, skill=False)
+    columns: list[tuple[str, Callable[[str], str | int | Cell]]] = [
+        ("type", lambda kind: "all" if kind == "overall" else short_type(kind)),
+        ("tasks", lambda kind: _counts(after, kind).n),
+    ]
+    for when, report in (("", after),) if before is None else ((", before", before), (", after", after)):
+        columns += [(f"{what}{when}", _of(report, show)) for what, show in _MEASURED.items()]
+    if changes:
+        columns.append(("change without", lambda kind: _cell(_signed(changes[kind].change), changes[kind].interval)))
+    kinds = [*(k for k in order if k in after.per_type), *(k for k in after.per_type if k not in order), "overall"]
+    rows: list[Row] = [[show(kind) for _, show in columns] for kind in kinds]
+    return Table([name for name, _ in columns], rows, strong=[len(kinds) - 1])
 
 
-def _beside(report: PairedReport) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+_MEASURED: Mapping[str, Callable[[PairedCounts], Cell]] = {
+    "with": lambda counts: _cell(f"{100 * counts.sr_with:.0f}", counts.sr_with_interval),
+    "without": lambda counts: _cell(f"{100 * counts.sr_without:.0f}", counts.sr_without_interval),
+    "gap": lambda counts: _cell(_signed(counts.gap), counts.gap_interval),
+}
+
+
+def _of(report: PairedReport, show: Callable[[PairedCounts], Cell]) -> Callable[[str], Cell]:
+    return lambda kind: show(_counts(report, kind))
+
+
+def _counts(report: PairedReport, kind: str) -> PairedCounts:
+    return report.overall if kind == "overall" else report.per_type[kind]
+
+
+def measures(report: PairedReport) -> Table:
+    """What an evaluation measured besides success: mean scores and pass@k."""
+    rows: list[Row] = [
+        [name, tasks, _measured(rates["with"]), _measured(rates["without"])] for name, tasks, rates in _more(report)
+    ]
+    return Table(["measure", "tasks", "with", "without"], rows)
+
+
+def _more(report: PairedReport) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
     if graded(report.outcomes):
         scores = mean_scores(report.outcomes)
         yield "mean score", scores["all"]["tasks"], scores["all"]
@@ -93,19 +85,15 @@ def _beside(report: PairedReport) -> Iterator[tuple[str, int, Mapping[str, Any]]
             yield f"pass@{k}", report.overall.n, rates
 
 
-def _pair_row(name: str, tasks: int, found: Mapping[str, Any]) -> str:
-    cells = "".join(_measured(found[arm]) for arm in ("with", "without"))
-    return f"<tr><td>{escape(name)}</td><td>{tasks}</td>{cells}</tr>"
-
-
-def _measured(found: Mapping[str, Any] | None) -> str:
+def _measured(found: Mapping[str, Any] | None) -> Cell | None:
     if found is None:
-        return "<td></td>"
+        return None
     value = found["mean"] if "mean" in found else found["rate"]
     return _cell(f"{100 * value:.1f}", Interval(*found["interval"]))
 
 
-def _cut_notes(report: PairedReport) -> Iterator[tuple[str, str]]:
+def cut_notes(report: PairedReport) -> Iterator[tuple[str, str]]:
+    """How serious each cause that cut episodes is ("warn", "soft"), and how many it cut."""
     for css, cut, what in (("warn", "context", "The context's end"), ("soft", "steps", "The step limit")):
         found = report.cuts(cut)
         if any(found.values()):
@@ -113,38 +101,72 @@ def _cut_notes(report: PairedReport) -> Iterator[tuple[str, str]]:
             yield css, f"{what} cut {found['with']} {of} with the skill and {found['without']} without; they failed."
 
 
-def _row(kind: str, before: PairedCounts | None, after: PairedCounts, changes: Mapping[str, Change]) -> str:
-    cells = []
-    for counts in (before, after):
-        if counts is not None:
-            cells += [
-                _cell(f"{100 * counts.sr_with:.0f}", counts.sr_with_interval),
-                _cell(f"{100 * counts.sr_without:.0f}", counts.sr_without_interval),
-                _cell(_signed(counts.gap), counts.gap_interval),
-            ]
-    if changes:
-        cells.append(_cell(_signed(changes[kind].change), changes[kind].interval))
-    css, name = (' class="all"', "all") if kind == "overall" else ("", short_type(kind))
-    return f"<tr{css}><td>{escape(name)}</td><td>{after.n}</td>{''.join(cells)}</tr>"
+def retirements(found: Mapping[str, tuple[int, str]]) -> Table:
+    """Who retired when and why, by step and reason of every task type."""
+    ordered = sorted(found.items(), key=lambda item: item[1][0])
+    rows: list[Row] = [[short_type(kind), step, _WHY.get(reason, reason)] for kind, (step, reason) in ordered]
+    return Table(["type", "step", "reason"], rows, words=True)
 
 
-def retirements(found: Mapping[str, tuple[int, str]]) -> str:
-    """Who retired when and why.
-
-    Args:
-        found: Step and reason by task type.
-    """
-    if not found:
-        return '<p class="soft">No type retired.</p>'
-    rows = (
-        f"<tr><td>{escape(short_type(kind))}</td><td>{step}</td><td>{escape(_WHY.get(reason, reason))}</td></tr>"
-        for kind, (step, reason) in sorted(found.items(), key=lambda item: item[1][0])
-    )
-    return table(("type", "step", "reason"), rows, words=True)
+# Runs compared with each other ----------------------------------------------------------------------------------------
 
 
-def _cell(figure: str, interval: Interval) -> str:
-    return f"<td>{figure}<br><small>{_range(interval)}</small></td>"
+class RunColumn(NamedTuple):
+    """One column of the table of compared runs."""
+
+    name: str
+    """Its head."""
+    run: Callable[[ComparedRun], str | Cell]
+    """What a run's row says, which has been evaluated after training."""
+    start: Callable[[PairedReport], str | Cell] = lambda before: ""
+    """What the row of the common start says."""
+    difference: Callable[[ComparedRun, ComparedRun], str | Cell] = lambda first, other: ""
+    """What the row of the first run minus another says."""
+
+
+def _rate_column(name: str, arm: str) -> RunColumn:
+    def rate(report: PairedReport | None) -> Cell:
+        assert report is not None
+        found: Interval = getattr(report.overall, f"sr_{arm}_interval")
+        return _cell(f"{100 * getattr(report.overall, f'sr_{arm}'):.1f}", found)
+
+    def difference(first: ComparedRun, other: ComparedRun) -> Cell:
+        assert first.after is not None
+        assert other.after is not None
+        found = compare_reports(other.after, first.after, skill=arm == "with")["overall"]
+        return Cell(_points(found.change), _range(found.interval, "+.0f"))
+
+    return RunColumn(name, lambda each: rate(each.after), rate, difference)
+
+
+RUN_COLUMNS: tuple[RunColumn, ...] = (
+    RunColumn(
+        "held-out tasks",
+        lambda each: each.name,
+        lambda before: "before training",
+        lambda first, other: f"{first.name} minus {other.name}",
+    ),
+    _rate_column("without the skill", "without"),
+    _rate_column("with the skill", "with"),
+    RunColumn("updates", lambda each: str(each.run.last_step)),
+    RunColumn("tokens generated", lambda each: f"{each.tokens:,}"),
+)
+
+
+def versus_table(runs: Sequence[ComparedRun]) -> Table:
+    """Held-out success of runs from one start, with the differences of the first run from the others."""
+    first, before = runs[0], runs[0].before
+    done = [each for each in runs if each.after is not None]
+    rows: list[Row] = [[column.start(before) for column in RUN_COLUMNS]] if before is not None else []
+    rows += [[column.run(each) for column in RUN_COLUMNS] for each in done]
+    others = [each for each in done if each is not first] if first in done else []
+    strong = range(len(rows), len(rows) + len(others))
+    rows += [[column.difference(first, each) for column in RUN_COLUMNS] for each in others]
+    return Table([column.name for column in RUN_COLUMNS], rows, strong=strong)
+
+
+def _cell(figure: str, interval: Interval) -> Cell:
+    return Cell(figure, _range(interval))
 
 
 def _percent(rate: float) -> str:
@@ -160,9 +182,5 @@ def _signed(difference: float) -> str:
     return f"{whole:+d}" if whole else "0"
 
 
-def _interval(interval: Interval) -> str:
-    return f"95 % interval {_range(interval)}"
-
-
-def _range(interval: Interval) -> str:
-    return f"[{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+def _range(interval: Interval, form: str = ".0f") -> str:
+    return f"[{100 * interval.low:{form}}, {100 * interval.high:{form}}]"

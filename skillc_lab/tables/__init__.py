@@ -1,6 +1,6 @@
 """Tables as data, and the records that they are made from."""
 
 from skillc_lab.tables.records import read_json, record_names, write_record
-from skillc_lab.tables.table import Cell, Table, points, rate
+from skillc_lab.tables.table import Cell, Row, Table, points, rate
 
-__all__ = ["Cell", "Table", "points", "rate", "read_json", "record_names", "write_record"]
+__all__ = ["Cell", "Row", "Table", "points", "rate", "read_json", "record_names", "write_record"]

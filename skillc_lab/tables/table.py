@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
-__all__ = ["Cell", "Table", "points", "rate"]
+__all__ = ["Cell", "Row", "Table", "points", "rate"]
 
 
 class Cell(NamedTuple):

@@ -17,19 +17,18 @@ from skillc_lab.report import (
     RunRecords,
     Series,
     choose_tasks,
+    draw_before_after,
+    examples,
     figure_style,
     figures,
     group_by_task,
     make_report,
     moving_mean,
     new_figure,
-    outcome_panels,
     panels,
     replay_page,
-    strips,
-    transcripts_section,
+    tables,
 )
-from skillc_lab.report.diagnostic_panels import quiet_diagnostics
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
@@ -103,19 +102,24 @@ def test_a_full_report(tmp_path: Path) -> None:
         assert name in page.text
 
 
-def test_runs_are_shown_beside_each_other(tmp_path: Path) -> None:
+def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = write_run(tmp_path / "a", "skillc", steps=20), write_run(tmp_path / "b", "grpo", steps=20)
     for folder, steps in ((first, 180), (second, 60)):
         evaluate(folder / "before", 0)
         evaluate(folder / "after", steps)
-    made = make_report(first, beside=[second])
-    page = made.page.read_text()
-    assert made.figures["beside"].read_bytes().startswith(b"\x89PNG")
-    assert "<h2>skillc beside grpo</h2>" in page
+    made = make_report(first, versus=[second])
+    page = outline(made.page).text
+    assert made.figures["beside"].read_bytes().startswith(PNG)
+    assert "skillc versus grpo" in page
     assert page.count("skillc minus grpo") == 1
     assert page.index("before training") < page.index("skillc minus grpo")
+    new = tables.RunColumn("<seed>", lambda each: f"<b>{each.run.config['seed']}</b>")
+    monkeypatch.setattr(tables, "RUN_COLUMNS", (*tables.RUN_COLUMNS[:2], new, *tables.RUN_COLUMNS[2:]))
+    widened = make_report(first, versus=[second]).page.read_text()
+    assert "<th>without the skill</th><th>&lt;seed&gt;</th><th>with the skill</th>" in widened
+    assert "<td>&lt;b&gt;0&lt;/b&gt;</td>" in widened
     (second / "after" / "report.json").unlink()
-    assert "skillc minus grpo" not in make_report(first, beside=[second]).page.read_text()
+    assert "skillc minus grpo" not in make_report(first, versus=[second]).page.read_text()
 
 
 @pytest.mark.parametrize("preset", ["grpo", "no_pairing"])
@@ -174,9 +178,8 @@ def test_the_tasks_that_show_most_come_first_and_types_take_turns() -> None:
 def test_there_is_a_failure_among_the_examples() -> None:
     after = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
     assert choose_tasks([], after, 2) == ("b", "a")
-    page = transcripts_section([], after, 2)
-    assert "with the skill failed, without failed" in page
-    assert "with the skill solved, without solved" in page
+    shown = [fold.summary for example in examples([], after, 2) for fold in example.folds]
+    assert shown == ["with the skill solved, without solved", "with the skill failed, without failed"]
 
 
 def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side() -> None:
@@ -281,7 +284,7 @@ def test_the_threshold_of_the_gap_is_named_where_the_gap_retires() -> None:
 def test_each_type_has_a_strip_of_its_own() -> None:
     run = run_of()
     with figure_style():
-        for draw in (strips.draw_gate, strips.draw_fraction):
+        for draw in (panels.draw_gate, panels.draw_fraction):
             axes = new_figure(7, 4).subplots()
             draw(axes, run)
             heights = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) > 2]
@@ -291,20 +294,20 @@ def test_each_type_has_a_strip_of_its_own() -> None:
 
 
 def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
-    assert quiet_diagnostics(run_of()) == {
+    assert panels.quiet_diagnostics(run_of()) == {
         "failed_rewarded": "In no update a failed rollout was reinforced.",
         "cuts": "It was not recorded whether the context cut a training episode.",
     }
     records = [{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)]
-    assert set(quiet_diagnostics(RunRecords.of(records, {}))) == {"failed_rewarded"}
+    assert set(panels.quiet_diagnostics(RunRecords.of(records, {}))) == {"failed_rewarded"}
 
 
 def test_an_arrow_leads_from_before_to_after() -> None:
-    arrows = texts(lambda axes: outcome_panels.draw_before_after(axes, report(0, 1), report(180, 1)))
+    arrows = texts(lambda axes: draw_before_after(axes, report(0, 1), report(180, 1)))
     assert arrows == []
     with figure_style():
         axes = new_figure(7, 4).subplots()
-        outcome_panels.draw_before_after(axes, report(0, 1), report(180, 1))
+        draw_before_after(axes, report(0, 1), report(180, 1))
         starts = [(note.xyann[0], note.xy[0]) for note in axes.texts]
     assert (report(0, 1).overall.sr_without, report(180, 1).overall.sr_without) in starts
 

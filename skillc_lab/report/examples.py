@@ -1,15 +1,30 @@
-"""Which transcripts a page shows, and how: a flat list grouped by task, with the skill beside without it."""
+"""Which transcripts a page shows, and how: a flat list grouped by task, with the skill next to without it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import NamedTuple
 
-from skillc_gym.episodes import Episode, to_fragment
-from trainers.tracking.progress import short_type
+from skillc_gym.episodes import Episode
+from trainers.tracking import short_type
 
-__all__ = ["TaskEpisodes", "all_tasks", "choose_tasks", "group_by_task", "transcripts_section"]
+__all__ = ["Example", "Fold", "TaskEpisodes", "all_folds", "choose_tasks", "examples", "group_by_task"]
+
+
+class Fold(NamedTuple):
+    """Episodes that stand in one row of a page, under a line that says how they ended; ``open`` or folded."""
+
+    summary: str
+    episodes: tuple[Episode, ...]
+    open: bool = False
+
+
+class Example(NamedTuple):
+    """A task, and its episodes before and after training."""
+
+    name: str
+    folds: list[Fold]
 
 
 @dataclass(frozen=True)
@@ -30,12 +45,12 @@ class TaskEpisodes:
         return (*self.with_skill[:1], *self.without_skill[:1])
 
     @property
-    def first(self) -> Episode:
-        """Any of them, for what they share."""
-        return self.all[0]
+    def name(self) -> str:
+        """The task's type and goal."""
+        return f"{short_type(self.all[0].task_type)}: {self.all[0].goal}"
 
     def outcome(self) -> str:
-        """How each condition ended, in words."""
+        """How each condition ended, as a sentence has it."""
         arms = (("with the skill", self.with_skill), ("without", self.without_skill))
         return ", ".join(f"{name} {_ended(episodes)}" for name, episodes in arms if episodes)
 
@@ -64,7 +79,7 @@ def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int
     taken: dict[str, int] = {}
     turns = []
     for rank, task in enumerate(ranked):
-        kind = second[task].first.task_type
+        kind = second[task].all[0].task_type
         taken[kind] = taken.get(kind, 0) + 1
         turns.append((taken[kind], rank, task))
     chosen = [task for _, _, task in sorted(turns)]
@@ -75,35 +90,21 @@ def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int
     return tuple(picked)
 
 
-def transcripts_section(before: Sequence[Episode], after: Sequence[Episode], count: int = 3) -> str:
-    """The chosen tasks' episodes as HTML, for a page with the style of :mod:`skillc_gym.episodes`."""
+def examples(before: Sequence[Episode], after: Sequence[Episode], count: int = 3) -> list[Example]:
+    """The tasks that show most, each after training and, where there are episodes of then, before it."""
     first, second = group_by_task(before), group_by_task(after)
-    parts = []
-    for task in choose_tasks(before, after, count):
-        shown = [("after training: " * bool(first), second[task])]
-        shown += [("before training: ", first[task])] if task in first else []
-        inner = "".join(
-            _fold(when + found.outcome(), found.pair, open_=i == 0) for i, (when, found) in enumerate(shown)
-        )
-        parts.append(f"<h3>{escape(_name(second[task]))}</h3>{inner}")
-    return "\n".join(parts)
+    chosen = choose_tasks(before, after, count)
+    return [Example(second[task].name, _folds(first.get(task), second[task], trained=bool(first))) for task in chosen]
 
 
-def all_tasks(episodes: Sequence[Episode]) -> str:
-    """Every task's episodes as HTML, folded, both conditions side by side."""
-    groups: Mapping[str, TaskEpisodes] = group_by_task(episodes)
-    return "\n".join(_fold(f"{_name(found)} — {found.outcome()}", found.all) for found in groups.values())
+def _folds(before: TaskEpisodes | None, after: TaskEpisodes, *, trained: bool) -> list[Fold]:
+    folds = [Fold("after training: " * trained + after.outcome(), after.pair, open=True)]
+    return folds if before is None else [*folds, Fold(f"before training: {before.outcome()}", before.pair)]
 
 
-def _name(found: TaskEpisodes) -> str:
-    return f"{short_type(found.first.task_type)}: {found.first.goal}"
-
-
-def _fold(summary: str, episodes: Sequence[Episode], *, open_: bool = False) -> str:
-    return (
-        f'<details class="task"{" open" if open_ else ""}><summary>{escape(summary)}</summary>'
-        f'<div class="tr">{to_fragment(list(episodes))}</div></details>'
-    )
+def all_folds(episodes: Sequence[Episode]) -> list[Fold]:
+    """Every task's episodes, both conditions next to each other."""
+    return [Fold(f"{found.name} — {found.outcome()}", found.all) for found in group_by_task(episodes).values()]
 
 
 def _ended(episodes: Sequence[Episode]) -> str:

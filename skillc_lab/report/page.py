@@ -1,0 +1,190 @@
+"""The report of a run or of an evaluation, and replays: HTML pages that need no other file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
+from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from skillc_gym.files import replace_file
+from skillc_lab.report.examples import Example, all_folds, examples, group_by_task
+from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
+from skillc_lab.report.records import Source, read_run, read_source, transcripts_of_step
+from skillc_lab.report.tables import cards, cut_notes, measures, results, retirements, versus_table
+
+__all__ = ["ReportFiles", "make_report", "render_page", "replay_page"]
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """What :func:`make_report` wrote.
+
+    Attributes:
+        page: The HTML page.
+        figures: PNG files by name.
+    """
+
+    page: Path
+    figures: dict[str, Path]
+
+
+def make_report(
+    folder: str | Path,
+    *,
+    before: str | Path | None = None,
+    after: str | Path | None = None,
+    out: str | Path | None = None,
+    title: str | None = None,
+    versus: Sequence[str | Path] = (),
+) -> ReportFiles:
+    """Draws the figures of a run or of an evaluation and writes its page.
+
+    Args:
+        folder: Of a training run, finished or not, with or without its metrics, or of an evaluation.
+        before: Folder of an evaluation before training (``report.json`` and, if there, ``transcripts.jsonl``); by
+            default ``<folder>/before`` where it exists.
+        after: The same after training; by default ``<folder>/after`` where it exists.
+        out: Where to write; by default ``<folder>/report``.
+        title: The page's heading.
+        versus: Folders of other runs from the same start, to be compared with it.
+
+    Returns:
+        The files' paths: ``index.html`` and the PNG figures.
+
+    Raises:
+        MissingDataError: There is nothing to report on, or a named evaluation is not there.
+        MissingExtraError: matplotlib or jinja2 is not installed.
+    """
+    source = read_source(Path(folder), before=before, after=after)
+    target = Path(folder) / "report" if out is None else Path(out)
+    first, second = source.before.report, source.after.report
+    if source.run is not None:
+        figures = save_figures(source.run, target, before=first, after=second)
+    else:
+        figures = save_outcome_figure(second, target, before=first) if second is not None else {}
+    runs = [read_run(Path(each)) for each in (folder, *versus)] if versus else []
+    if runs:
+        figures["beside"] = save_versus(runs, target / "beside.png")
+    compared = {"names": [each.name for each in runs], "table": versus_table(runs)} if runs else None
+    page = _write(target / "index.html", render_page(title or _title(source), source, figures, versus=compared))
+    return ReportFiles(page, figures)
+
+
+def render_page(
+    title: str, source: Source, figures: Mapping[str, Path], *, versus: Mapping[str, Any] | None = None
+) -> str:
+    """Renders the page; every recorded text is escaped, every figure inlined.
+
+    Args:
+        title: Its heading.
+        source: What there is to report.
+        figures: PNG files by name.
+        versus: ``names`` of the runs that are compared, and their ``table``.
+    """
+    run, before, after = source.run, source.before.report, source.after.report
+    values: dict[str, Any] = {"config": source.config, "versions": source.versions}
+    if after is not None:
+        values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
+        values["results"] = results(before, after, run.task_types if run else ())
+        values["further"] = measures(after)
+    if run is not None:
+        values["retirements"] = retirements(run.retirements)
+    values |= {"run": run, "after": after, "figures": figures, "versus": versus, "examples": _examples(source)}
+    return _render("report.html", title, values)
+
+
+def _examples(source: Source) -> list[tuple[str, str, list[Example]]]:
+    if source.after.episodes:
+        first = source.before.episodes
+        how = "tasks that only the skill solved before training come first" if first else "task types in turn"
+        return [("Transcripts", how, examples(first, source.after.episodes))]
+    return [(name, "task types in turn", examples((), episodes)) for name, episodes in source.latest.items()]
+
+
+def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | None = None) -> Path:
+    """Writes a page with every transcript of one step of a run, of an evaluation, or of a file of transcripts.
+
+    Episodes are grouped by task, with the skill next to without it.
+
+    Args:
+        path: Folder of a run or of an evaluation, or a ``.jsonl`` file of episodes.
+        step: Step of a run; the last one that transcripts were kept of by default.
+        out: The page; by default in ``report/`` of the folder, or next to the file.
+
+    Raises:
+        MissingDataError: There are no transcripts.
+        ConfigError: None were kept of this step, or a step is asked of what has none.
+        TranscriptError: A line of the transcripts is no episode.
+    """
+    place = Path(path)
+    recorded, usual = _recorded(place, step)
+    sections = [(name, _count(episodes), all_folds(episodes)) for name, episodes in recorded.items()]
+    title = place.stem if place.is_file() else place.name or str(place)
+    return _write(usual if out is None else Path(out), _render("replay.html", title, {"sections": sections}))
+
+
+def _recorded(place: Path, step: int | None) -> tuple[Mapping[str, tuple[Episode, ...]], Path]:
+    """Transcripts by title, and where their page lies by default."""
+    flat = place if place.is_file() else place / "transcripts.jsonl"
+    if (place / "transcripts").is_dir():
+        found = transcripts_of_step(place, step)
+        number = int(next(iter(found)).rsplit(" ", 1)[1])
+        return found, place / "report" / f"replay-{number:06d}.html"
+    if step is not None:
+        raise ConfigError(f"{place} is no training run and has no steps; leave the step out")
+    if not flat.is_file():
+        raise MissingDataError(
+            f"{place} holds no recorded episodes: expected transcripts/ of a training run, transcripts.jsonl of an "
+            "evaluation, or a file of episodes"
+        )
+    usual = place.with_suffix(".html") if place.is_file() else place / "report" / "replay.html"
+    return {"Episodes": tuple(read_jsonl(flat))}, usual
+
+
+def _count(episodes: Sequence[Episode]) -> str:
+    solved = sum(bool(episode.won) for episode in episodes)
+    return f"{len(episodes)} episodes of {len(group_by_task(episodes))} tasks, {solved} of them solved."
+
+
+def _title(source: Source) -> str:
+    config = source.config
+    if source.run is None:
+        return f"Evaluation of {config.get('model', 'a policy')}" if source.after.report else "Transcripts"
+    if "method" not in config:
+        return "Training run"
+    return f"{config['method']} on {config.get('env', 'an environment')}, seed {config.get('seed', '?')}"
+
+
+@cache
+def _templates() -> Any:
+    """The templates of this room; what is put into them is escaped."""
+    try:
+        from jinja2 import Environment, PackageLoader
+        from markupsafe import Markup
+    except ImportError as error:
+        raise missing_extra("jinja2", "train") from error
+    found = Environment(loader=PackageLoader("skillc_lab.report"), autoescape=True, trim_blocks=True)
+    found.filters["fragment"] = lambda episodes: Markup(to_fragment(list(episodes)))
+    found.filters["inlined"] = _inlined
+    found.filters["pretty"] = lambda values: json.dumps(values, indent=1, ensure_ascii=False)
+    return found
+
+
+def _inlined(picture: Path) -> str:
+    return f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+
+
+def _render(name: str, title: str, values: Mapping[str, Any]) -> str:
+    return str(_templates().get_template(name).render(title=title, episode_style=STYLE, **values))
+
+
+def _write(page: Path, text: str) -> Path:
+    # Half of a surrogate pair, which a model may write, cannot be stored as UTF-8.
+    replace_file(page, [text.encode("utf-8", "replace")])
+    return page
