@@ -17,22 +17,28 @@ import torch
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.cli.options import parse
-from skillc_lab.commands import gpu_paths
-from skillc_lab.commands.gpu_check import GpuCheckConfig, as_table, run_gpu_check, training_figures, update_tflops
-from skillc_lab.commands.gpu_paths import trained_apart
+from skillc_lab.commands.gpu_check import (
+    GpuCheckOptions,
+    Scale,
+    as_table,
+    run_gpu_check,
+    training_figures,
+    update_tflops,
+)
 from skillc_lab.commands.train import TrainOptions
+from skillc_lab.planning import measured
+from skillc_lab.planning.measured import trained_apart
 from trainers.config import TrainConfig
 from trainers.warmstart import PolicySize
 
-SMALL = {
-    "size": PolicySize(layers=1, width=32, heads=2, feed_forward=32),
-    "generator": {"games_per_type": 3, "size": "small"},
-    "demonstrations": 12,
-    "cloning_batches": 2,
-    "steps": 2,
-    "tasks_per_step": 2,
-    "group_size": 2,
-}
+SMALL = Scale(
+    size=PolicySize(layers=1, width=32, heads=2, feed_forward=32),
+    generator={"games_per_type": 3, "size": "small"},
+    demonstrations=12,
+    cloning_batches=2,
+    tasks_per_step=2,
+    group_size=2,
+)
 
 
 def record(step: int, **changes: Any) -> dict[str, Any]:
@@ -42,7 +48,7 @@ def record(step: int, **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_the_check_runs_and_writes_its_figures(tmp_path: Path):
-    report = run_gpu_check(GpuCheckConfig(out=tmp_path, allow_cpu=True, **SMALL))
+    report = run_gpu_check(GpuCheckOptions(out=tmp_path, steps=2, allow_cpu=True), SMALL)
     assert json.loads((tmp_path / "gpu_check.json").read_text()) == json.loads(json.dumps(report))
     assert report["training"]["updates"] == 2
     assert report["training"]["tasks_per_update"] == 2
@@ -96,9 +102,9 @@ def test_a_run_in_another_process_tells_how_it_went(tmp_path: Path):
 
 def test_all_gpus_shard_and_deal_the_groups_among_them(monkeypatch: pytest.MonkeyPatch):
     seen: list[Any] = []
-    monkeypatch.setattr(gpu_paths, "trained_apart", lambda program, config: seen.append((program, config)) or {})
+    monkeypatch.setattr(measured, "trained_apart", lambda program, config: seen.append((program, config)) or {})
     config = TrainConfig(model="m", tasks_per_step=4)
-    assert gpu_paths.sharded_training(config, 3) == {"gpus": 3}
+    assert measured.sharded_training(config, 3) == {"gpus": 3}
     ((program, run),) = seen
     assert program[program.index("--num_processes") + 1] == "3"
     assert Path(program[program.index("--config_file") + 1]).is_file()
@@ -106,15 +112,15 @@ def test_all_gpus_shard_and_deal_the_groups_among_them(monkeypatch: pytest.Monke
 
 
 def test_a_vllm_sleeps_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(gpu_paths, "trained_apart", lambda program, config: {"engine": config.engine})
+    monkeypatch.setattr(measured, "trained_apart", lambda program, config: {"engine": config.engine})
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert gpu_paths.sleeping_training(TrainConfig(model="m")) == {"skipped": "vllm is not installed"}
+    assert measured.sleeping_training(TrainConfig(model="m")) == {"skipped": "vllm is not installed"}
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
-    assert gpu_paths.sleeping_training(TrainConfig(model="m")) == {"engine": "vllm"}
+    assert measured.sleeping_training(TrainConfig(model="m")) == {"engine": "vllm"}
 
 
 def test_a_matrix_product_has_a_rate():
-    assert gpu_paths.matmul_tflops(size=128, seconds=0.01) > 0
+    assert measured.matmul_tflops(size=128, seconds=0.01) > 0
 
 
 def test_rates_leave_the_first_update_out():
@@ -140,7 +146,7 @@ def test_a_loss_that_is_not_finite_is_told():
 def test_without_a_gpu_it_says_so(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="--allow-cpu"):
-        run_gpu_check(GpuCheckConfig(out=tmp_path / "run"))
+        run_gpu_check(GpuCheckOptions(out=tmp_path / "run"), SMALL)
     assert skillc(["gpu-check", "--out", str(tmp_path / "run")]) == 2
     assert "No CUDA device" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
@@ -150,5 +156,5 @@ def test_a_folder_in_use_is_refused_before_the_warm_start(tmp_path: Path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1}\n')
     with pytest.raises(ConfigError, match="already holds a run"):
-        run_gpu_check(GpuCheckConfig(out=tmp_path, allow_cpu=True, **SMALL))
+        run_gpu_check(GpuCheckOptions(out=tmp_path, steps=2, allow_cpu=True), SMALL)
     assert not (tmp_path / "policy").exists()
