@@ -5,7 +5,6 @@ none of the consumers. Their pins clash, so a type checker meets none of them: c
 untyped to it, and each adapter says so where it uses one.
 """
 
-from skillc_gym.adapters.chat_env import ChatEnv, ChatStep
-from skillc_gym.adapters.requests import EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import ChatEnv, ChatStep, EpisodeRequest, paired_requests
 
 __all__ = ["ChatEnv", "ChatStep", "EpisodeRequest", "paired_requests"]

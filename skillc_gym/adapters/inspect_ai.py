@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv
-from skillc_gym.adapters.requests import EpisodeRequest
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest
 from skillc_gym.errors import missing_extra
 
 try:

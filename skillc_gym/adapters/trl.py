@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
-from skillc_gym.adapters.requests import EpisodeRequest
+from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
 
 __all__ = ["ToolEnvironment", "dataset_rows"]
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv
-from skillc_gym.adapters.requests import EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.errors import missing_extra
 
 try:

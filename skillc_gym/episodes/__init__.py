@@ -1,9 +1,8 @@
 """Recorded episodes: what was shown, said and done, as JSON lines, terminal text and HTML."""
 
-from skillc_gym.episodes.ansi import to_ansi
-from skillc_gym.episodes.html import STYLE, to_fragment, to_html
 from skillc_gym.episodes.jsonl import iter_jsonl, read_jsonl, write_jsonl
 from skillc_gym.episodes.record import Episode, EpisodeRecorder, Turn
+from skillc_gym.episodes.show import STYLE, to_ansi, to_fragment, to_html
 
 __all__ = [
     "STYLE",

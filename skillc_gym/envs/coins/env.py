@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered
-from skillc_gym.envs.coins.maze import DIRECTIONS, MOST_MOVES, Maze
-from skillc_gym.envs.coins.tasks import Family, TaskSet
+from skillc_gym.envs.coins.tasks import DIRECTIONS, MOST_MOVES, Family, Maze, TaskSet
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode

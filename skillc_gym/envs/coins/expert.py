@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillc_gym.envs.coins.maze import DIRECTIONS, OPPOSITE
+from skillc_gym.envs.coins.tasks import DIRECTIONS, OPPOSITE
 
 __all__ = ["CoinSeeker", "demonstrator"]
 

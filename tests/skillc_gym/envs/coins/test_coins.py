@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from skill_library import load_library
 from skillc_gym.envs.coins.env import CoinCollectorEnv
 from skillc_gym.envs.coins.expert import CoinSeeker, demonstrator
-from skillc_gym.envs.coins.maze import DEAD_ENDS, DIRECTIONS, MOST_MOVES, OPPOSITE, build_maze
 from skillc_gym.envs.coins.spec import COINS
+from skillc_gym.envs.coins.tasks import DEAD_ENDS, DIRECTIONS, MOST_MOVES, OPPOSITE, build_maze
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv, collect
