@@ -104,7 +104,6 @@ PRIVATE_YET: set[str] = {
     "skillc_gym.envs.alfworld.tasks",
     "skillc_gym.envs.alfworld.vector",
     "skillc_gym.version:__version__",
-    "trainers.config.bounds",
     "trainers.config.groups",
     "trainers.engines.registry",
     "trainers.engines.transformers",

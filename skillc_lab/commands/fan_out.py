@@ -16,7 +16,7 @@ import tyro
 
 from skillc_gym.errors import ConfigError, MissingDataError, missing_extra, unknown_name
 from skillc_lab.cli.command import Command, complain, say
-from trainers.config.bounds import Natural, NotNegative, Positive
+from trainers.base import Natural, NotNegative, Positive
 
 __all__ = ["COMMAND", "FanOutOptions", "Outcome", "fan_out", "read_commands", "run_one"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError
 from trainers.advantages.base import Advantages, RolloutBatch, Scheme
 from trainers.advantages.grouping import (
     FloatArray,
@@ -21,6 +21,7 @@ from trainers.advantages.grouping import (
     normalise,
     normalise_groups,
 )
+from trainers.base import NotNegative, Positive
 
 __all__ = ["Branch", "CorrectionMask", "Csca", "Scope", "Streams", "csca", "csca_streams", "relabelling_weights"]
 
@@ -57,42 +58,26 @@ class Streams:
 
 @dataclass(frozen=True)
 class Csca(Scheme):
-    """The two streams as a scheme; C(x) comes from the batch's signals.
+    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals.
 
     Attributes:
         omega: Weight of the conditional stream.
         eps: Added to every standard deviation.
-        scope: Over what stream 1 is normalised.
-        correction_mask: Which skill-free rollouts receive +C.
-        branch: Within what stream 2 is normalised.
+        scope: Over what stream 1 is normalised: the whole batch, or each task's group.
+        correction_mask: Which skill-free rollouts receive +C: all, or only the successful ones.
+        branch: Within what stream 2 is normalised: (task, condition), or the task alone ("mixed").
     """
 
     name: ClassVar[str] = "csca"
-    omega: float = 0.4
-    eps: float = 1e-6
+    omega: NotNegative = 0.4
+    eps: Positive = 1e-6
     scope: Scope = "batch"
     correction_mask: CorrectionMask = "all"
     branch: Branch = "condition"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.omega < 0 or self.eps <= 0:
-            raise ConfigError(f"omega must be >= 0 and eps > 0, got omega={self.omega}, eps={self.eps}")
-
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage with its parts ``outcome``, ``conditional`` and ``correction``, each as weighted in the sum."""
-        streams = csca_streams(
-            batch.returns,
-            batch.task,
-            batch.condition,
-            batch.signals.correction,
-            omega=self.omega,
-            eps=self.eps,
-            scope=self.scope,
-            correction_mask=self.correction_mask,
-            success=batch.success,
-            branch=self.branch,
-        )
+        streams = self.streams(batch.returns, batch.task, batch.condition, batch.signals.correction, batch.success)
         return Advantages(
             streams.advantage,
             parts={
@@ -102,6 +87,29 @@ class Csca(Scheme):
             },
         )
 
+    def streams(
+        self,
+        returns: ArrayLike,
+        task: Sequence[Hashable],
+        condition: ArrayLike,
+        correction: ArrayLike,
+        success: ArrayLike | None = None,
+    ) -> Streams:
+        """The streams apart; arguments, and errors, as of :func:`csca`."""
+        values = finite_vector("returns", returns)
+        task = group_keys(task, values.size)
+        with_skill = flag_vector("condition", condition, values.size)
+        size = finite_vector("correction", correction, values.size)
+        if (size < 0).any():
+            raise ConfigError(f"correction is C(x) >= 0 per rollout, got {size.min()}; csca sets the signs itself")
+        branches: list[Hashable] = list(zip(task, with_skill.tolist(), strict=True))
+        return Streams(
+            outcome=normalise(values, self.eps) if self.scope == "batch" else normalise_groups(values, task, self.eps),
+            conditional=normalise_groups(values, branches if self.branch == "condition" else task, self.eps),
+            correction=_signed(size, with_skill, self.correction_mask, success),
+            omega=float(self.omega),
+        )
+
 
 def csca(
     returns: ArrayLike,
@@ -109,26 +117,18 @@ def csca(
     condition: ArrayLike,
     correction: ArrayLike,
     *,
-    omega: float = 0.4,
-    eps: float = 1e-6,
-    scope: Scope = "batch",
-    correction_mask: CorrectionMask = "all",
     success: ArrayLike | None = None,
-    branch: Branch = "condition",
+    **options: Any,
 ) -> FloatArray:
-    """``A_i = Phi_i + omega * cond_i``.
+    """The advantage of :class:`Csca` from plain columns.
 
     Args:
         returns: Episode returns on the success scale, float[N].
         task: Which task each rollout belongs to, N keys.
         condition: 1 with the skill, 0 without, [N].
         correction: C(x) >= 0 of each rollout's task, float[N]; 0 for retired types.
-        omega: Weight of stream 2.
-        eps: Added to every standard deviation.
-        scope: Over what stream 1 is normalised: the whole batch, or each task's group.
-        correction_mask: Which skill-free rollouts get +C: all, or only the successful ones.
         success: Which rollouts succeeded, [N]; needed for ``correction_mask="success"``.
-        branch: Within what stream 2 is normalised: (task, condition), or the task alone ("mixed").
+        **options: Fields of :class:`Csca`: ``omega``, ``eps``, ``scope``, ``correction_mask``, ``branch``.
 
     Returns:
         float64[N], finite, independent of the order of the rollouts.
@@ -137,18 +137,7 @@ def csca(
         ConfigError: Arrays of different lengths or values out of range.
         UnknownNameError: An unknown scope, mask or branch.
     """
-    return csca_streams(
-        returns,
-        task,
-        condition,
-        correction,
-        omega=omega,
-        eps=eps,
-        scope=scope,
-        correction_mask=correction_mask,
-        success=success,
-        branch=branch,
-    ).advantage
+    return csca_streams(returns, task, condition, correction, success=success, **options).advantage
 
 
 def csca_streams(
@@ -157,53 +146,20 @@ def csca_streams(
     condition: ArrayLike,
     correction: ArrayLike,
     *,
-    omega: float = 0.4,
-    eps: float = 1e-6,
-    scope: Scope = "batch",
-    correction_mask: CorrectionMask = "all",
     success: ArrayLike | None = None,
-    branch: Branch = "condition",
+    **options: Any,
 ) -> Streams:
     """The streams of :func:`csca` apart, for measuring what each contributes; same arguments and errors."""
-    values = finite_vector("returns", returns)
-    task = group_keys(task, values.size)
-    with_skill = flag_vector("condition", condition, values.size)
-    size = finite_vector("correction", correction, values.size)
-    if (size < 0).any():
-        raise ConfigError(f"correction is C(x) >= 0 per rollout, got {size.min()}; csca sets the signs itself")
-    return Streams(
-        outcome=_outcome(values, task, scope, eps),
-        conditional=normalise_groups(values, _branches(task, with_skill, branch), eps),
-        correction=_signed(size, with_skill, correction_mask, success),
-        omega=float(omega),
-    )
+    return Csca(**options).streams(returns, task, condition, correction, success)
 
 
-def _outcome(values: FloatArray, task: Sequence[Hashable], scope: str, eps: float) -> FloatArray:
-    if scope == "batch":
-        return normalise(values, eps)
-    if scope == "group":
-        return normalise_groups(values, task, eps)
-    raise unknown_name("scope", scope, ("batch", "group"))
-
-
-def _branches(task: Sequence[Hashable], with_skill: np.ndarray, branch: str) -> list[Hashable]:
-    if branch == "condition":
-        return list(zip(task, with_skill.tolist(), strict=True))
-    if branch == "mixed":
-        return list(task)
-    raise unknown_name("branch", branch, ("condition", "mixed"))
-
-
-def _signed(size: FloatArray, with_skill: np.ndarray, mask: str, success: ArrayLike | None) -> FloatArray:
+def _signed(size: FloatArray, with_skill: np.ndarray, mask: CorrectionMask, success: ArrayLike | None) -> FloatArray:
     if mask == "all":
         gains = ~with_skill
-    elif mask == "success":
-        if success is None:
-            raise ConfigError("correction_mask='success' needs success, one flag per rollout")
-        gains = ~with_skill & flag_vector("success", success, size.size)
+    elif success is None:
+        raise ConfigError("correction_mask='success' needs success, one flag per rollout")
     else:
-        raise unknown_name("correction_mask", mask, ("all", "success"))
+        gains = ~with_skill & flag_vector("success", success, size.size)
     return np.where(with_skill, -size, np.where(gains, size, 0.0))
 
 

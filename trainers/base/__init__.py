@@ -1,6 +1,7 @@
 """What every room of the trainers speaks: options, names of objects, trajectories, and how a process ends."""
 
 from skillc_gym.lazy import lazy_exports
+from trainers.base.bounds import AtLeastTwo, Count, Fraction, Natural, NotNegative, Part, Positive, Share, check_values
 from trainers.base.choices import Aggregation, MaskTruncated, RatioLevel, Returns, Sampling, TaskSampling, Thoughts
 from trainers.base.interruption import interrupts, stop_requests
 from trainers.base.launch import asked_processes, launch_warning, launcher_words
@@ -31,18 +32,27 @@ __all__ = [
     "REAL",
     "SHIPPED",
     "Aggregation",
+    "AtLeastTwo",
+    "Count",
+    "Fraction",
     "MaskTruncated",
+    "Natural",
+    "NotNegative",
     "Options",
     "Package",
+    "Part",
+    "Positive",
     "RatioLevel",
     "Registry",
     "Returns",
     "Sampling",
+    "Share",
     "TaskSampling",
     "Thoughts",
     "TokenRow",
     "Trajectory",
     "asked_processes",
+    "check_values",
     "current_names",
     "fetched_folder",
     "fetched_model",

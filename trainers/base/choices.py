@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from skillc_gym.errors import ConfigError
+from trainers.base.bounds import Natural, Part, Positive, Share, check_values
 
 __all__ = ["Aggregation", "MaskTruncated", "RatioLevel", "Returns", "Sampling", "TaskSampling", "Thoughts"]
 
@@ -31,29 +31,20 @@ class Sampling:
         ConfigError: If a number lies outside its range; greedy decoding has its own switch, no temperature of 0.
     """
 
-    temperature: float = 1.0
+    temperature: Positive = 1.0
     """Divides the logits. Log-probabilities that engines report are those of the divided logits."""
     greedy: bool = False
     """Take the most probable token instead of drawing one; the seeds are then not used."""
-    top_p: float = 1.0
+    top_p: Part = 1.0
     """Draw from the most probable tokens that together reach this share; 1 for all. The log-probabilities of an engine
     with exact ones stay those of the whole distribution."""
-    top_k: int = 0
+    top_k: Natural = 0
     """Draw from so many of the most probable tokens; 0 for all."""
-    min_p: float = 0.0
+    min_p: Share = 0.0
     """Draw from tokens at least so probable as this share of the most probable one; 0 for all."""
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ConfigError(
-                f"A sampling temperature must be positive, got {self.temperature}; for the most probable token "
-                "use Sampling(greedy=True)."
-            )
-        if not 0 < self.top_p <= 1 or self.top_k < 0 or not 0 <= self.min_p < 1:
-            raise ConfigError(
-                "A sampling needs 0 < top_p <= 1, top_k >= 0 and 0 <= min_p < 1, got "
-                f"{self.top_p}, {self.top_k} and {self.min_p}."
-            )
+        check_values(self)
 
     @property
     def truncates(self) -> bool:

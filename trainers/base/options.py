@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.base.bounds import check_values
 
 __all__ = ["Options", "flat_options", "option_names", "override"]
 
@@ -24,30 +23,7 @@ class Options:
     """
 
     def __post_init__(self) -> None:
-        for name, hint in _hints(type(self)):
-            value = getattr(self, name)
-            if isinstance(value, list):
-                object.__setattr__(self, name, tuple(value))
-            _check(name, getattr(self, name), hint)
-
-
-def _hints(kind: Any) -> list[tuple[str, Any]]:
-    hints = typing.get_type_hints(kind)
-    return [(spec.name, hints[spec.name]) for spec in fields(kind)]
-
-
-def _check(name: str, value: Any, hint: Any) -> None:
-    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    if value is None and type(None) in kinds:
-        return
-    literals = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
-    if literals and value not in literals:
-        raise unknown_name(name, value, literals)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if (float in kinds or int in kinds) and not number:
-        raise ConfigError(f"The option {name} is a number, got {value!r}")
-    if kinds == (bool,) and not isinstance(value, bool):
-        raise ConfigError(f"The option {name} is true or false, got {value!r}")
+        check_values(self)
 
 
 def _leaves(part: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from trainers.base import Aggregation, MaskTruncated, RatioLevel, Returns, TaskSampling, Thoughts
-from trainers.config.bounds import AtLeast, Count, Natural, NotNegative, Part, Positive, Share
+from trainers.base import (
+    Aggregation,
+    AtLeastTwo,
+    Count,
+    MaskTruncated,
+    Natural,
+    NotNegative,
+    Part,
+    Positive,
+    RatioLevel,
+    Returns,
+    Share,
+    TaskSampling,
+    Thoughts,
+)
 from trainers.config.loss_types import LossType
 
 __all__ = [
@@ -108,7 +121,7 @@ class RolloutSettings:
     """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
     max_reply_tokens: Count = 512
     """Longest reply in tokens."""
-    max_context: Annotated[int, AtLeast(2)] = 32768
+    max_context: AtLeastTwo = 32768
     """Longest row in tokens, at most what the model takes; an episode that would exceed it ends, truncated."""
     max_parallel: Count = 128
     """Most episodes played at once per process; vLLM in the process keeps that many going, beside up to as many

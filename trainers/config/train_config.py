@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,8 +11,7 @@ import gymnasium
 
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling, current_names, named_folder, understands_old_names
-from trainers.config.bounds import check_values
+from trainers.base import Sampling, check_values, current_names, named_folder, understands_old_names
 from trainers.config.groups import (
     AdapterSettings,
     EnvironmentSettings,
@@ -32,7 +30,7 @@ from trainers.config.groups import (
 )
 from trainers.config.loss_types import settings_of
 
-__all__ = ["HINTS", "TrainConfig", "current_settings"]
+__all__ = ["TrainConfig", "current_settings"]
 
 MAY_DIFFER = (
     *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),
@@ -81,7 +79,7 @@ class TrainConfig(
     """
 
     def __post_init__(self) -> None:
-        check_values(self, HINTS)
+        check_values(self)
         for name, value in settings_of(self.loss_type, vars(self)).items():
             object.__setattr__(self, name, value)
         if self.reference_sync_every and self.lora_rank:
@@ -184,7 +182,3 @@ class TrainConfig(
     def with_(self, **changes: Any) -> TrainConfig:
         """A copy with some fields changed."""
         return replace(self, **changes)
-
-
-HINTS: Mapping[str, Any] = typing.get_type_hints(TrainConfig, include_extras=True)
-"""The type of every setting, with its bounds."""

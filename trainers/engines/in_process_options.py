@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import unknown_name
+from trainers.base import Natural, check_values
 
 __all__ = ["InProcessOptions"]
 
@@ -22,11 +23,10 @@ class InProcessOptions:
         ConfigError: A value lies outside its range.
     """
 
-    draft_tokens: int = 0
+    draft_tokens: Natural = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.draft_tokens, int) or isinstance(self.draft_tokens, bool) or self.draft_tokens < 0:
-            raise ConfigError(f"engine.draft_tokens must be a whole number from 0 up, got {self.draft_tokens!r}")
+        check_values(self, prefix="engine.")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> InProcessOptions:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.config.bounds import Count, Natural, NotNegative, Positive, check_values
+from trainers.base import Count, Natural, NotNegative, Positive, check_values
 
 __all__ = ["DEFAULT_KEY_VARIABLE", "ServerOptions"]
 
@@ -56,7 +55,7 @@ class ServerOptions:
     """Further fields of every request."""
 
     def __post_init__(self) -> None:
-        check_values(self, typing.get_type_hints(type(self), include_extras=True))
+        check_values(self, prefix="engine.")
         address = urlsplit(self.base_url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise ConfigError(f"engine.base_url must be like http://host:port/v1, got {self.base_url!r}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
+from trainers.base import Count, Fraction
 from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss, require_equal_shapes
 
 if TYPE_CHECKING:
@@ -89,16 +90,9 @@ class DistributionDistillation(Loss):
 
     name: ClassVar[str] = "distillation"
     coefficient: float = 0.01
-    mixture: float = 0.5
-    top_k: int | None = None
+    mixture: Fraction = 0.5
+    top_k: Count | None = None
     teacher_weights: Literal["policy", "average", "reference"] = "policy"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.mixture <= 1.0:
-            raise ConfigError(f"mixture, the teacher's weight, lies in [0, 1], got {self.mixture}")
-        if self.top_k is not None and self.top_k < 1:
-            raise ConfigError(f"top_k, the number of tokens to compare, is at least 1, got {self.top_k}; null for all")
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -132,7 +126,7 @@ class ForwardDistillation(DistributionDistillation):
 
     name: ClassVar[str] = "forward_distillation"
     coefficient: float = 0.1
-    mixture: float = 0.0
+    mixture: Fraction = 0.0
 
     def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
         """By how far the gate of the task's type stands open."""
@@ -145,7 +139,7 @@ class GuidedDistillation(DistributionDistillation):
 
     name: ClassVar[str] = "guided_distillation"
     coefficient: float = 1.0
-    top_k: int | None = 64
+    top_k: Count | None = 64
 
     def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
         """Not at all."""

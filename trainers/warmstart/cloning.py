@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from trainers.config.bounds import Count, Natural
+from trainers.base import Count, Natural
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
 

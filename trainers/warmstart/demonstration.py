@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import gymnasium
 import numpy as np
+from annotated_types import Ge, Le
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
@@ -20,11 +21,11 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from trainers.config.bounds import AtLeast, AtMost, Count, check_values
+from trainers.base import Count, check_values
 
 __all__ = ["Demonstration", "DemonstrationConfig", "Probability", "demonstrations"]
 
-Probability = Annotated[float, AtLeast(0), AtMost(1)]
+Probability = Annotated[float, Ge(0), Le(1)]
 IDLE_STEPS = 2
 """A demonstrator that erred and thinks it is done waits this many steps; then the demonstration ends."""
 
@@ -134,7 +135,7 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
 
 def _error_rates(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
     """The probability of every task type."""
-    check_values(config, get_type_hints(DemonstrationConfig, include_extras=True))
+    check_values(config)
     named = config.error_rates_without_skill
     given = warm_started(config.env)[1].error_rates if named is None else named
     missing = [kind for kind in task_types if kind not in given]

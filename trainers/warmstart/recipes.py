@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
+from trainers.base import Count, Natural, check_values
 from trainers.base.model_folders import named_folder
-from trainers.config.bounds import Count, Natural, check_values
 from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstration import DemonstrationConfig, Probability
 from trainers.warmstart.policy import TINY, PolicySize
@@ -69,7 +68,7 @@ class PolicyRecipe:
             ConfigError: One lies outside, or two contradict each other.
         """
         for part in (self, self.cloning, self.demonstrations):
-            check_values(part, typing.get_type_hints(type(part), include_extras=True))
+            check_values(part)
         if self.mixture_share and self.mixture is None:
             raise ConfigError(
                 f"mixture_share={self.mixture_share} needs further tasks to show, and the recipe has no mixture."

@@ -52,7 +52,7 @@ TRAINING = [
     ("method=skilc", ["method 'skilc'", "Did you mean 'skillc'"]),
     ("method=skilc data=nowhere", ["method 'skilc'", "Did you mean 'skillc'"]),
     ("method.omga=1", ["'omga'", "Did you mean 'omega'"]),
-    ("method.omega=x", ["omega is a number", "'x'"]),
+    ("method.omega=x", ["omega must be a number", "'x'"]),
     ("resume=nowhere", ["resume='nowhere'", "run.json"]),
     ("schedule=nope", ["'nope'", "constant, linear, cosine"]),
     ("group_size=0", ["group_size must be at least 1"]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trainers.advantages import Contrast, RolloutBatch
 from trainers.advantages.contrast import ContrastKey, paired_contrasts, unpaired_contrasts
-from trainers.base import Options
+from trainers.base import NotNegative, Options, Share
 
 __all__ = ["ContrastAverage"]
 
@@ -23,20 +23,12 @@ class ContrastAverage(Options):
     """
 
     key: ContrastKey = "type"
-    contrast_decay: float = 0.9
-    contrast_clip: float = 2.0
+    contrast_decay: Share = 0.9
+    contrast_clip: NotNegative = 2.0
     bias_correction: bool = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.start()
-
     def start(self) -> Contrast:
-        """A fresh moving average.
-
-        Raises:
-            ConfigError: An option lies outside its range.
-        """
+        """A fresh moving average."""
         return Contrast(self.contrast_decay, self.contrast_clip, self.bias_correction)
 
     def observed(self, batch: RolloutBatch, *, pairs: bool) -> dict[str, float]:
