@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
-from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError
+from skillc_gym.envs.webshop.browser.chromium import BrowserLostError
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.sites import RemoteSite, ShopSite, local_site
@@ -97,8 +97,8 @@ class WebShopBrowserEnv(TextTaskEnv):
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode, self.transport = observation_mode, render_mode, transport
         self.goals = self.core.goals
-        self._lease = _TabLease(self._pool, html=observation_mode == "html")
-        finalize(self, self._lease.release)
+        self._tab = Tab(self._pool, html=observation_mode == "html")
+        finalize(self, self._tab.release)
         self._episode_transport: Transport | None = None
         self._task, self._address = 0, HOME_ADDRESS
         self._parsed: ParsedPage | None = None
@@ -141,11 +141,11 @@ class WebShopBrowserEnv(TextTaskEnv):
     @property
     def process_group(self) -> int | None:
         """The process group of the browser and its driver, None while there is none."""
-        return self._lease.process_group
+        return self._tab.process_group
 
     def browser_log(self) -> list[str]:
         """Returns what the browser has logged since it was last asked: refused requests, failed scripts."""
-        return self._lease.log()
+        return self._tab.log()
 
     def render(self) -> Any:
         """Returns a picture of the page: uint8 of shape (height, width, 3); None unless render_mode is "rgb_array"."""
@@ -159,7 +159,7 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def close(self) -> None:
         """Ends the browser, or closes the tab in one that is shared. A later reset starts again."""
-        self._lease.release()
+        self._tab.release()
         self._task_id = ""
 
     def _draw(self) -> str:
@@ -216,8 +216,8 @@ class WebShopBrowserEnv(TextTaskEnv):
     def _separate(self) -> None:
         if not self._shared:
             self._pool = BrowserPool(1, self._settings)
-        self._lease = _TabLease(self._pool, html=self.observation_mode == "html")
-        finalize(self, self._lease.release)
+        self._tab = Tab(self._pool, html=self.observation_mode == "html")
+        finalize(self, self._tab.release)
         self._episode_transport, self._parsed = None, None
 
     def _info(self) -> Info:
@@ -252,7 +252,7 @@ class WebShopBrowserEnv(TextTaskEnv):
                 return work(*self._at_page())
             except BrowserLostError:
                 self._parsed = None
-                self._lease.restart()
+                self._tab.restart()
                 if attempt == 2:
                     raise
             except BaseException:
@@ -262,14 +262,13 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def _at_page(self) -> tuple[Transport, Tab, ParsedPage]:
         """The transport, a tab and what stands there, the page being that of the episode's address."""
-        tab = self._lease.tab()
         if self._parsed is None:
             try:
-                self._parsed = self._transport().open(tab, self._address)
+                self._parsed = self._transport().open(self._tab, self._address)
             except NoSuchPageError:
                 self._episode_transport = None  # the site has been restarted and knows no earlier episode
-                self._parsed = self._transport().open(tab, self._address)
-        return self._transport(), tab, self._parsed
+                self._parsed = self._transport().open(self._tab, self._address)
+        return self._transport(), self._tab, self._parsed
 
     def _transport(self) -> Transport:
         if self._episode_transport is None:
@@ -293,42 +292,6 @@ class WebShopBrowserEnv(TextTaskEnv):
 
         self._ask(take)
         return taken[-1]
-
-
-class _TabLease:
-    """An environment's tab, taken when it is first needed."""
-
-    def __init__(self, pool: BrowserPool, *, html: bool) -> None:
-        self._pool, self._html = pool, html
-        self._browser: Browser | None = None
-        self._tab: Tab | None = None
-
-    @property
-    def process_group(self) -> int | None:
-        return None if self._browser is None else self._browser.process_group
-
-    def log(self) -> list[str]:
-        return [] if self._browser is None else self._browser.log()
-
-    def tab(self) -> Tab:
-        if self._browser is None:
-            self._browser = self._pool.acquire()
-        if self._tab is None:
-            self._tab = Tab(self._browser, html=self._html)
-        return self._tab
-
-    def restart(self) -> None:
-        tab, self._tab = self._tab, None
-        if self._browser is not None:
-            self._browser.restart(self._browser.generation if tab is None else tab.generation)
-
-    def release(self) -> None:
-        browser, self._browser = self._browser, None
-        tab, self._tab = self._tab, None
-        if browser is not None:
-            if tab is not None and self._pool.has_other_users(browser):
-                tab.close()
-            self._pool.release(browser)
 
 
 def _check_names(observation_mode: str, render_mode: str | None, transport: str) -> None:

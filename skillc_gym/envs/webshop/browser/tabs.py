@@ -36,115 +36,6 @@ class NoSuchPageError(EngineError):
     """The site has no such page: it does not know the episode, or the address is of no page."""
 
 
-@cache
-def page_script(function: str) -> str:
-    """Returns a script that calls a function of ``page.js`` with the arguments it is given."""
-    functions = resources.files(__package__).joinpath("page.js").read_text("utf-8")
-    return f"{functions}\nreturn {function}(...arguments);"
-
-
-class Tab:
-    """A tab of a browser; ``html``: whether parsed pages hold the page's HTML."""
-
-    def __init__(self, browser: Browser, *, html: bool = False) -> None:
-        self.browser, self._html = browser, html
-        self.generation = browser.generation
-        self._handle = browser.tab()
-        self._pages = 0
-
-    def go(self, url: str) -> ParsedPage:
-        """Goes to an address and reads the page; every now and then, what is left of earlier pages is collected."""
-        self._check()
-        if problem := self.browser.go(self._handle, url):
-            raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {problem}")
-        parsed = self.wait(0)
-        if self.needs_reload:
-            self._pages = 0
-            self._command("HeapProfiler.collectGarbage")
-        return parsed
-
-    def wait(self, state: int) -> ParsedPage:
-        """Reads the page as soon as it is another one than that of the given state number.
-
-        Raises:
-            SiteLostError: The browser shows that nobody answered.
-            NoSuchPageError: The site has no such page.
-            BrowserLostError: There is no other page in time.
-        """
-        deadline = time.monotonic() + self.browser.settings.timeout
-        while time.monotonic() < deadline:
-            with contextlib.suppress(PageMovedError):
-                self._pages += 1
-                return self._read("readNext", state)
-        raise BrowserLostError(f"The browser shows no new page after {self.browser.settings.timeout:g} seconds.")
-
-    def exchange(self, html: str, address: str) -> ParsedPage:
-        """Exchanges the page for another one without loading it, and reads that."""
-        self._pages += 1
-        return self._read("exchange", html, address)
-
-    @property
-    def needs_reload(self) -> bool:
-        """Whether there were so many pages that the next one had better be loaded, by `reload` or `go`."""
-        return self._pages >= _MOST_PAGES
-
-    def reload(self, url: str) -> ParsedPage:
-        """Goes to an address by way of an empty page: what was exchanged before would stay in memory otherwise."""
-        self._check()
-        self.browser.go(self._handle, "about:blank")
-        return self.go(url)
-
-    def ask(self, script: str, *arguments: Any) -> Any:
-        """Asks the page by a script."""
-        self._check()
-        return self.browser.script(self._handle, script, *arguments)
-
-    def call(self, function: str, *arguments: Any) -> Any:
-        """Calls a function of ``page.js`` on the page."""
-        return self.ask(page_script(function), *arguments)
-
-    def press(self, point: tuple[float, float]) -> None:
-        """Clicks with the mouse."""
-        x, y = point
-        for kind in ("mousePressed", "mouseReleased"):
-            self._command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    def write(self, text: str) -> None:
-        """Writes where the focus is."""
-        self._command("Input.insertText", text=text)
-
-    def screenshot(self) -> NDArray[np.uint8]:
-        """Returns what is to be seen: uint8 of shape (height, width, 3)."""
-        try:
-            from PIL import Image
-        except ImportError as error:
-            raise missing_extra("Pillow", "browser") from error
-        self.call("loaded")
-        data = self._command("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
-        return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
-
-    def close(self) -> None:
-        """Closes the tab."""
-        if self.generation == self.browser.generation:
-            self.browser.close_tab(self._handle)
-
-    def _read(self, function: str, *arguments: Any) -> ParsedPage:
-        found = self.call(function, *arguments, self._html)
-        if "lost" in found:
-            raise SiteLostError("The site does not answer any longer.")
-        if "missing" in found:
-            raise NoSuchPageError(f"The site has no such page: {found['missing']}")
-        return ParsedPage.of(found)
-
-    def _command(self, name: str, **parameters: Any) -> Any:
-        self._check()
-        return self.browser.command(self._handle, name, **parameters)
-
-    def _check(self) -> None:
-        if self.generation != self.browser.generation:
-            raise BrowserLostError("The browser of this tab was replaced by another one.")
-
-
 class BrowserPool:
     """A number of browsers for any number of environments, each of which has a tab in one of them.
 
@@ -201,3 +92,140 @@ def shared_pool(size: int, settings: BrowserSettings) -> BrowserPool:
         if pool is None:
             pool = _pools[size, settings] = BrowserPool(size, settings)
         return pool
+
+
+@cache
+def page_script(function: str) -> str:
+    """Returns a script that calls a function of ``page.js`` with the arguments it is given."""
+    functions = resources.files(__package__).joinpath("page.js").read_text("utf-8")
+    return f"{functions}\nreturn {function}(...arguments);"
+
+
+class Tab:
+    """A tab in one of a pool's browsers, opened when it is first needed; ``html``: whether it reads that of pages."""
+
+    def __init__(self, pool: BrowserPool, *, html: bool = False) -> None:
+        self._pool, self._html = pool, html
+        self._browser: Browser | None = None
+        self._handle = ""
+        self._generation = self._pages = 0
+
+    @property
+    def process_group(self) -> int | None:
+        """The process group of the browser and its driver, None while there is none."""
+        return None if self._browser is None else self._browser.process_group
+
+    def log(self) -> list[str]:
+        """Returns what the browser has logged since it was last asked."""
+        return [] if self._browser is None else self._browser.log()
+
+    def restart(self) -> None:
+        """Gives up the tab and has its browser replaced, unless another user has done so since it was opened."""
+        opened, self._handle = bool(self._handle), ""
+        if self._browser is not None:
+            self._browser.restart(self._generation if opened else self._browser.generation)
+
+    def release(self) -> None:
+        """Closes the tab, and ends its browser if nobody else uses it; asked again, it opens another one."""
+        browser, self._browser = self._browser, None
+        handle, self._handle = self._handle, ""
+        if browser is None:
+            return
+        if handle and self._pool.has_other_users(browser) and self._generation == browser.generation:
+            browser.close_tab(handle)
+        self._pool.release(browser)
+
+    def go(self, url: str) -> ParsedPage:
+        """Goes to an address and reads the page; every now and then, what is left of earlier pages is collected."""
+        browser = self._opened()
+        if problem := browser.go(self._handle, url):
+            raise SiteLostError(f"{url.partition('/e/')[0]} does not answer: {problem}")
+        parsed = self.wait(0)
+        if self.needs_reload:
+            self._pages = 0
+            self._command("HeapProfiler.collectGarbage")
+        return parsed
+
+    def wait(self, state: int) -> ParsedPage:
+        """Reads the page as soon as it is another one than that of the given state number.
+
+        Raises:
+            SiteLostError: The browser shows that nobody answered.
+            NoSuchPageError: The site has no such page.
+            BrowserLostError: There is no other page in time.
+        """
+        seconds = self._pool.settings.timeout
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(PageMovedError):
+                self._pages += 1
+                return self._read("readNext", state)
+        raise BrowserLostError(f"The browser shows no new page after {seconds:g} seconds.")
+
+    def exchange(self, html: str, address: str) -> ParsedPage:
+        """Exchanges the page for another one without loading it, and reads that."""
+        self._pages += 1
+        return self._read("exchange", html, address)
+
+    @property
+    def needs_reload(self) -> bool:
+        """Whether there were so many pages that the next one had better be loaded, by `reload` or `go`."""
+        return self._pages >= _MOST_PAGES
+
+    def reload(self, url: str) -> ParsedPage:
+        """Goes to an address by way of an empty page: what was exchanged before would stay in memory otherwise."""
+        browser = self._opened()
+        browser.go(self._handle, "about:blank")
+        return self.go(url)
+
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """Asks the page by a script."""
+        browser = self._opened()
+        return browser.script(self._handle, script, *arguments)
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Calls a function of ``page.js`` on the page."""
+        return self.ask(page_script(function), *arguments)
+
+    def press(self, point: tuple[float, float]) -> None:
+        """Clicks with the mouse."""
+        x, y = point
+        for kind in ("mousePressed", "mouseReleased"):
+            self._command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def write(self, text: str) -> None:
+        """Writes where the focus is."""
+        self._command("Input.insertText", text=text)
+
+    def screenshot(self) -> NDArray[np.uint8]:
+        """Returns what is to be seen: uint8 of shape (height, width, 3)."""
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise missing_extra("Pillow", "browser") from error
+        self.call("loaded")
+        data = self._command("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+
+    def _read(self, function: str, *arguments: Any) -> ParsedPage:
+        found = self.call(function, *arguments, self._html)
+        if "lost" in found:
+            raise SiteLostError("The site does not answer any longer.")
+        if "missing" in found:
+            raise NoSuchPageError(f"The site has no such page: {found['missing']}")
+        return ParsedPage.of(found)
+
+    def _command(self, name: str, **parameters: Any) -> Any:
+        browser = self._opened()
+        return browser.command(self._handle, name, **parameters)
+
+    def _opened(self) -> Browser:
+        """The browser, with the tab open in it."""
+        if self._browser is None:
+            self._browser = self._pool.acquire()
+        if not self._handle:
+            self._generation, self._pages = self._browser.generation, 0
+            self._handle = self._browser.tab()
+        if self._generation != self._browser.generation:
+            raise BrowserLostError("The browser of this tab was replaced by another one.")
+        return self._browser

@@ -44,6 +44,7 @@ def normalize_color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
     Returns:
         The colour, or the text itself when there is none.
     """
+    # For a tuple, "in" asks for an equal element: upstream compares a synthetic goal's pair by the same line of code.
     return next((color for color in COLOR_WORDS if color in text), text)
 
 
@@ -58,14 +59,14 @@ def token_set_ratio(one: str | tuple[str, ...], other: str | tuple[str, ...]) ->
         The best of the three ratios between the shared words, and these with what remains of either text; 0 when a
         text has no word.
     """
-    texts = _texts(_words(_flat(one)), _words(_flat(other)))
+    texts = _texts(_words(str(one)), _words(str(other)))
     return max((_ratio(a, b) for a, b in combinations(texts, 2)), default=0)
 
 
 @lru_cache(_CACHED)
 def matches(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> bool:
     """Whether two texts count as the same attribute or option: a score above `THRESHOLD`."""
-    first, second = _words(_flat(one)), _words(_flat(other))
+    first, second = _words(str(one)), _words(str(other))
     if not first or not second:
         return False
     # Where one's words are all in the other, the shared words equal one of the texts: a score of 100.
@@ -74,12 +75,9 @@ def matches(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> bool:
     return any(_above_threshold(a, b) for a, b in combinations(_texts(first, second), 2))
 
 
-def _flat(text: str | tuple[str, ...]) -> str:
-    return text if isinstance(text, str) else str(text)
-
-
 @lru_cache(_CACHED)
 def _words(text: str) -> frozenset[str]:
+    # thefuzz drops Latin-1's upper half ("café" is "caf") before anything else; other scripts stay.
     return frozenset(_NOT_WORD.sub(" ", _LATIN_1.sub("", text)).lower().split())
 
 
@@ -92,6 +90,7 @@ def _texts(first: frozenset[str], second: frozenset[str]) -> list[str]:
 
 
 def _ratio(one: str, other: str) -> int:
+    # The order of the two matters: difflib's matching is not symmetric.
     return 100 if one == other else round(100 * SequenceMatcher(None, one, other).ratio())
 
 

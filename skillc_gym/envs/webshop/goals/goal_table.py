@@ -75,6 +75,7 @@ def synthetic_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_
     """
     rng = random.Random(seed)
     prices = facts.prices(rng)
+    # One draw for all goals of a product: upstream draws a limit before it combines the options.
     limits = np.array([draw_limit(prices[index], rng) for index, _, _ in facts.synthetic])
     counts: Counter[str] = Counter()
     for _, number, attributes in facts.synthetic:

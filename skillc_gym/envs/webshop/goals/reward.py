@@ -123,11 +123,13 @@ def _parts(path: str) -> frozenset[str]:
 def _has_attribute(product: Product, attribute: str) -> bool:
     if any(matches(own, attribute) for own in product.attributes):
         return True
+    # An attribute that no own one resembles counts all the same if the product's text says it, in lower case.
     texts = (product.title, " ".join(product.bullets), product.description)
     return any(attribute in text.lower() for text in texts)
 
 
 def _options_taken(wanted: Sequence[str | tuple[str, str]], chosen: Sequence[str]) -> int:
+    # Any chosen value may satisfy any wanted one, and one may satisfy several: upstream asks no more.
     values = [_color(value) for value in chosen]
     return sum(any(matches(value, _color(want)) for value in values) for want in wanted)
 

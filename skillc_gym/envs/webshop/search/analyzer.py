@@ -47,6 +47,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def _terms(chunk: str) -> tuple[str, ...]:
+    # Lucene's order of filters: possessives go before stop words, so that "it's" is one; stems come last.
     plain = (_plain(token) for token in _split(chunk))
     return tuple(stem(token) for token in plain if token not in STOP_WORDS)
 
@@ -66,6 +67,7 @@ def _lower(letter: str) -> str:
 
 
 def _split(chunk: str) -> list[str]:
+    # Nearly all chunks are ASCII, and the pattern of all Unicode takes several times as long.
     pattern = _ASCII_WORD if chunk.isascii() else _word()
     tokens = [token for token in pattern.findall(chunk) if token]
     if len(chunk) > MAX_TOKEN // 2:
@@ -105,6 +107,7 @@ def _range(text: str) -> str:
 def _word() -> re.Pattern[str]:
     """Builds the pattern of one token; the longest of Lucene's rules comes first for every first character."""
     c = _characters()
+    # Marks and joiners belong to the character before them (UAX #29, rule WB4).
     joined = f"{c['extend']}{c['zero_width_joiner']}{c['complex_context_mark']}"
     marks = f"[{joined}{c['text_presentation']}]*"
     numbers = f"(?:[{c['numeric']}]{marks})"
@@ -115,9 +118,11 @@ def _word() -> re.Pattern[str]:
     joins = f"(?:[{c['extend_num_let']}]{marks})"
     in_word = f"[{c['mid_letter']}{c['mid_num_let']}]{marks}"
     in_number = f"[{c['mid_num']}{c['mid_num_let']}]{marks}"
+    # A single apostrophe, point or colon between letters parts no word (WB6, WB7), a comma between digits no number.
     words = f"{letters}(?:(?:{joins}*|{in_word}){letters})*"
     part = f"(?:{katakana}(?:{joins}*{katakana})*|(?:{numbers}(?:(?:{joins}*|{in_number}){numbers})*|{words})+)"
     word = f"{joins}{{0,{MAX_TOKEN - 1}}}+{part}(?:{joins}+{part})*{joins}*"
+    # Thai, Lao and the like have no spaces between words: a run of them is one token, an ideograph is one alone.
     south_east = f"(?:[{c['complex_context']}{c['complex_context_mark']}]{marks})+"
     emoji = f"{c['emoji']}{c['emoji_base']}{c['letter_emoji']}{c['emoji_modifier']}"
     flag = f"(?:[{c['regional_indicator']}]{marks}){{2}}"

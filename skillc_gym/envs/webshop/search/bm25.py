@@ -16,15 +16,12 @@ _EXACT = 24
 
 
 def norms(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Returns the byte that Lucene keeps of each length.
-
-    Args:
-        lengths: Numbers of terms, none negative.
-    """
+    """Returns the byte that Lucene keeps of each length, a number of terms."""
     return cast("NDArray[np.uint8]", (np.searchsorted(LENGTHS, lengths, side="right") - 1).astype(np.uint8))
 
 
 def _length(byte: int) -> int:
+    # Lucene's SmallFloat.byte4ToInt: above the exact ones, three bits of mantissa with a hidden one, and a shift.
     if byte < _EXACT:
         return byte
     bits, shift = (byte - _EXACT) & 7, ((byte - _EXACT) >> 3) - 1
@@ -36,11 +33,8 @@ LENGTHS: NDArray[np.int64] = np.array([_length(byte) for byte in range(256)], dt
 
 
 def inverse_norms(average: np.float32) -> NDArray[np.float32]:
-    """Returns 1 / (k1 (1 - b + b length / average)) for each byte.
-
-    Args:
-        average: The mean number of terms of the documents that have any.
-    """
+    """Returns 1 / (k1 (1 - b + b length / average)) for each byte; documents without terms count in no average."""
+    # All operands are single precision, as in Lucene: a double in between would round some scores the other way.
     k1, b, one = np.float32(K1), np.float32(B), np.float32(1)
     return one / (k1 * ((one - b) + b * LENGTHS.astype(np.float32) / average))
 
@@ -51,10 +45,6 @@ def saturation(frequencies: NDArray[np.int64], inverse: NDArray[np.float32]) -> 
 
 
 def idf(documents: int, holding: int) -> np.float32:
-    """Returns a term's weight for being rare.
-
-    Args:
-        documents: How many documents have any term.
-        holding: How many of them have this one.
-    """
+    """Returns a term's weight for being rare: ``documents`` have any term, ``holding`` of them have this one."""
+    # The 1 inside the logarithm is Lucene's: without it, a term that most documents hold would count against them.
     return np.float32(math.log(1 + (documents - holding + 0.5) / (holding + 0.5)))

@@ -70,6 +70,7 @@ class IndexBuilder:
             neighbours: Documents that share this text will lie together, which makes finding them faster.
         """
         ids = self._ids
+        # Products of one shelf share words: side by side, they fill few windows, and a search skips the others.
         self._neighbours.append(self._shelves.setdefault(neighbours, len(self._shelves)))
         before = len(self._pending)
         self._pending += [ids.setdefault(term, len(ids)) for term in analyze(text)]
@@ -116,9 +117,11 @@ class IndexBuilder:
         self._all_lengths.append(lengths)
         norms = bm25.norms(lengths)
         docs = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+        # One number per (term, document) pair, the term above: sorting lays a term's documents together.
         keys, frequencies = np.unique(np.array(self._pending, dtype=np.int64) << 32 | docs, return_counts=True)
         local = keys & 0xFFFFFFFF
         terms, counts = np.unique(keys >> 32, return_counts=True)
+        # All that BM25 needs of a posting: how often the term stands there (24 bits), the document's length (a byte).
         pairs = np.minimum(frequencies, 0xFFFFFF).astype(np.uint32) << np.uint32(8) | norms[local]
         (local + self._flushed).astype(np.int32).tofile(self._docs_file)
         pairs.astype(np.uint32).tofile(self._pairs_file)
@@ -133,6 +136,8 @@ class IndexBuilder:
         Returns:
             The distinct pairs and their saturations, sorted by saturation, behind the pair and saturation of number 0.
         """
+        # There are few distinct pairs: a posting keeps a number of two bytes, a search one table of scores. As numbers
+        # rise with the score, the highest number of a window bounds its scores.
         distinct = np.zeros(0, np.uint32)
         for _, _, pairs in self._read_runs():
             distinct = np.union1d(distinct, pairs)
@@ -178,6 +183,7 @@ class IndexBuilder:
         self._save("highest", highest)
         write_windows(self._folder, starts, docs, codes, documents)
         sizes = np.diff(starts)
+        # Looking up a frequent term in some documents is one read of its column, instead of a search in its postings.
         dense = np.flatnonzero(sizes * DENSE_SHARE > documents) if documents > DENSE_SHARE * 1024 else sizes[:0]
         self._save("dense_terms", dense.astype(np.int64))
         columns = self._array("columns", np.uint32 if codes.itemsize > 2 else np.uint16, len(dense), documents)

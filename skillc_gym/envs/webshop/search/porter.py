@@ -42,7 +42,7 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """Counts how often a vowel is followed by a consonant."""
+    """Counts how often a vowel is followed by a consonant: Porter's m, by which he tells roots from short words."""
     return _shape(word).count("vc")
 
 
@@ -75,6 +75,7 @@ def _step_1b(word: str) -> str:
 
 
 def _mend(root: str) -> str:
+    # What "-ed" and "-ing" took off with them comes back: "hop(p)ing", "fil(e)ing", but not "falling", "hissing".
     if root.endswith(("at", "bl", "iz")):
         return root + "e"
     if _ends_double(root):
@@ -88,6 +89,7 @@ def _step_1c(word: str) -> str:
 
 def _replace(word: str, endings: tuple[tuple[str, str], ...]) -> str:
     for ending, other in endings:
+        # The first ending that fits decides, even if its root is too short to be changed.
         if word.endswith(ending):
             root = word[: -len(ending)]
             return root + other if _measure(root) > 0 else word

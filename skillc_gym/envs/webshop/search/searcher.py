@@ -45,14 +45,10 @@ Scores = NDArray[Any]
 
 
 class _Term(NamedTuple):
-    """A query term, as many times as it stands there.
+    """A query term, as many times as it stands there: its place in the index, and where its postings lie.
 
     Attributes:
-        place: Its place in the index.
-        start: Where its postings begin.
-        end: Where they end.
-        scores: The score of every code.
-        bound: The highest score.
+        scores: The score of every code; ``bound`` is the highest.
         begins: Where its postings of each window begin, and the last end; only in large indexes.
         bounds: The highest score in each window; only in large indexes.
     """
@@ -67,12 +63,7 @@ class _Term(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Windows that are looked into together.
-
-    Attributes:
-        stretches: Where they lie, as (first, behind the last).
-        base: The document that sums are counted from.
-    """
+    """Windows looked into together, in stretches of (first, behind the last); documents count from ``base``."""
 
     stretches: list[tuple[int, int]]
     base: int
@@ -194,6 +185,8 @@ class SearchIndex:
             first: The group's first window.
             floor: A score that k documents reach.
         """
+        # rest[i] bounds what the terms from the i-th on can add in any window: once it is below the floor, they lift no
+        # document that has none of the terms before (the "non-essential" terms of MaxScore).
         stretches = [(first + start, first + behind) for start, behind in windows.runs(chosen)]
         group = _Group(stretches, first << windows.BITS)
         rest = bounds[::-1, chosen].cumsum(axis=0).max(axis=1)[::-1].tolist()
@@ -206,11 +199,13 @@ class SearchIndex:
             docs, scores = self._complete(np.concatenate(touched), terms[left:], rest[left:], floor, group)
             return docs + np.int64(group.base), scores
         finally:
+            # Also after an interrupt: the next search needs zeros.
             for docs in touched:
                 self._sums[docs] = 0.0
 
     def _floor(self, terms: list[_Term], window: int, k: int) -> float:
         """Returns a score that k documents reach: one window is scored whole."""
+        # Any k documents will do: their k-th score is a score that the best k reach at least.
         spans = [(term, int(term.begins[window]), int(term.begins[window + 1])) for term in terms]
         docs, scores = zip(*(self._postings(*span) for span in spans), strict=True)
         places = np.concatenate(docs)
@@ -232,6 +227,7 @@ class SearchIndex:
         sums = self._sums
         scores = sums.take(docs)
         for term, bound in zip(terms, rest, strict=True):
+            # What even all remaining terms cannot lift to the floor is out.
             alive = np.flatnonzero(scores >= floor - bound)
             if len(alive) < len(docs):
                 docs, scores = docs.take(alive), scores.take(alive)
@@ -258,6 +254,7 @@ class SearchIndex:
 
     def _ranked(self, docs: Docs, scores: Scores, k: int) -> list[tuple[int, float]]:
         """Returns the k best products by score in single precision; equals by their place among equals."""
+        # Lucene sums doubles and keeps a float: scores that differ in the last bits only are equal, and ties decide.
         values = scores.astype(np.float32)
         if len(values) > k:
             least = np.partition(values, len(values) - k)[-k]

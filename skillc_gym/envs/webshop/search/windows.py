@@ -27,9 +27,9 @@ def write_windows(
 
     Args:
         folder: The index's folder.
-        starts: Where each term's postings begin, and where the last ends.
-        docs: The documents of all postings, ascending for every term.
-        codes: The codes of all postings.
+        starts: int64 (T + 1,): where each term's postings begin, and where the last ends.
+        docs: int32 (P,): the documents of all postings, ascending for every term.
+        codes: (P,): the codes of all postings.
         documents: How many documents there are.
     """
     terms = np.flatnonzero(np.diff(starts) > _TABLED)
@@ -46,13 +46,7 @@ def write_windows(
 
 
 class Windows:
-    """The tables, mapped.
-
-    Args:
-        folder: The index's folder.
-        documents: How many documents there are.
-        docs: The documents of all postings.
-    """
+    """The tables, mapped."""
 
     def __init__(self, folder: Path, documents: int, docs: NDArray[Any]) -> None:
         self._edges, self._docs = _edges(documents), docs
@@ -75,6 +69,7 @@ class Windows:
         row = int(self._terms.searchsorted(term))
         if row < len(self._terms) and self._terms[row] == term:
             return self._starts[row], scores[self._highest[row]].astype(np.float64)
+        # A rare term has no row: one bound for all its windows is coarse, but there are few of them.
         begins = start + self._docs[start:end].searchsorted(self._edges)
         return begins, np.where(np.diff(begins) > 0, bound, 0.0)
 

@@ -64,13 +64,6 @@ def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
     assert not list((tmp_path / "webshop").iterdir())
 
 
-def test_a_cache_that_cannot_be_written_to(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "file"))
-    with pytest.raises(CatalogError, match="SKILLC_CACHE"):
-        open_catalog("generated", size=5)
-
-
 def test_a_folder_of_an_older_format_says_what_to_do(tmp_path):
     build_catalog(GeneratedSource(5), tmp_path / "old")
     manifest = tmp_path / "old" / "manifest.json"
