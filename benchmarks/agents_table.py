@@ -18,8 +18,7 @@ from typing import Any
 from benchmarks.evaluations import evaluations_record
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
-from trainers.tracking.json_files import read_object
-from trainers.tracking.run_folder import write_json
+from trainers.tracking import read_object, write_json
 
 __all__ = ["agents_table", "main"]
 

@@ -17,13 +17,10 @@ import gymnasium
 
 from benchmarks.bench_table import Bench, Figure
 from skillc_gym import ALFWORLD_ID
-from skillc_gym.envs.alfworld.data.game_set import GameSet
-from skillc_gym.envs.alfworld.data.games import GENERATED, data_path, open_games
-from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
-from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.env import ALFWorldEnv
-from skillc_gym.envs.alfworld.experts.planner import Planner
-from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
+from skillc_gym.envs.alfworld import ALFWorldEnv, ALFWorldVectorEnv
+from skillc_gym.envs.alfworld.data import GENERATED, GameSet, data_path, open_games
+from skillc_gym.envs.alfworld.engine import UpstreamProcess, UpstreamWorld, World
+from skillc_gym.envs.alfworld.experts import Planner
 from skillc_gym.errors import MissingDataError, MissingExtraError
 
 __all__ = ["measure"]

@@ -18,14 +18,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.revision import write_record
-from skillc_gym.envs.alfworld.data.game_set import GameSet
-from skillc_gym.envs.alfworld.data.games import open_games
-from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import Explorer
-from skillc_gym.envs.alfworld.experts.planner import Planner
-from skillc_gym.envs.alfworld.generate.proofs import chosen
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.envs.alfworld import SHORT_NAMES
+from skillc_gym.envs.alfworld.data import GameSet, open_games
+from skillc_gym.envs.alfworld.engine import Game, World
+from skillc_gym.envs.alfworld.experts import Explorer, Planner
+from skillc_gym.envs.alfworld.generate import chosen
 from skillc_gym.errors import SkillCError, missing_extra
 
 MEASURES = (

@@ -21,10 +21,8 @@ from benchmarks.status import exit_status
 from skillc_gym.errors import MissingDataError
 from skillc_lab.report import RunRecords, save_figures
 from trainers.config import current_settings
-from trainers.evaluation.paired_report import Change, PairedReport, compare_reports
-from trainers.tracking.json_files import read_object
-from trainers.tracking.revision import one_revision
-from trainers.tracking.run_folder import write_json
+from trainers.evaluation import Change, PairedReport, compare_reports
+from trainers.tracking import one_revision, read_object, write_json
 from trainers.warmstart import CARD
 
 __all__ = ["course_record", "main"]

@@ -11,8 +11,7 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from skillc_lab.commands.demo import DemoConfig
 from skillc_lab.report import RunRecords
-from trainers.evaluation.paired_report import PairedReport, compare_reports
-from trainers.evaluation.scores import graded, mean_scores
+from trainers.evaluation import PairedReport, compare_reports, graded, mean_scores
 from trainers.warmstart import CARD
 
 __all__ = ["VALIDATED", "differences", "one_panel", "panels", "record"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainers.config import current_settings
 from trainers.stats import mean_over_seeds, mean_over_seeds_and_tasks
-from trainers.tracking.progress import short_type
+from trainers.tracking import short_type
 
 __all__ = ["as_markdown"]
 

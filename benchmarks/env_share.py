@@ -28,7 +28,7 @@ from skillc_gym.vector import PairedVectorEnv
 from trainers.base import Trajectory
 from trainers.config import TrainConfig
 from trainers.learner import train
-from trainers.tracking.progress import SilentProgress
+from trainers.tracking import SilentProgress
 from trainers.training import prepare
 from trainers.warmstart import small_policy_settings
 

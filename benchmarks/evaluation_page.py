@@ -22,11 +22,9 @@ from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
 from skillc_gym.envs.registry import env_spec
 from trainers.config import TrainConfig
-from trainers.evaluation.outcomes import PairedOutcome
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation import PairedOutcome, PairedReport
 from trainers.stats import wilson
-from trainers.tracking.json_files import read_object
-from trainers.tracking.run_folder import write_json
+from trainers.tracking import read_object, write_json
 from trainers.warmstart import sha256_of_file
 
 __all__ = ["evaluation_tables", "main"]

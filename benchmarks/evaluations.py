@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import MissingDataError
-from trainers.tracking.json_files import read_object
-from trainers.tracking.revision import one_revision
+from trainers.tracking import one_revision, read_object
 
 __all__ = ["Describe", "evaluations_record"]
 

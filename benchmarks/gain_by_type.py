@@ -20,7 +20,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.report import TypeStyle, figure_style, new_figure, title, type_styles
 from skillc_lab.studies import CellResult, Regime, difference, read_record, regimes_of
 from trainers.recipes import RECOMMENDED
-from trainers.tracking.progress import short_type
+from trainers.tracking import short_type
 
 __all__ = ["draw_gains", "gains", "main"]
 

@@ -22,7 +22,7 @@ import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.errors import missing_extra
 from skillc_gym.wrappers import DiscreteCommands, TextHistory, WordPresence
 from trainers.stats import wilson
-from trainers.tracking.run_folder import provenance, write_json
+from trainers.tracking import provenance, write_json
 
 Policy = Callable[[Any, Any], int]
 

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.revision import write_record
-from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import Explorer
-from skillc_gym.envs.alfworld.experts.planner import Planner
+from skillc_gym.envs.alfworld import TASK_TYPES
+from skillc_gym.envs.alfworld.engine import Game, World
+from skillc_gym.envs.alfworld.experts import Explorer, Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames
-from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 from skillc_gym.errors import SkillCError
-from trainers.tracking.run_folder import make_folder
+from trainers.tracking import make_folder
 
 MEASURES = ("plan", "explorer", "read", "commands")
 LIMIT = 200

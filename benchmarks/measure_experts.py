@@ -15,17 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.revision import write_record
-from skillc_gym.envs.alfworld.data.game_set import GameSet
-from skillc_gym.envs.alfworld.data.games import open_games
-from skillc_gym.envs.alfworld.data.manifest import manifest_of
-from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import Explorer
-from skillc_gym.envs.alfworld.experts.planner import Planner
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.envs.alfworld import SHORT_NAMES
+from skillc_gym.envs.alfworld.data import GameSet, manifest_of, open_games
+from skillc_gym.envs.alfworld.engine import Game, World
+from skillc_gym.envs.alfworld.experts import Explorer, Planner
 from skillc_gym.errors import SkillCError
 from trainers.stats import wilson
-from trainers.tracking.run_folder import make_folder
+from trainers.tracking import make_folder
 
 Line = dict[str, Any]
 

@@ -26,7 +26,7 @@ from benchmarks.revision import require_clean
 from trainers.config import TrainConfig
 from trainers.recipes import Recipe, get_recipe, recipe_names
 from trainers.recipes.additions import ADDITIONS
-from trainers.tracking.json_files import read_object
+from trainers.tracking import read_object
 from trainers.training import run
 from trainers.warmstart import small_policy_settings
 

@@ -23,9 +23,9 @@ import numpy as np
 
 from benchmarks.parity.alfworld import Comparison, as_record, compare, older_wording, sum_up
 from benchmarks.revision import write_record
-from skillc_gym.envs.alfworld.data.games import open_games
-from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess
-from skillc_gym.envs.alfworld.tasks import SPLITS
+from skillc_gym.envs.alfworld import SPLITS
+from skillc_gym.envs.alfworld.data import open_games
+from skillc_gym.envs.alfworld.engine import UpstreamProcess
 from skillc_gym.errors import SkillCError, unknown_name
 from skillc_gym.version import __version__
 

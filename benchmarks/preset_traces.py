@@ -21,7 +21,7 @@ from typing import Any
 from skillc_gym.errors import SkillCError
 from trainers.base import SHIPPED
 from trainers.config import TrainConfig
-from trainers.tracking.run_folder import RunFolder, provenance, write_json
+from trainers.tracking import RunFolder, provenance, write_json
 
 __all__ = ["compare", "configurations", "main", "trace"]
 

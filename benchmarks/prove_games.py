@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.revision import write_record
-from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames
-from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
-from skillc_gym.envs.alfworld.tasks import TASK_TYPES
+from skillc_gym.envs.alfworld import TASK_TYPES
+from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames, proved_by_planner, proved_by_upstream
 from skillc_gym.errors import SkillCError
-from trainers.tracking.run_folder import make_folder
+from trainers.tracking import make_folder
 
 
 def proof(size: str, games: int, upstream: int, seed: int) -> dict[str, Any]:

@@ -26,8 +26,7 @@ from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.errors import SkillCError
 from skillc_lab.commands.demo import DemoConfig, check_same, run_demo
 from skillc_lab.report import SeedRun, save_comparison
-from trainers.tracking.progress import PlainProgress
-from trainers.tracking.run_folder import make_folder, write_json
+from trainers.tracking import PlainProgress, make_folder, write_json
 
 MOST_AT_ONCE = 2
 

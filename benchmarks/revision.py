@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trainers.tracking.revision import one_revision, require_clean
-from trainers.tracking.run_folder import provenance, write_json
+from trainers.tracking import one_revision, provenance, require_clean, write_json
 
 __all__ = ["one_revision", "require_clean", "write_record"]
 

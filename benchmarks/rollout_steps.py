@@ -26,8 +26,7 @@ from skillc_gym.envs.registry import warm_started
 from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
 from trainers.engines.types import Answer
-from trainers.rollout import make_rollouts, token_policy
-from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout import ChatTokens, make_rollouts, token_policy
 from trainers.warmstart import build_tokenizer, small_policy_settings, vocabulary
 
 __all__ = ["Script", "StreamedSteps", "WaveSteps", "count_steps", "main", "script"]

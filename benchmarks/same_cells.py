@@ -20,7 +20,7 @@ from benchmarks.status import exit_status
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import CellResult, ComparisonRecord, area_under_curve, check_cell, read_record
 from trainers.stats import MeanEstimate, mean_over_seeds
-from trainers.tracking.run_folder import write_json
+from trainers.tracking import write_json
 
 __all__ = ["cell_pairs", "main", "page", "same_cells"]
 

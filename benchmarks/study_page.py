@@ -15,8 +15,7 @@ from pathlib import Path
 from benchmarks.page_block import write_block
 from benchmarks.status import exit_status
 from skillc_lab.studies import ComparisonRecord, comparison_table, read_record
-from trainers.tracking.json_files import read_object
-from trainers.tracking.run_folder import write_json
+from trainers.tracking import read_object, write_json
 
 __all__ = ["main", "seed_table", "study_tables"]
 

@@ -33,7 +33,7 @@ from trainers.config import TrainConfig
 from trainers.learner import train
 from trainers.models import load_model, load_tokenizer
 from trainers.recipes import get_recipe
-from trainers.tracking.progress import SilentProgress
+from trainers.tracking import SilentProgress
 from trainers.training import prepare
 from trainers.warmstart import small_policy_settings
 

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.page_record import measure_and_write
 from benchmarks.revision import require_clean
 from skillc_gym.errors import ConfigError
-from trainers.tracking.json_files import iter_records
+from trainers.tracking import iter_records
 
 __all__ = ["compare", "main", "page", "turn"]
 

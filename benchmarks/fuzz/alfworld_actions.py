@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.fuzz.actions import actions_target
 from benchmarks.fuzz.games import GENERATOR
 from benchmarks.fuzz.target import FuzzTarget
-from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld import ALFWorldEnv
 from skillc_gym.envs.base import TextTaskEnv
 
 __all__ = ["TARGET"]

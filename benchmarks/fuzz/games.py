@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillc_gym.envs.alfworld.data.game_set import GameSet
-from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.data import GameSet, open_games
 
 __all__ = ["GENERATOR", "fuzzed_games"]
 

@@ -16,9 +16,8 @@ from typing import Any
 
 from benchmarks.fuzz.games import fuzzed_games
 from benchmarks.fuzz.target import FuzzTarget, Run
-from skillc_gym.envs.alfworld.data.sources import ArchiveSource, decode
-from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.data import ArchiveSource, decode
+from skillc_gym.envs.alfworld.engine import Game, World
 from skillc_gym.errors import SkillCError
 
 __all__ = ["FIELDS", "TARGET", "packed", "read_archive"]

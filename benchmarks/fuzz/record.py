@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.fuzz.target import load
 from skillc_gym.version import __version__
-from trainers.tracking.run_folder import provenance
+from trainers.tracking import provenance
 
 __all__ = ["markdown", "read_report", "recorded"]
 

@@ -14,10 +14,8 @@ from benchmarks.fuzz.transcripts import EPISODE
 from skill_library import SkillCError
 from skillc_lab.report import RunRecords, read_source, render_page
 from trainers.config import TrainConfig
-from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
-from trainers.evaluation.paired_report import PairedReport
-from trainers.tracking.checkpoints import read_checkpoint
-from trainers.tracking.run_folder import RunFolder
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
+from trainers.tracking import RunFolder, read_checkpoint
 
 __all__ = ["TARGET"]
 

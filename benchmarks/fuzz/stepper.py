@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.fuzz.games import fuzzed_games
 from benchmarks.fuzz.target import FuzzTarget, Run
-from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
+from skillc_gym.envs.alfworld.engine import NOTHING_HAPPENS, World
 
 __all__ = ["TARGET", "step_checked"]
 

@@ -16,9 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
-from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.engine import Game, UpstreamProcess, UpstreamWorld, World
 
 __all__ = ["Answer", "Comparison", "compare", "older_wording", "random_walk", "scripts_for", "sum_up"]
 

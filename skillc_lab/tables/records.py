@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError, SkillCError
-from trainers.tracking.json_files import read_object, write_json
-from trainers.tracking.run_folder import provenance
+from trainers.tracking import provenance, read_object, write_json
 
 __all__ = ["read_json", "record_names", "write_record"]
 
