@@ -39,6 +39,7 @@ def domain_actions(domain: str) -> frozenset[str]:
     Raises:
         InvalidGameError: If the domain has other actions, or defines one of them differently.
     """
+    # A digest of the parsed definition, since files differ in layout, comments and the case of words.
     found, known = _fingerprints(domain), _fingerprints(domain_text())
     other = sorted(name for name, digest in found.items() if known.get(name) != digest)
     missing = sorted(known.keys() - found.keys() - {"help"})

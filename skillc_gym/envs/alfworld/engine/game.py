@@ -177,6 +177,7 @@ class Game:
 def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
     text = {key: _text(raw, key) for key in ("pddl_domain", "grammar", "pddl_problem")}
     actions = domain_actions(text["pddl_domain"])
+    # All games of a data set share domain and grammar but the task's sentence: both readers keep what they have read.
     wording, task = read_wording(text["grammar"])
     if missing := actions - wording.commands.keys():
         raise InvalidGameError(f"its grammar has no words for the actions {sorted(missing)}.")

@@ -22,6 +22,8 @@ MAX_TERMS = 100_000
 MAX_VARIABLES = 20
 """Of one quantifier; ALFWorld's goals have at most 4, and 6,500 terms."""
 
+# What changes while a game is played, and the actions that change it. Every other predicate is settled at the start:
+# its truth is looked up once and folded into the test, and the test is asked again only after one of these actions.
 _CHANGED_BY = {
     "atlocation": ("gotolocation",),
     "opened": ("openobject", "closeobject"),
@@ -110,9 +112,11 @@ class _Compiler:
                 return _negated(self.test(rest[0], binding))
             case "imply":
                 return _any([_negated(self.test(rest[0], binding)), self.test(rest[1], binding)])
+            # Ground out here, once: trying all bindings at every step would cost thousands of times what a step does.
             case "exists":
                 variables, body = _merged(rest)
                 return _any([self.test(body, found) for found in self._matches(variables, body, binding)])
+            # Nothing narrows these: the body need not hold, so each combination of names has to be looked at.
             case "forall":
                 variables, body = _typed(rest[0]), rest[1]
                 return _all([self.test(body, found) for found in self._assignments(variables, binding)])
@@ -147,6 +151,8 @@ class _Compiler:
         if not facts:
             yield from self._assignments(open_variables, binding)
             return
+        # As a join in a database: the fact with the fewest open variables and the fewest rows comes first. Names in no
+        # fact are never tried, which keeps ALFWorld's goals of up to four variables at some thousand terms.
         best = min(facts, key=lambda part: (sum(word in open_variables for word in part[1:]), self._count(part)))
         for names in self._problem.holding(best[0]):
             self._spend()
@@ -185,6 +191,7 @@ class _Compiler:
 def _merged(rest: Sequence[Expression]) -> tuple[dict[str, str], Expression]:
     """Joins directly nested ``exists`` into one, so that the inner one's facts narrow the outer variables too."""
     variables, body = _typed(rest[0]), rest[1]
+    # Upstream nests one quantifier for each variable; joined, a fact about an inner one prunes the outer ones as well.
     while body[:1] == ["exists"] and len(body) == 3 and not (inner := _typed(body[1])).keys() & variables.keys():
         variables, body = {**variables, **inner}, body[2]
     if len(variables) > MAX_VARIABLES:
@@ -253,6 +260,7 @@ def _of_object(predicate: str, thing: int, where: str, indexing: Indexing) -> Te
     if predicate == "objectatlocation":
         place = indexing.places.get(where)
         return False if place is None else lambda state: thing in state.lying[place]
+    # The index of the field, since reading a named tuple by name at every step is slower.
     slot = State._fields.index(_FLAGS[predicate])
     return lambda state: bool(state[slot] >> thing & 1)  # type: ignore[operator]
 

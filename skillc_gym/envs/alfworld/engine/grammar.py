@@ -23,6 +23,8 @@ __all__ += ["split_sentence"]
 MAX_CHARACTERS = 200_000
 """ALFWorld's have 13,000."""
 
+# Upstream reads its grammar with a generated parser (TatSu). These patterns accept what that parser accepts, quirks
+# included, because a game's answers must come out byte for byte; test_sentences_are_split_alike compares the two.
 _LEXEME = re.compile(r'\s+|\#[^\n]*|(?P<block>"""[\s\S]*?""")|(?P<string>"[^"]*")|(?P<name>[\w/-]+)|(?P<mark>::|[{};])')
 _LITERAL = re.compile(r'"[^;|"<>\[\]#{}]*"|[^;|"<>\[\]#{}]+')
 _RULE = re.compile(r"#([\w()/!<>\-\s,.]+)#")
@@ -127,10 +129,12 @@ def split_sentence(text: str) -> list[Part]:
     parts: list[Part] = []
     place = _end(_LEADING.match(text))
     while place < len(text):
+        # The generated parser skips tabs, but no other white space, between two parts.
         if parts:
             while place < len(text) and text[place] == "\t":
                 place += 1
         part, end = _part_at(text, place)
+        # What cannot be read ends the sentence in silence upstream, too.
         if part is None:
             break
         parts.append(part)
@@ -139,6 +143,7 @@ def split_sentence(text: str) -> list[Part]:
 
 
 def _part_at(text: str, place: int) -> tuple[Part | None, int]:
+    # The order matters: a literal would take the bracket of a list for text.
     if match := _RULE.match(text, place):
         return Part("rule", match[1]), match.end()
     if match := _BRACES.match(text, place):
@@ -191,6 +196,7 @@ def _add_action(grammar: Grammar, lexemes: Iterator[str]) -> None:
     name = next(lexemes, "")
     _expect(lexemes, "{")
     fields = {"template": "", "feedback": ""}
+    # Fields come in any order; of one that is given twice, the last counts.
     for field in lexemes:
         if field == "}":
             grammar.actions[name.lower()] = ActionText(fields["template"], fields["feedback"])
@@ -208,6 +214,7 @@ def _add_action(grammar: Grammar, lexemes: Iterator[str]) -> None:
 
 
 def _add_rules(grammar: Grammar, block: str) -> None:
+    # Lines that begin with # are comments here although JSON has none.
     lines = block[3:-3].split("\n")
     try:
         rules = json.loads("\n".join(line for line in lines if not line.lstrip().startswith("#")))

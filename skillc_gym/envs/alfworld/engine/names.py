@@ -22,6 +22,7 @@ def display_names(ids: Iterable[str]) -> dict[str, str]:
     Returns:
         Id -> name, in the order of the ids.
     """
+    # Ids hold coordinates, so that their order, and with it who is "mug 1", looks random to a player.
     ordered = sorted(ids)
     names = [_word(name) + " 0" if _word(name) else sys.intern(_readable(name) + " ") for name in ordered]
     return dict(zip(ordered, _numbered(names), strict=True))

@@ -47,8 +47,11 @@ def condition_of(game: Game, state: State, thing: int) -> int:
     """Returns which of the grammar's sentences on an object fits; the numbers are the grammar's order."""
     if thing in game.holders:
         return 0
+    # The grammar lists its sentences by how much they say, and the first whose condition holds is said; a conjunction
+    # that it does not list (cool and hot, say) falls to the next that fits.
     clean, hot = state.clean >> thing & 1, state.hot >> thing & 1
     cool, sliced = state.cool >> thing & 1, state.sliced >> thing & 1
+    # 1: hot, clean, sliced ... 5: cool, sliced; 6 to 10 are those without "sliced".
     if sliced and (clean or hot or cool):
         return (1 if hot else 2 if cool else 3) if clean else (4 if hot else 5)
     if clean or hot or cool:
@@ -78,6 +81,7 @@ def _around(game: Game, state: State, sentences: tuple[str, ...], *, whole_house
         return sentences[0].format(facing=rules["look-variations"][0].format(places=places), floor=_floor(game, state))
     appliances = rules["list_appliances"]
     seen = [f"a {name}" for name, places in zip(game.receptacles, game.places_of, strict=True) for _ in places]
+    # Upstream tells all receptacles in the introduction alone; a later look with none in reach says "nothing".
     if not whole_house or not seen:
         return sentences[1].format(appliances=appliances[1])
     return sentences[1].format(appliances=appliances[0].format(things=listing(seen)))

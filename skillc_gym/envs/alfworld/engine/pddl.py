@@ -56,6 +56,7 @@ def parse_expression(text: str) -> Expression:
         raise InvalidGameError(f"PDDL text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
     if not text.isascii() and not _COMMENT.sub("", text).isascii():
         raise InvalidGameError("PDDL text has a character outside ASCII; the planner's format allows none.")
+    # The planner reads names without regard to case, and "?o" may follow a word without a blank.
     tokens = _TOKEN.findall(_COMMENT.sub("", text).replace("?", " ?").lower())
     stack: list[Expression] = [[]]
     for token in tokens:
@@ -155,5 +156,6 @@ def _facts(items: Expression, types: dict[str, str]) -> dict[str, dict[Fact, Non
         for name in arguments:
             if not isinstance(name, str) or name not in types:
                 raise InvalidGameError(f"PDDL problem's fact {item!r} names {name!r}, which is not declared.")
+        # A dict, as a set that keeps the order of the file.
         facts.setdefault(item[0], {})[arguments] = None
     return facts

@@ -33,6 +33,7 @@ class State(NamedTuple):
     held: int
     opened: int
     inside: tuple[Indices, ...]
+    # In PDDL an object can be in a receptacle and at no place, or the other way round: two facts, so two tables.
     lying: tuple[Indices, ...]
     left: frozenset[tuple[int, int]]
     clean: int

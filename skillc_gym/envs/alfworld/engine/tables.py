@@ -29,6 +29,7 @@ class Tables:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         _check_facts(problem)
+        # Only what a first fact mentions gets a number, as with upstream: a declared object without any is nowhere.
         known = {name for facts in problem.facts.values() for names in facts for name in names}
         self.names = display_names(known)
         self.places = self._numbered("location", known)
@@ -91,6 +92,7 @@ class Tables:
         for holder, kind in self.problem.holding("cancontain"):
             taken_by.setdefault(holder, set()).update(objects_of.get(kind, ()))
         shared = {holder: frozenset(taken) for holder, taken in taken_by.items()}
+        # canContain joins kinds, thousands of pairs of things in all; receptacles of a kind share one set.
         accepts = [frozenset[int]()] * len(self.receptacles)
         for name, kind in self.problem.holding("receptacletype"):
             if name in self.receptacles and kind in shared:
@@ -109,6 +111,7 @@ class Tables:
         }
 
     def _holders(self) -> dict[int, tuple[str, ...]]:
+        # Objects in objects ("a mug in a bowl") are told when they are examined, and never move.
         inner: dict[str, list[str]] = {}
         for name, outer in sorted(self.problem.holding("inreceptacleobject")):
             if name != outer:
@@ -140,6 +143,7 @@ class Tables:
 
     def _held(self, agent: str) -> int:
         held = [name for holder, name in self.problem.holding("holds") if holder == agent]
+        # holds and holdsAny are two facts in PDDL; where they disagree, no state of ours means the same.
         if len(held) > 1 or bool(held) != ((agent,) in self.problem.holding("holdsany")):
             raise InvalidGameError("its agent starts with hands that are neither empty nor holding one object.")
         return self.objects[held[0]] if held else -1

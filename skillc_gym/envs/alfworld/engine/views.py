@@ -77,6 +77,7 @@ class _Offers:
     def _offer(self, action: str, first: int, second: int, **names: str) -> None:
         if action in self._game.actions:
             command = self._game.wording.commands[action].format(**names)
+            # In a game's own words two actions may read alike: the one offered first is carried out.
             self._effects.setdefault(command, (action, first, second))
 
     def _at(self, receptacle: int) -> None:

@@ -61,12 +61,14 @@ class World:
             action, first, second = effect
             feedback = _EFFECTS[action](self, first, second)
         else:
+            # Ways are not among the effects: each place has one to every other, and every view would repeat them.
             for receptacle, place in self.game.routes.get(command, ()):
                 if place != self.state.place:
                     action, feedback = "gotolocation", self._go(receptacle, place)
                     break
             else:
                 return NOTHING_HAPPENS, False
+        # The goal is asked only where it can have changed: most steps of an episode are ways and looks.
         if action in self.game.goal_test.depends_on:
             self.won = self.game.goal_test.reached(self.state)
         return feedback, True

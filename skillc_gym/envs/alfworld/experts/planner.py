@@ -62,6 +62,7 @@ class Planner:
             if not frontier:
                 break
             _, negative, _, here = heapq.heappop(frontier)
+            # An entry that a shorter way has overtaken: the heap cannot be told, so it is passed over here.
             if -negative > steps[here]:
                 continue
             self._world.restore(here)
