@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, synced to the disk, then renamed."""
+"""Files that are whole or not there: written next to their place, synced to the disk, then renamed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REASONS = {
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Says in words why something could not be written.
+    """Turns the system's reason why something could not be written into a sentence.
 
     Args:
         path: What is being written, for the message.

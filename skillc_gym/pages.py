@@ -1,4 +1,4 @@
-"""Pages from templates that lie beside the code which fills them in; every value is escaped."""
+"""Pages from templates that lie next to the code which fills them in; every value is escaped."""
 
 from __future__ import annotations
 

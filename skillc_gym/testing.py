@@ -120,7 +120,7 @@ class TextEnvContract:
             env.step(env.action_space.sample())
 
     def test_impossible_actions_are_answered(self) -> None:
-        """An inadmissible action is answered in words, marked in ``action_valid``, changes nothing, never raises."""
+        """An inadmissible action gets a text answer, is marked in ``action_valid``, changes nothing, never raises."""
         env = self.make_env()
         for action in self.garbage:
             _, before = env.reset(seed=self.seeds[0])

@@ -85,7 +85,7 @@ def _group_seed(seed: int, group: int) -> int:
 
 
 EPISODE_OVER = "The episode is over."
-"""What adapters answer an agent that goes on after the end; it changes nothing."""
+"""What adapters answer an agent that acts after the end; it changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class ChatEnv:
         return self.reset(wanted.task_id, seed=wanted.seed, condition=wanted.condition, group_id=wanted.group_id)
 
     def step(self, reply: str) -> ChatStep:
-        """Carries out a reply; one that makes no sense is answered in words and costs a step.
+        """Carries out a reply; one that makes no sense gets a text answer and costs a step.
 
         Raises:
             ResetNeeded: No episode is under way.

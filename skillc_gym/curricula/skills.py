@@ -140,7 +140,7 @@ class InternalizationCurriculum:
     ``D(k) <- alpha_val * D(k) + (1 - alpha_val) * (SR_with - SR_without)``. The gap opens the gate
     ``sigmoid(D / temperature)``, the gate sets the share of skill-injected rollouts and the weight of the correction.
     At each validation the types whose gap is below ``tau_retire`` retire ("gap"), and of the others only the ``K(t)``
-    widest gaps stay ("budget"; ties go by the order of ``task_types``). Nobody ever returns.
+    widest gaps stay ("budget"; ties go by the order of ``task_types``). No type ever returns.
 
     Args:
         task_types: The types, in the fixed order that breaks ties.
@@ -253,7 +253,7 @@ class InternalizationCurriculum:
         *,
         standard_error: Mapping[str, float] | None = None,
     ) -> tuple[Retirement, ...]:
-        """Takes in one validation: smooths the gaps, then retires. At step 0 (before training) nobody retires.
+        """Takes in one validation: smooths the gaps, then retires. At step 0 (before training) no type retires.
 
         Args:
             sr_with: Success rate with the skill per type, in [0, 1]. Every active type must be there; retired ones may.

@@ -92,7 +92,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         """
 
     def identify(self, task_ids: Iterable[str]) -> Info:
-        """Returns what identifies tasks beside their names, JSON-able, for a panel's hash: nothing, unless overridden.
+        """Returns what identifies tasks besides their names, JSON-able, for a panel's hash: nothing, unless overridden.
 
         Two environments that give the same for the same task ids play the same tasks.
         """
@@ -172,7 +172,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         """Carries out an action.
 
         Args:
-            action: Text. What is not admissible is answered in words and is never an error; neither is a text longer
+            action: Text. What is not admissible gets a text answer and is never an error; neither is a text longer
                 than the action space has it or one that no file can hold, both of which count as not admissible.
 
         Returns:

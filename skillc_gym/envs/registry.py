@@ -57,7 +57,7 @@ class EnvSpec:
     chat: Mapping[str, ChatFormat] = field(default_factory=dict)
     """Wording of prompts where it differs from `ChatFormat.named`, by the format's name."""
     splits: tuple[str, ...] = ()
-    """Names of its splits, that of the training tasks first; empty where nobody has said them."""
+    """Names of its splits, that of the training tasks first; empty if unknown."""
     split_of: str = ""
     """``module:function`` from a task's id to its split; empty where the id begins with it."""
     task_types: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class EnvSpec:
     curriculum: Mapping[str, Any] = field(default_factory=dict)
     """Options that the environment implies for a skill curriculum, unless a run sets them itself."""
     warm_start: WarmStart | None = None
-    """How a small policy starts here; None where nobody demonstrates."""
+    """How a small policy starts here; None if there are no demonstrations."""
     planner: str = ""
     """``module:function`` that gives the shortest commands from where an environment stands; empty without one."""
 
@@ -79,7 +79,7 @@ class EnvSpec:
 
     @property
     def training_split(self) -> str:
-        """The split of the training tasks; "train" where nobody has said."""
+        """The split of the training tasks; "train" if unknown."""
         return self.splits[0] if self.splits else "train"
 
     def split_of_task(self, task_id: str) -> str:
@@ -142,7 +142,7 @@ def env_spec(name: str) -> EnvSpec:
         name: Short name or id; ``module:id`` imports a module first, which registers the environment.
 
     Returns:
-        The description; an empty one for an id that nobody has described.
+        The description; an empty one for an id without a description.
 
     Raises:
         ConfigError: The module cannot be imported.
@@ -158,7 +158,7 @@ def described_env(name: str) -> EnvSpec:
     """As :func:`env_spec`, for those who need a description.
 
     Raises:
-        UnknownNameError: Nobody has described such an environment.
+        UnknownNameError: There is no description of such an environment.
         ConfigError: The module cannot be imported.
     """
     spec = env_spec(name)
@@ -168,7 +168,7 @@ def described_env(name: str) -> EnvSpec:
 
 
 def description_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
-    """Returns the description of an environment, however it was made; None where nobody has described it."""
+    """Returns the description of an environment, however it was made; None if there is none."""
     kind, made = type(env.unwrapped), env.spec.id if env.spec else ""
     entry_point = f"{kind.__module__}:{kind.__qualname__}"
     return next((spec for spec in env_specs() if spec.id == made or spec.entry_point == entry_point), None)
@@ -178,7 +178,7 @@ def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
     """Returns an environment's description and how a small policy starts there.
 
     Raises:
-        ConfigError: Nobody demonstrates in that environment.
+        ConfigError: There are no demonstrations of that environment.
         UnknownNameError: There is no such environment.
     """
     spec = env_spec(name)

@@ -91,7 +91,7 @@ class WarmStart:
     generator: Mapping[str, Any]
     """The family of generated tasks of the shipped policy and of the demonstration."""
     policy: str
-    """Folder of the shipped policy ("shipped"): absolute, or beside the trainers' warm start."""
+    """Folder of the shipped policy ("shipped"): absolute, or inside the trainers' warm start."""
     demo: DemoTasks
     """The demonstration."""
     spelling: Spelling = PLAIN_WORDS

@@ -42,7 +42,7 @@ class Episode:
         task_type: Its type.
         goal: Its sentence.
         condition: 1 with the skill, 0 without.
-        skill: Name of what was shown: the skill, and what an agent brings beside it or without it; "" for nothing.
+        skill: Name of what was shown: the skill, and what an agent adds to it or shows instead; "" for nothing.
         skill_sha256: Hash of the text shown, "" for none.
         skill_text: The text itself, "" for none.
         seed: The episode's seed.
@@ -55,7 +55,7 @@ class Episode:
         messages: The prompt of the first turn as chat messages, the injected skill text included.
         final_observation: What the environment said last.
         cut: What the limit was that truncated it: "steps", "context" (the next prompt would not have fitted), or "".
-        skill_grade: How much of the skill was shown: "none", "minimal" or "full"; "" where nobody said.
+        skill_grade: How much of the skill was shown: "none", "minimal" or "full"; "" if unknown.
     """
 
     task_id: str

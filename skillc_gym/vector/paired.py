@@ -308,7 +308,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._started[group] = False
             self._hold(self._span(group))
         begun = {group: self._reset_members(group, episode) for group, episode in episodes.items()}
-        # Infos that nobody has looked at yet hold these two arrays as they were.
+        # Infos that were not looked at yet hold these two arrays as they were.
         self._n_plus, self._seeds = self._n_plus.copy(), self._seeds.copy()
         for group, episode in episodes.items():
             span = self._span(group)

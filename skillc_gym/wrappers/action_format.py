@@ -82,7 +82,7 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
     """Takes a model's whole reply as the action and executes the command in it.
 
     No reply is ever an error: one without a usable command executes what :func:`parse_reply` makes of it, and the
-    environment says in words that nothing came of it. ``info`` gains ``format_valid`` (bool; the reply's form) and
+    environment answers that nothing came of it. ``info`` gains ``format_valid`` (bool; the reply's form) and
     ``executed_action`` (str). ``action_valid`` stays the environment's verdict on whether the command was possible:
     the two are different things. At reset they are True and "".
 

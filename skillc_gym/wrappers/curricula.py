@@ -111,7 +111,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     """At each reset plays a task that a `DifficultyCurriculum` proposes, and tells it at the end how it went.
 
     A ``task_id`` given in ``options`` is respected and counted as well. An episode that is left unfinished does not
-    count. All draws come from the environment's seed; the curriculum itself goes on over seeds.
+    count. All draws come from the environment's seed; the curriculum itself continues over seeds.
 
     Args:
         env: An environment with generated games of several difficulties.

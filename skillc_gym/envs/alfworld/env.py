@@ -114,7 +114,7 @@ class ALFWorldEnv(TextTaskEnv):
         return self.games.task_type(self.games.require(task_id))
 
     def identify(self, task_ids: Iterable[str]) -> Info:
-        """Returns what identifies these tasks beside their names: a hash of the games' content, and the naming.
+        """Returns what identifies these tasks besides their names: a hash of the games' content, and the naming.
 
         Raises:
             UnknownNameError: If a task id is not one of `task_ids`.

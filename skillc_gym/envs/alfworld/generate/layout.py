@@ -68,7 +68,7 @@ def _as_many(kinds: list[str], room: str, knobs: Knobs, count: int, rng: np.rand
 
 
 def _furniture(room: str, rng: np.random.Generator) -> list[str]:
-    """What a room has beside its core, in random order; numbers vary by half around the typical one."""
+    """What a room has besides its core, in random order; numbers vary by half around the typical one."""
     bag: list[str] = []
     for kind, (share, typical) in ROOMS[room].receptacles.items():
         if rng.random() < share:

@@ -1,4 +1,4 @@
-"""The house as a page: furniture by kind, what lies on it, the agent, its hand, and the transcript beside it."""
+"""The house as a page: furniture by kind, what lies on it, the agent, its hand, and the transcript."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["to_page"]
 
 
 def to_page(view: HouseView) -> str:
-    """The house and the transcript beside it, as one self-contained page."""
+    """The house and the transcript, as one self-contained page."""
     thing, places = _kinds_of_goal(view.world.game.task)
     groups = itertools.groupby(view.rows(), key=lambda row: row.name.rpartition(" ")[0])
     return page(
