@@ -105,7 +105,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 
 # Every warning is an error; nothing is fetched.
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 notebooks: $(BIN)/python
 	$(BIN)/python -m benchmarks.notebooks

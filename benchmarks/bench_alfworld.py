@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib.metadata
 import multiprocessing
 import random
 import statistics
@@ -15,7 +14,7 @@ from typing import Any
 
 import gymnasium
 
-from benchmarks.bench_table import Bench, Figure
+from benchmarks.measuring import Bench, Figure
 from skillc_gym import ALFWORLD_ID
 from skillc_gym.envs.alfworld import ALFWorldEnv, ALFWorldVectorEnv
 from skillc_gym.envs.alfworld.data import GENERATED, GameSet, data_path, open_games
@@ -64,7 +63,7 @@ def measure(options: argparse.Namespace) -> Bench:
     ]
     kind = "generated" if choice["data"] == GENERATED else "real"
     subject = f"{len(games.task_ids)} {kind} games of {options.split}; upstream on {UPSTREAM_GAMES} of them."
-    return Bench("ALFWorld: the native engine beside upstream", subject, figures, _versions(), kind == "generated")
+    return Bench(subject, figures, kind == "generated")
 
 
 def _data(named: str | None) -> str | None:
@@ -222,13 +221,3 @@ def resident_megabytes(process: str) -> float:
     except OSError:
         return float("nan")
     return pages * 4096 / 1e6
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in ("gymnasium", "numpy", "textworld", "alfworld"):
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found

@@ -1,6 +1,6 @@
 """WebShop in a browser: start, steps per second beside upstream's, two browsers at once, memory, the site under load.
 
-python -m benchmarks.bench_browser --data FOLDER --out docs/results/bench_browser
+python -m benchmarks.bench_browser --data FOLDER --out benchmarks/records/bench_browser.json
 python -m benchmarks.bench_browser speed load --data FOLDER
 """
 
@@ -15,12 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_load import load_site
 from benchmarks.browser_processes import KINDS, group_members, megabytes, processor_seconds
-from benchmarks.page_record import measure_and_write
+from benchmarks.measuring import measurement, options_parser
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.browser import WebShopBrowserEnv
 from skillc_gym.version import __version__
@@ -32,14 +31,6 @@ START_SECONDS, TWO_BROWSERS = 3.0, 1.5
 _EPISODE = 15
 _LENGTHS = {"served": 1, "swap": 4}
 """How long walks of two browsers are, so that they take seconds over either transport."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures; returns 1 if a goal was missed."""
-    record = measure_and_write(_parser().parse_args(arguments), measure, markdown)
-    if record is None:
-        return 2
-    return 0 if all(row["met"] for row in record["rows"]) else 1
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -194,23 +185,9 @@ def _load(options: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
 
-def markdown(record: dict[str, Any]) -> str:
-    """Writes the record as a page."""
-    rows = "".join(
-        f"| {row['what']} | {row['value']:,.4g} {row['unit']} | {row['goal']} | {'yes' if row['met'] else 'NO'} |\n"
-        for row in record["rows"]
-    )
-    return (
-        "# WebShop in a browser: speed, memory, load\n\n"
-        f"Made by `{record['command']}`, skillc-gym {record['skillc-gym']}, Python {record['python']}, "
-        f"{record['cores']} cores with load averages of {', '.join(map(str, record['load_average']))} at the end. "
-        f"Upstream's Selenium loop made {UPSTREAM} steps/s.\n\n"
-        f"| what | figure | goal | met |\n|---|---:|---|---|\n{rows}"
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures; returns 1 where a goal is missed."""
+    parser = options_parser(__doc__)
     parser.add_argument("parts", nargs="*", choices=["start", "speed", "two", "memory", "load", []])
     parser.add_argument("--data", default=None, help="WebShop products (default: WEBSHOP_DATA)")
     parser.add_argument("--steps", type=int, default=150, help="steps of a walk")
@@ -218,9 +195,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--episodes", type=int, default=1_000, help="episodes for memory")
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--requests", type=int, default=20, help="requests of every session")
-    parser.add_argument("--out", type=Path, help="where to write .json and .md")
-    return parser
+    return measurement(parser, measure, words, failed=lambda record: not all(row["met"] for row in record["rows"]))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

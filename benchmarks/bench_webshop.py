@@ -7,7 +7,6 @@ the table says so.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import multiprocessing
 import random
 import statistics
@@ -16,7 +15,7 @@ from typing import Any
 
 import gymnasium
 
-from benchmarks.bench_table import Bench, Figure
+from benchmarks.measuring import Bench, Figure
 from benchmarks.shop_walks import EPISODE, anonymous_megabytes, environment_kilobytes, resets, walk
 from skillc_gym import WEBSHOP_ID
 from skillc_gym.envs.webshop import WebShopEnv
@@ -63,7 +62,7 @@ def measure(options: argparse.Namespace) -> Bench:
         f"task every {EPISODE} steps and search for words of its goal. Upstream's figures are recorded ones, measured "
         "on another day and machine (it needs Java and gym 0.24), not in this run."
     )
-    return Bench("WebShop at 1,000 products", subject, figures, _versions(), kind == "generated")
+    return Bench(subject, figures, kind == "generated")
 
 
 def _beside(name: str, ours: float, key: str, goal: float | None = None, *, more: bool = False) -> Figure:
@@ -107,7 +106,3 @@ def _process(choice: Choice) -> float:
 def _played(choice: Choice) -> float:
     walk(WebShopEnv(**choice), 20_000)
     return anonymous_megabytes()
-
-
-def _versions() -> dict[str, str]:
-    return {package: importlib.metadata.version(package) for package in ("gymnasium", "numpy")}

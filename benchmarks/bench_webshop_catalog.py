@@ -1,7 +1,7 @@
 r"""Measure a catalogue: building it, opening it, searching it, playing in it, and what a process costs.
 
     python -m benchmarks.bench_webshop_catalog --sizes 1000 100000 1180000 --work catalogs \
-        --out docs/results/bench_webshop_catalog
+        --out benchmarks/records/bench_webshop_catalog.json
 
 Each size is generated into the work folder (kept, and used again), then opened in fresh processes. Queries are the
 instructions of products (synthetic ones as agents copy them, human ones), what the rule-based shopper makes of them,
@@ -23,43 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import measurement, options_parser
 from benchmarks.shop_walks import anonymous_megabytes, environment_kilobytes, peak_megabytes, resets, walk
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, Product, build_catalog, open_catalog
 from skillc_gym.envs.webshop.experts import parse_instruction
 
-COLUMNS = (
-    "products", "build seconds", "build CPU seconds", "build peak MB", "disk MB", "open ms", "search median ms",
-    "search median CPU ms", "search p95 CPU ms", "steps/s", "steps/s, all searches new", "reset us",
-    "KB per environment", "MB per process",
-)  # fmt: skip
-GOALS = {
-    "build seconds": 1_200, "build peak MB": 8_000, "open ms": 1_000, "search median ms": 3, "steps/s": -5_000,
-    "KB per environment": 20, "MB per process": 50,
-}  # fmt: skip
-"""What the largest size should stay below; with a minus, above."""
 STEPS, ENVIRONMENTS = 20_000, 2_000
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
-    parser.add_argument("--queries", type=int, default=1_000, help="of each kind")
-    parser.add_argument("--work", type=Path, required=True, help="folder for the generated catalogues")
-    parser.add_argument("--out", type=Path, help="where to write .json and .md")
-    parser.add_argument("--step", choices=STEPS_OF, help=argparse.SUPPRESS)
-    args = parser.parse_args(argv)
-    if args.step:
-        print(json.dumps(STEPS_OF[args.step](args.work, args.sizes[0], args.queries)))
-        return 0
-    results = [_measured(size, args.work, args.queries) for size in args.sizes]
-    report = {"machine": _machine(), "results": results}
-    print(_page(report))
-    if args.out:
-        args.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-        args.out.with_suffix(".md").write_text(_page(report))
-    return 0
 
 
 def build(work: Path, size: int, _: int) -> dict[str, Any]:
@@ -148,17 +118,6 @@ def instruction(product: Product, rng: random.Random) -> str:
 STEPS_OF = {"build": build, "measure": measure, "play": play}
 
 
-def table(results: Sequence[dict[str, Any]]) -> str:
-    """Writes the results as a Markdown table, a size a column, beside what the largest should reach."""
-    rows = [["", *(f"{result['products']:,}" for result in results), "goal for the largest"]]
-    rows.append(["---", *["---:"] * (len(results) + 1)])
-    for name in COLUMNS[1:]:
-        goal = GOALS.get(name)
-        wanted = "" if goal is None else f"{'>=' if goal < 0 else '<='} {abs(goal):,}"
-        rows.append([name, *(f"{result[name]:,}" for result in results), wanted])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
-
-
 def _measured(size: int, work: Path, queries: int) -> dict[str, Any]:
     work.mkdir(parents=True, exist_ok=True)
     if not (work / str(size) / "manifest.json").is_file():
@@ -193,25 +152,23 @@ def _machine() -> dict[str, str]:
     return {"python": platform.python_version(), "numpy": np.__version__, "system": platform.machine()}
 
 
-def _page(report: dict[str, Any]) -> str:
-    kinds = list(report["results"][0]["by query"])
-    rows = [["products", *kinds], ["---:"] * (len(kinds) + 1)]
-    for result in report["results"]:
-        times = (result["by query"][kind] for kind in kinds)
-        rows.append(
-            [f"{result['products']:,}", *(f"{time['median ms']:.2f} / {time['median CPU ms']:.2f}" for time in times)]
-        )
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return (
-        "# WebShop's catalogue by number of products\n\n"
-        "Made by `python -m benchmarks.bench_webshop_catalog --sizes 1000 100000 1180000 --work FOLDER`, products "
-        "generated with seed 0. Build seconds include the goals. Searches: every query is new, nothing comes from the "
-        "memory of earlier ones. Steps: random clicks in text mode with the actions listed, per second of one core's "
-        "time, a task every 15 steps, searching for words of its goal. MB per process: all but mapped files, "
-        "interpreter included, after 60,000 steps. The machine did other work meanwhile, so the processor's time tells "
-        "more than the clock's.\n\n"
-        f"{table(report['results'])}\nSearch by kind of query, median ms by the clock / of the processor:\n\n{lines}\n"
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures; what it starts in processes of their own prints one step's figures."""
+    parser = options_parser(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--queries", type=int, default=1_000, help="of each kind")
+    parser.add_argument("--work", type=Path, required=True, help="folder for the generated catalogues")
+    parser.add_argument("--step", choices=STEPS_OF, help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    if options.step:
+        print(json.dumps(STEPS_OF[options.step](options.work, options.sizes[0], options.queries)))
+        return 0
+    return measurement(parser, _measure, words)
+
+
+def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    results = [_measured(size, options.work, options.queries) for size in options.sizes]
+    return {"machine": _machine(), "results": results}
 
 
 if __name__ == "__main__":

@@ -2,24 +2,23 @@
 
 npm install axe-core    # in any folder
 python -m benchmarks.check_site --data FOLDER --axe node_modules/axe-core/axe.min.js --pictures runs/site \
-    --out docs/results/check_site
+    --out benchmarks/records/check_site.json
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import measurement, options_parser
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.browser import Browser, BrowserSettings, page_script
 from skillc_gym.envs.webshop.site import AGENT, PERSON, ThreadedSite, open_site
 from skillc_gym.episodes import Episode, EpisodeRecorder
-from skillc_gym.errors import SkillCError
 
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 _RUN_AXE = """
@@ -30,33 +29,19 @@ axe.run(document).then((found) => done({
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Checks; returns 1 if anything is wrong."""
-    options = _parser().parse_args(arguments)
-    try:
-        rows = check(options)
-    except (SkillCError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    text = markdown(rows)
-    print(text)
-    if options.out:
-        options.out.with_suffix(".md").write_text(text, encoding="utf-8")
-    return 1 if any(row["violations"] or row["over"] for row in rows) else 0
-
-
-def check(options: argparse.Namespace) -> list[dict[str, Any]]:
+def check(options: argparse.Namespace) -> dict[str, Any]:
     """Visits every page at every size."""
     shop = {"data": options.data}
     env = WebShopEnv(**shop)
     episodes = [_episode(env, options.task, condition) for condition in (1, 0)]
     axe = options.axe.read_text(encoding="utf-8")
     with ThreadedSite(open_site(shop, episodes=episodes)) as site:
-        return [
+        rows = [
             row
             for name, (width, height) in SIZES.items()
             for row in _visit_all(site, env, options, axe, (name, BrowserSettings(width=width, height=height)))
         ]
+    return {"command": "python -m benchmarks.check_site " + " ".join(sys.argv[1:]), "pages": rows}
 
 
 def _visit_all(
@@ -75,7 +60,10 @@ def _visit_all(
                 (options.pictures / f"{page}_{name}.png").write_bytes(base64.b64decode(data))
             wide, seen = browser.script(tab, "return [document.documentElement.scrollWidth, innerWidth]")
             browser.script(tab, f"{axe};window.axe = axe;")
-            yield {"page": page, "size": name, "over": wide > seen, **browser.driver.execute_async_script(_RUN_AXE)}
+            found = browser.driver.execute_async_script(_RUN_AXE)
+            rules, broken = found["passes"], found["violations"] or 0
+            too_wide = "yes" if wide > seen else "no"
+            yield {"page": page, "size": name, "rules": rules, "violations": broken, "too_wide": too_wide}
     finally:
         browser.close()
 
@@ -120,30 +108,19 @@ def _episode(env: WebShopEnv, task: int, condition: int) -> Episode:
     return recorder.episode()
 
 
-def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """Writes what was found as a page."""
-    lines = ""
-    for row in rows:
-        wrong = json.dumps(row["violations"]) if row["violations"] else 0
-        lines += f"| {row['page']} | {row['size']} | {row['passes']} | {wrong} | {'yes' if row['over'] else 'no'} |\n"
-    command = "python -m benchmarks.check_site " + " ".join(sys.argv[1:])
-    sizes = ", ".join(f"{name} {width} x {height}" for name, (width, height) in SIZES.items())
-    return (
-        f"# The shop's pages, looked at\n\nMade by `{command}`; {sizes}. Rules of axe-core that hold and do not, "
-        "and whether a page is wider than the screen.\n\n"
-        f"| page | size | rules that hold | violations | too wide |\n|---|---|---:|---:|---|\n{lines}"
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str] | None = None) -> int:
+    """Checks; returns 1 if anything is wrong."""
+    parser = options_parser(__doc__)
     parser.add_argument("--data", default=None, help="WebShop products (default: WEBSHOP_DATA)")
     parser.add_argument("--axe", type=Path, required=True, help="the file axe.min.js of axe-core")
     parser.add_argument("--task", type=int, default=7, help="number of the goal that is shopped for")
     parser.add_argument("--pictures", type=Path, help="folder for pictures of all pages")
-    parser.add_argument("--out", type=Path, help="where to write .md")
-    return parser
+    return measurement(parser, check, words, failed=_wrong)
+
+
+def _wrong(record: dict[str, Any]) -> bool:
+    return any(row["violations"] or row["too_wide"] == "yes" for row in record["pages"])
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """How much of an update the environments take: seconds in them beside those of generating, preparing and updating.
 
-    python -m benchmarks.env_share --out docs/results/env_share
+    python -m benchmarks.env_share --out benchmarks/records/env_share.json
 
 A short run of the trainer, with a clock around :class:`PairedVectorEnv`: everything between an agent's words and its
 next prompt's messages counts as the environments' time, so reading the reply, showing the skill, grouping and the
@@ -13,17 +13,15 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
 
-from benchmarks.page_record import measure_and_write
-from benchmarks.revision import require_clean
+from benchmarks.measuring import measurement, options_parser
 from skillc_gym.vector import PairedVectorEnv
 from trainers.base import Trajectory
 from trainers.config import TrainConfig
@@ -124,29 +122,7 @@ def measure(config: TrainConfig) -> dict[str, Any]:
     }
 
 
-def _page(record: Mapping[str, Any]) -> str:
-    lines = [
-        "# The environments' share of an update",
-        "",
-        f"`python -m benchmarks.env_share`: {record['device']}, {record['threads']} threads; medians over "
-        f"{record['updates']} updates. Generating includes the environments.",
-        "",
-        "| world, policy | rollouts | env steps | generating, s | preparing, s | updating, s | environments, s "
-        "| a step, µs | share |",
-        "|---" * 9 + "|",
-    ]
-    for world in record["worlds"]:
-        seconds = world["seconds"]
-        lines.append(
-            f"| {world['env']}, `{world['model']}` | {world['rollouts']} | {world['env_steps']:,.0f} "
-            f"| {seconds['generate']:.2f} | {seconds['prepare']:.2f} | {seconds['update']:.2f} | {seconds['env']:.3f} "
-            f"| {world['microseconds_per_step']:.0f} | {world['share']:.2%} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    require_clean(allow_changes=options.allow_changes)
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
     sizes = {"tasks_per_step": options.tasks, "group_size": options.group, "steps": options.updates + 1}
@@ -162,17 +138,15 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Runs the measurement; returns 2 where it was refused."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_parser(__doc__)
     parser.add_argument("--envs", nargs="+", default=["alfworld", "webshop"], help="the worlds")
     parser.add_argument("--model", default="shipped", help="the policy")
     parser.add_argument("--tasks", type=int, default=8, help="groups of an update")
     parser.add_argument("--group", type=int, default=8, help="rollouts of a group")
     parser.add_argument("--updates", type=int, default=3, help="updates that count, after one that is left out")
-    parser.add_argument("--out", type=Path, help="record, without suffix")
-    parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree")
-    return 2 if measure_and_write(parser.parse_args(argv), _measure, _page) is None else 0
+    return measurement(parser, _measure, words)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,25 @@
 """How often a comparison's intervals hold the truth, and which differences they can see, in simulated tables.
 
-``python -m benchmarks.interval_coverage --out FILE`` writes the record and its page (FILE without ending). Outcomes are
-drawn from logistic models: tasks differ in difficulty, a method in what it makes of a task, a seed in how well it
-trains.
+    python -m benchmarks.interval_coverage --out benchmarks/records/interval_coverage.json
+
+Outcomes are drawn from logistic models: tasks differ in difficulty, a method in what it makes of a task, a seed in how
+well it trains.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks.page_record import measure_and_write
-from benchmarks.revision import require_clean
+from benchmarks.measuring import measurement, options_parser
 from trainers.stats import t_quantile, variance_of_mean
 
 __all__ = ["Setting", "coverage", "power"]
@@ -111,40 +112,14 @@ def _quantile(freedom: int) -> float:
 
 
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    require_clean(allow_changes=options.allow_changes)
     rows = [{**asdict(each), **coverage(each), "visible": power(each)} for each in SETTINGS]
     return {"tables": _TABLES, "tasks": _TASKS, "rows": rows}
 
 
-def _page(record: dict[str, Any]) -> str:
-    lines = [
-        "# Intervals of a comparison, in simulated tables",
-        "",
-        "`python -m benchmarks.interval_coverage --out docs/results/interval_coverage`: per row "
-        f"{record['tables']:,} tables of two equal methods over",
-        f"{record['tasks']} tasks, whose difficulty spreads by 1.5 in log-odds. **Visible** is the smallest mean "
-        "difference that 80 % of the",
-        "tables tell from 0, before Holm's adjustment over methods.",
-        "",
-        "| seeds | success | between seeds | between tasks | coverage of 95 % | half width, points | visible, points |",
-        "|---" * 7 + "|",
-    ]
-    for row in record["rows"]:
-        seen = "none" if row["visible"] is None else f"{100 * row['visible']:.0f}"
-        lines.append(
-            f"| {row['seeds']} | {row['rate']} | {row['between_seeds']} | {row['between_tasks']} | "
-            f"{100 * row['coverage']:.1f} % | {100 * row['half_width']:.1f} | {seen} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Writes the record and its page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="record and page, without ending")
-    parser.add_argument("--allow-changes", action="store_true", help="record from a tree with changes, and say so")
-    measure_and_write(parser.parse_args(), _measure, _page)
+def main(words: Sequence[str] | None = None) -> int:
+    """Draws the tables; returns 2 where that was refused."""
+    return measurement(options_parser(__doc__), _measure, words)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

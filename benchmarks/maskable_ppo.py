@@ -12,17 +12,15 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 import skillc_gym  # noqa: F401 - registers the environments
+from benchmarks.measuring import measurement, options_parser
 from skillc_gym.errors import missing_extra
 from skillc_gym.wrappers import DiscreteCommands, TextHistory, WordPresence
-from trainers.stats import wilson
-from trainers.tracking import provenance, write_json
 
 Policy = Callable[[Any, Any], int]
 
@@ -88,49 +86,17 @@ def measure(steps: int, seed: int, episodes: int) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[dict[str, Any]]) -> str:
-    lines = [
-        "# MaskablePPO through the discrete view",
-        "",
-        "SB3-contrib's MaskablePPO on eight small generated Pick houses, seen through "
-        "`WordPresence(TextHistory(DiscreteCommands(env)))`, episodes of at most 20 steps, beside the uniform policy "
-        "over admissible commands on the same episodes.",
-        "",
-        "| seed | steps | MaskablePPO | uniform | seconds of training |",
-        "|---|---|---|---|---|",
-    ]
-    for run in found:
-        cells = [_rate(run["won"], run["episodes"]), _rate(run["won_uniform"], run["episodes"])]
-        lines.append(f"| {run['seed']} | {run['steps']:,} | {cells[0]} | {cells[1]} | {run['seconds']:.0f} |")
-    seeds = " ".join(str(run["seed"]) for run in found)
-    command = f"python -m benchmarks.maskable_ppo --seeds {seeds} --steps {found[0]['steps']}"
-    return "\n".join([*lines, "", f"`{command}`", ""])
-
-
-def _rate(won: int, episodes: int) -> str:
-    interval = wilson(won, episodes)
-    return f"{100 * won / episodes:.1f} % [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        description="Train MaskablePPO through the discrete view.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    """Trains with every seed; returns 2 where that was refused."""
+    parser = options_parser(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=50_000, help="environment steps of training")
     parser.add_argument("--episodes", type=int, default=400, help="episodes of the comparison")
-    parser.add_argument("--out", type=Path, default=Path("docs/results/maskable_ppo"), help="record, without suffix")
-    args = parser.parse_args(argv)
-    found = []
-    for seed in args.seeds:
-        found.append(measure(args.steps, seed, args.episodes))
-        print(f"seed {seed}: {found[-1]}", file=sys.stderr, flush=True)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    write_json(args.out.with_suffix(".json"), {"runs": found, "versions": provenance()})
-    args.out.with_suffix(".md").write_text(_table(found), encoding="utf-8")
-    return 0
+    return measurement(parser, _measure, words)
+
+
+def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    return {"runs": [measure(options.steps, seed, options.episodes) for seed in options.seeds]}
 
 
 if __name__ == "__main__":

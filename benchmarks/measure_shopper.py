@@ -1,41 +1,23 @@
 """Lets the rule-based shopper buy for every goal of a catalogue, and lists the goals that nobody can satisfy.
 
-python -m benchmarks.measure_shopper --data FOLDER --goals synthetic human --out runs/shopper.json
+python -m benchmarks.measure_shopper --data FOLDER --goals synthetic human --out benchmarks/records/webshop_shopper.json
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.revision import write_record
+from benchmarks.measuring import measurement, options_parser
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.experts import Shopper
 from skillc_gym.envs.webshop.goals import split_range
-from skillc_gym.errors import ConfigError, SkillCError
+from skillc_gym.errors import ConfigError
 
 SPLITS = ("test", "valid", "train")
 LIMIT = 15
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
-    try:
-        report = measure(options.data, options.goals, options.tasks)
-    except SkillCError as error:
-        print(error, file=sys.stderr)
-        return 2
-    for name, row in report.items():
-        print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in row.items() if key != "unreachable"))
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        write_record(options.out, report)
-    return 0
 
 
 def measure(data: str | None, kinds: Sequence[str], tasks: int = 0) -> dict[str, dict[str, Any]]:
@@ -83,13 +65,13 @@ def _summary(rows: list[tuple[str, float, bool]]) -> dict[str, Any]:
     }
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures; returns 2 where that was refused."""
+    parser = options_parser(__doc__)
     parser.add_argument("--data", default=None, help="catalogue; $WEBSHOP_DATA if left out, or 'generated'")
     parser.add_argument("--goals", nargs="+", default=["synthetic"], choices=["synthetic", "human"])
     parser.add_argument("--tasks", type=int, default=0, help="tasks of each split; all if left out")
-    parser.add_argument("--out", type=Path, help="where to write the figures and the unreachable tasks, as JSON")
-    return parser
+    return measurement(parser, lambda options: measure(options.data, options.goals, options.tasks), words)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """What an update of each method costs beside GRPO's: seconds, prompt tokens and generated tokens, in one process.
 
-    python -m benchmarks.method_costs --out docs/results/method_costs --page docs/methods.md
+    python -m benchmarks.method_costs --out benchmarks/records/method_costs.json
 
 Methods take turns, a few updates each, at a learning rate of 0, so that the policy stays what it is. Beside plain
 GRPO stands GRPO on the very rollouts of each method (its allocation, curriculum and memory, GRPO's credit and loss):
 the same tokens are played, so the ratio is what the method adds. Methods that play alike follow each other and share
-it. Validations and the first update of every turn are left out. ``--draw RECORD --page docs/methods.md`` writes the
-table of a record again.
+it. Validations and the first update of every turn are left out.
 """
 
 from __future__ import annotations
@@ -16,21 +15,17 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.page_block import write_block
-from benchmarks.page_record import measure_and_write
-from benchmarks.revision import require_clean
+from benchmarks.measuring import measurement, options_parser
 from trainers.config import TrainConfig
 from trainers.recipes import Recipe, get_recipe, recipe_names
 from trainers.recipes.additions import ADDITIONS
-from trainers.tracking import read_object
 from trainers.training import run
 from trainers.warmstart import small_policy_settings
 
-__all__ = ["cost_table", "main", "measure_costs", "same_rollouts"]
+__all__ = ["main", "measure_costs", "same_rollouts"]
 
 BASELINE = "grpo"
 _SAME = "grpo_on_"
@@ -127,43 +122,9 @@ def _row(method: str, found: Mapping[str, Sequence[Update]], beside: str) -> dic
     }
 
 
-def cost_table(record: Mapping[str, Any]) -> str:
-    """The table in Markdown."""
-    lines = [
-        "| method | prompt tokens | generated tokens | seconds | to GRPO | to GRPO on the same rollouts |",
-        "|---" * 6 + "|",
-    ]
-    for row in record["methods"]:
-        beside = f"{row['to_grpo_on_its_rollouts']:.2f}{_range(row)}" if row["same_rollouts"] else "(rollouts differ)"
-        figures = (row["prompt_tokens"], row["generated_tokens"])
-        counted = " | ".join(f"{figure:,.0f}" for figure in figures)
-        lines.append(f"| `{row['method']}` | {counted} | {row['seconds']:.2f} | {row['to_grpo']:.2f} | {beside} |")
-    return "\n".join(lines)
-
-
-def _range(row: Mapping[str, Any]) -> str:
-    """Least and most of the updates' ratios, where the record has them."""
-    ratios = row.get("ratios")
-    return f" [{min(ratios):.2f}, {max(ratios):.2f}]" if ratios else ""
-
-
-def _head(record: Mapping[str, Any]) -> str:
-    return (
-        f"Medians per update of {record['rollouts']} rollouts (`{record['env']}`, {record['rounds']} rounds of "
-        f"{record['updates']} updates each, in turns in one process, one thread, validation apart)."
-    )
-
-
-def _page(record: Mapping[str, Any]) -> str:
-    return f"# Cost of an update\n\n`python -m benchmarks.method_costs`. {_head(record)}\n\n{cost_table(record)}\n"
-
-
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    if options.draw:
-        return read_object(options.draw)
     import torch
 
-    require_clean(allow_changes=options.allow_changes)
     torch.set_num_threads(1)
     settings = {**small_policy_settings(options.env), "learning_rate": 0.0, "panel_per_type": 2}
     apart = {"validate_every": 10**6, "save_every": 10**6, "transcripts_every": 0}
@@ -171,26 +132,16 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     return measure_costs(config, options.methods, rounds=options.rounds, updates=options.updates)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Runs the measurement; returns 2 where it was refused."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_parser(__doc__)
     everything = [*recipe_names(), *(f"skillc+{name}" for name in ADDITIONS)]
-    parser.add_argument("--methods", nargs="+", default=everything, help="presets (default: all, and the additions)")
+    parser.add_argument("--methods", nargs="+", default=everything, help="methods (default: all, and the additions)")
     parser.add_argument("--env", default="alfworld", help="the environment")
     parser.add_argument("--model", default="shipped", help="the policy")
     parser.add_argument("--rounds", type=int, default=2, help="turns of every method")
     parser.add_argument("--updates", type=int, default=3, help="updates of a turn")
-    parser.add_argument("--out", type=Path, help="record, without suffix")
-    parser.add_argument("--page", type=Path, help="a page with the marks of the table, to be renewed")
-    parser.add_argument("--draw", type=Path, help="a record to draw again, in place of measuring")
-    parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree")
-    options = parser.parse_args(argv)
-    record = measure_and_write(options, _measure, _page)
-    if record is None:
-        return 2
-    if options.page:
-        write_block(options.page, "costs", f"{_head(record)}\n\n{cost_table(record)}")
-    return 0
+    return measurement(parser, _measure, words)
 
 
 if __name__ == "__main__":

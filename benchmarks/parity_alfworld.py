@@ -11,37 +11,39 @@ record counts all lines of it.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
-import platform
-import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import RECORDS, exit_status, versions_of
 from benchmarks.parity.alfworld import Comparison, as_record, compare, older_wording, sum_up
-from benchmarks.revision import write_record
 from skillc_gym.envs.alfworld import SPLITS
 from skillc_gym.envs.alfworld.data import open_games
 from skillc_gym.envs.alfworld.engine import UpstreamProcess
-from skillc_gym.errors import SkillCError, unknown_name
-from skillc_gym.version import __version__
+from skillc_gym.errors import unknown_name
+from skillc_lab.tables import write_record
 
 Key = tuple[str, str, str, int]
 DEFAULT_GAMES = ("valid_seen", "valid_unseen", "train=200")
 PACKAGES = ("textworld", "alfworld", "fast-downward-textworld", "gymnasium", "numpy")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Runs the comparison; returns 1 if any game differed."""
-    options = _parser().parse_args(arguments)
-    try:
-        return _run(options)
-    except SkillCError as error:
-        print(error, file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=None, help="folder or archive of games (default: ALFWORLD_DATA)")
+    parser.add_argument("--games", nargs="+", default=DEFAULT_GAMES, metavar="SPLIT[=N]", help="splits, or N of one")
+    parser.add_argument("--oracle", choices=("cached", "plain"), default="cached", help="how upstream runs")
+    parser.add_argument("--wording", choices=("file", "older"), default="file", help="words of the games")
+    parser.add_argument("--fresh", action="store_true", help="forget the record and compare everything anew")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of games and of the walks")
+    parser.add_argument("--out", type=Path, default=RECORDS / "parity_alfworld", help="record, without suffix")
+    options = parser.parse_args(words)
+    found: list[int] = []
+    return exit_status(lambda: found.append(_run(options))) or found[0]
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -101,82 +103,14 @@ def _read(record: Path) -> list[Comparison]:
 def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None:
     groups = sum_up(found)
     summary = {
-        "commands": _commands(groups, sorted({comparison.seed for comparison in found})),
         "seeds": sorted({comparison.seed for comparison in found}),
-        "versions": {"skillc-gym": __version__, "python": platform.python_version(), **_versions()},
+        "versions": versions_of(*PACKAGES),
         "games": len({comparison.task_id for comparison in found}),
         "answers": sum(comparison.answers for comparison in found),
         "differences": sum(len(comparison.differences) for comparison in found),
         "groups": groups,
     }
     write_record(options.out.with_suffix(".json"), summary)
-    options.out.with_suffix(".md").write_text(_markdown(summary), encoding="utf-8")
-
-
-def _commands(groups: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[str]:
-    """The commands that make the whole record anew, whichever invocation wrote the last line of it."""
-    wanted: dict[tuple[str, str], list[str]] = {}
-    for group in groups:
-        wanted.setdefault((group["oracle"], group["wording"]), []).append(f"{group['split']}={group['games']}")
-    return [
-        f"python -m benchmarks.parity_alfworld --oracle {oracle} --wording {wording} --seed {seed} "
-        f"--games {' '.join(games)}"
-        for seed in seeds
-        for (oracle, wording), games in wanted.items()
-    ]
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _markdown(summary: dict[str, Any]) -> str:
-    columns = list(summary["groups"][0]) if summary["groups"] else []
-    rows = [[str(group[column]) for column in columns] for group in summary["groups"]]
-    table = [columns, ["---"] * len(columns), *rows]
-    lines = ["| " + " | ".join(name.replace("_", " ") for name in row) + " |" for row in table]
-    versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
-    return "\n".join(
-        [
-            "# Native ALFWorld engine against upstream",
-            "",
-            f"{summary['games']} games, {summary['answers']:,} answers compared (feedback, admissible commands, won): "
-            f"**{summary['differences']} differences**.",
-            "",
-            *lines,
-            "",
-            "Per game: the walkthrough and 12 random commands after the win, and two random walks of 36 commands that "
-            "mix admissible (70 %), inadmissible and malformed ones. `cached` is upstream that remembers the parses of "
-            "its own grammar; `plain` is upstream as installed. `older` is the game's grammar rewritten into the words "
-            "of alfworld up to 0.3.",
-            "",
-            "Made by the following; each leaves out what the record beside this file holds already, and `--fresh` "
-            "compares everything anew:",
-            "",
-            *(f"- `{command}`" for command in summary["commands"]),
-            "",
-            f"With {versions}.",
-            "",
-        ]
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Compare the native ALFWorld engine with upstream.")
-    parser.add_argument("--data", default=None, help="folder or archive of games (default: ALFWORLD_DATA)")
-    parser.add_argument("--games", nargs="+", default=DEFAULT_GAMES, metavar="SPLIT[=N]", help="splits, or N of one")
-    parser.add_argument("--oracle", choices=("cached", "plain"), default="cached", help="how upstream runs")
-    parser.add_argument("--wording", choices=("file", "older"), default="file", help="words of the games")
-    parser.add_argument("--fresh", action="store_true", help="forget the record and compare everything anew")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of games and of the walks")
-    parser.add_argument("--out", type=Path, default=Path("docs/results/parity_alfworld"), help="record, without suffix")
-    return parser
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
 """Plays episodes in the text environment and in a browser, over both transports, and compares every moment.
 
-python -m benchmarks.parity_browser --data FOLDER --episodes 200 --out docs/results/parity_browser
+python -m benchmarks.parity_browser --data FOLDER --episodes 200 --out benchmarks/records/parity_browser.json
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_episodes import Comparison, Trio, draw
-from benchmarks.page_record import measure_and_write
+from benchmarks.measuring import measurement, options_parser
 from skillc_gym.envs.webshop.browser import TRANSPORTS
 from skillc_gym.version import __version__
 
@@ -26,14 +24,6 @@ _SHOPS: tuple[dict[str, Any], ...] = (
     {"compat": "upstream", "show_attributes": True},
 )
 """The shops among which the episodes are shared out."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compares; returns 1 if anything differs."""
-    record = measure_and_write(_parser().parse_args(arguments), measure, markdown)
-    if record is None:
-        return 2
-    return 1 if record["differences"] else 0
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -61,22 +51,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def markdown(record: dict[str, Any]) -> str:
-    """Writes the record as a page."""
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    played = ", ".join(f"{count:,} {name}" for name, count in record["played"].items())
-    rows = "".join(f"| {name} | {count:,} |\n" for name, count in record["compared"].items())
-    differing = "".join(f"- {json.dumps(difference)[:600]}\n" for difference in record["differences"])
-    return (
-        "# WebShop in a browser beside the text environment\n\n"
-        f"Made by `{record['command']}` in {record['seconds']:,} s; {versions}.\n\n"
-        f"Every episode was played at once in the text environment and in Chromium over both transports: {played}. A "
-        "fifth each has human goals, and upstream's defects with the tab of attributes.\n\n"
-        f"| compared | times |\n|---|---:|\n{rows}\n"
-        f"{record['number_of_differences']} differences.\n{differing}"
-    )
-
-
 def _browser_versions() -> dict[str, str]:
     import subprocess
 
@@ -87,16 +61,16 @@ def _browser_versions() -> dict[str, str]:
     return {"Chromium": said[1] if len(said) > 1 else "unknown"}
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(words: Sequence[str] | None = None) -> int:
+    """Compares; returns 1 if anything differs."""
+    parser = options_parser(__doc__)
     parser.add_argument("--data", default=None, help="WebShop products (default: WEBSHOP_DATA)")
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=20, help="how many differences to keep")
-    parser.add_argument("--out", type=Path, help="where to write .json and .md")
     parser.add_argument("--verbose", action="store_true", help="say how far it is")
-    return parser
+    return measurement(parser, measure, words, failed=lambda record: bool(record["differences"]))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """Runs methods in both worlds for a few updates and compares their figures, bit for bit, with an earlier revision's.
 
-    python -m benchmarks.preset_traces --runs runs/traces --out docs/results/preset_traces.json      # write the record
-    python -m benchmarks.preset_traces --runs runs/traces --against docs/results/preset_traces.json  # compare with it
+    python -m benchmarks.preset_traces --runs runs/before --out before.json      # write a record
+    python -m benchmarks.preset_traces --runs runs/after --against before.json  # compare with it
 
 A trace is the hash of a run's metrics, times left out, and of its final weights. Sums depend on the processor, so a
 record is compared on the kind of machine that made it. Keys that a later revision adds to the metrics do not count:
@@ -21,14 +21,11 @@ from typing import Any
 from skillc_gym.errors import SkillCError
 from trainers.base import SHIPPED
 from trainers.config import TrainConfig
+from trainers.recipes import recipe_names
 from trainers.tracking import RunFolder, provenance, write_json
 
 __all__ = ["compare", "configurations", "main", "trace"]
 
-METHODS = (
-    *("grpo", "skill_grpo", "skill0", "skillc"),
-    *("no_pairing", "mixed_norm", "fixed_gate", "no_pruning", "fixed_rho", "high_init"),
-)
 COMMON: Mapping[str, Any] = {
     "model": SHIPPED,
     "data": "generated",
@@ -128,7 +125,7 @@ def _run_all(root: Path, methods: Sequence[str]) -> dict[str, Path]:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare the figures of short runs of every method, bit for bit.")
     parser.add_argument("--runs", type=Path, default=Path("runs/traces"), help="where runs are kept")
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", default=list(recipe_names()), help="default: all")
     parser.add_argument("--out", type=Path, help="record to write")
     parser.add_argument("--against", type=Path, help="record to compare with")
     return parser.parse_args(argv)

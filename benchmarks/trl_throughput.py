@@ -1,6 +1,6 @@
 """Throughput of updates beside TRL's own GRPOTrainer, on the same rows, in one run.
 
-    python -m benchmarks.trl_throughput --out docs/results/trl_throughput
+    python -m benchmarks.trl_throughput --out benchmarks/records/trl_throughput.json
     python -m benchmarks.trl_throughput --model smollm2-135m --tasks 2 --group 4 --updates 3 --max-context 1024
 
 A short GRPO run of ours plays episodes and updates on them; its rows are kept and given to a plain GRPOTrainer with as
@@ -15,18 +15,16 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from benchmarks.page_record import measure_and_write
-from benchmarks.revision import require_clean
+from benchmarks.measuring import measurement, options_parser
 from trainers.advantages import Advantages, RolloutBatch, Scheme
 from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
@@ -197,26 +195,7 @@ def measure(config: TrainConfig) -> dict[str, Any]:
     }
 
 
-def _page(record: Mapping[str, Any]) -> str:
-    rates = record["tokens_per_second"]
-    lines = [
-        "# Updates beside TRL's GRPOTrainer",
-        "",
-        f"`python -m benchmarks.trl_throughput`: {record['model']} on {record['env']}, {record['device']}, "
-        f"{record['threads']} threads, {record['rows']} rows of {sum(record['tokens']) / len(record['tokens']):,.0f} "
-        f"tokens an update together, {record['passes']} passes. Medians over {len(record['tokens'])} updates.",
-        "",
-        "| | tokens of rows per second |",
-        "|---|---|",
-        f"| this trainer | {rates['skillc']:,.0f} |",
-        f"| TRL's GRPOTrainer | {rates['trl']:,.0f} |",
-        f"| ratio | {record['ratio']:.2f} |",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    require_clean(allow_changes=options.allow_changes)
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
     settings = {
@@ -228,9 +207,9 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     return measure(TrainConfig(model=options.model, **settings))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Runs the measurement; returns 2 where it was refused."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_parser(__doc__)
     parser.add_argument("--env", default="alfworld", help="the environment")
     parser.add_argument("--model", default="shipped", help="the policy")
     parser.add_argument("--tasks", type=int, default=8, help="groups of an update")
@@ -238,9 +217,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--passes", type=int, default=4, help="forward passes of an update; they divide its rollouts")
     parser.add_argument("--updates", type=int, default=5, help="updates that count, after one that is left out")
     parser.add_argument("--max-context", type=int, default=2048, help="longest row in tokens")
-    parser.add_argument("--out", type=Path, help="record, without suffix")
-    parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree")
-    return 2 if measure_and_write(parser.parse_args(argv), _measure, _page) is None else 0
+    return measurement(parser, _measure, words)
 
 
 if __name__ == "__main__":

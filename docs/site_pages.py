@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from benchmarks.pages import RECORDS, filled_in
+from benchmarks.pictures import DRAWN
 from skillc_lab.cli.tables import completed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,15 +39,34 @@ def on_files(files: Files, config: Any) -> Files:
     made |= {f"reference/{room}.md": reference_page(room, modules) for room, modules in rooms().items()}
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         made[f"notebooks/{path.stem}.md"] = notebook_page(json.loads(path.read_text(encoding="utf-8")))
+    made |= {f"records/{path.name}": path.read_text(encoding="utf-8") for path in RECORDS.iterdir()}
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
+    for name, content in pictures():
+        files.append(File.generated(config, f"pictures/{name}.png", content=content))
     return files
 
 
+def pictures() -> Iterator[tuple[str, bytes]]:
+    """Pictures that lie in no folder, drawn from their records."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, draw in DRAWN.items():
+            if not (ROOT / "docs" / "pictures" / f"{name}.png").exists():
+                path = Path(folder) / f"{name.replace('/', '-')}.png"
+                draw(path)
+                yield name, path.read_bytes()
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Lets links between the root and ``docs`` lead to the site's pages."""
-    markdown = completed(markdown) if page.file.src_uri == "commands.md" else markdown
-    text = markdown.replace("](docs/", "](") if page.file.src_uri in OUTSIDE.values() else markdown
+    """Fills in the figures of records, and lets links between root, records and ``docs`` lead to the site's pages."""
+    place = page.file.src_uri
+    text = completed(markdown) if place == "commands.md" else markdown
+    if place in OUTSIDE.values():
+        text = text.replace("](docs/", "](")
+    elif (ROOT / "docs" / place).exists():
+        text = filled_in(text)
+    records = "" if place.startswith("records/") else "../" * place.count("/") + "records/"
+    text = re.sub(r"\]\((?:\.\./)*benchmarks/records/(?=\w)", f"]({records}", text)
     for name, place in {**OUTSIDE, "CONTRIBUTING.md": "contributing.md"}.items():
         text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}(?=[)#])", f"]({place}", text)
     return text

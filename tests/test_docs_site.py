@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from benchmarks.notebooks import NOTEBOOKS, executed
+from benchmarks.pages import RECORDS, filled_in
+from benchmarks.pictures import DRAWN
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -32,7 +34,7 @@ def site() -> ModuleType:
 def test_every_page_has_a_place_in_the_navigation():
     placed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
-    missing = {page for page in pages if not page.startswith("results/")} - placed
+    missing = pages - placed
     assert not missing, f"mkdocs.yml's navigation lacks {sorted(missing)}"
     assert {page for page in placed if page.startswith("notebooks/")} == {f"notebooks/{path.stem}.md" for path in PATHS}
 
@@ -44,8 +46,9 @@ def test_a_link_leads_to_a_file_that_becomes_a_page():
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
             target = (page.parent / link).resolve()
-            in_the_site = target.is_relative_to(DOCS) or str(target.relative_to(ROOT)) in made
-            if not (target.exists() and in_the_site):
+            in_the_site = any(map(target.is_relative_to, (DOCS, RECORDS))) or str(target.relative_to(ROOT)) in made
+            drawn = target.is_relative_to(DOCS / "pictures") and target.stem in {Path(name).name for name in DRAWN}
+            if not ((target.exists() and in_the_site) or drawn):
                 lost.append(f"{page.name}: {link}")
     assert not lost, "make docs takes them for errors"
 
@@ -76,6 +79,20 @@ def test_a_notebook_becomes_a_page(site: ModuleType):
 def test_links_of_the_root_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
     shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page))
     assert site.on_page_markdown(text, shown, None, None) == expected
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_pages_are_filled_in_from_records(page: Path):
+    """A value that no record has is an error, and nothing of a template is left."""
+    assert not re.search(r"\{\{|\{%", filled_in(page.read_text(encoding="utf-8")))
+
+
+def test_records_lead_from_every_folder_to_their_place_in_the_site(site: ModuleType):
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="records/shop.md"))
+    assert site.on_page_markdown("[a](../../benchmarks/records/fuzz.json)", shown, None, None) == "[a](fuzz.json)"
+    shown.file.src_uri = "adapters/gone.md"
+    text = site.on_page_markdown("[a](../../benchmarks/records/fuzz.json)", shown, None, None)
+    assert text == "[a](../records/fuzz.json)"
 
 
 def test_the_reference_has_every_public_module(site: ModuleType):

@@ -1,6 +1,6 @@
 """Fuzzes a reader of foreign input, or the games, with atheris.
 
-``python -m benchmarks.fuzz loader --seconds 600 --out docs/results``.
+``python -m benchmarks.fuzz loader --seconds 600 --out benchmarks/records``.
 
 A target may only succeed or raise SkillCError. An input that takes over a second of processor time, or more memory than
 the limit, ends the run like an exception does; the input is written to the current folder. ``--out`` records what a run
@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import gc
 import random
+import re
+import subprocess
 import sys
 import tempfile
 import types
@@ -19,9 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz.record import recorded
 from benchmarks.fuzz.target import NAMES, bounded, load
+from benchmarks.measuring import versions_of
 from skillc_gym.errors import missing_extra
+from skillc_lab.tables import read_json
+from trainers.tracking import provenance, write_json
 
 HANGS_AFTER = 60
 SEEDS = 128
@@ -54,7 +58,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--memory", type=int, default=1024, help="limit in MiB")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="folder of the record fuzz.md")
+    parser.add_argument("--out", type=Path, help="folder of the record, fuzz.json")
     return parser.parse_args(argv)
 
 
@@ -77,6 +81,56 @@ def _instrument(atheris: Any, beginnings: tuple[str, ...]) -> None:
     for function in functions:
         if str(function.__module__).startswith(beginnings):
             atheris.instrument_func(function)
+
+
+_STATISTICS = {
+    "runs": "number_of_executed_units",
+    "runs_per_second": "average_exec_per_sec",
+    "slowest_run_seconds": "slowest_unit_time_sec",
+    "peak_megabytes": "peak_rss_mb",
+}
+_STATISTIC = r"stat::{}:\s*(\d+)"
+_COVERAGE = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
+_FINDING = re.compile(r"(?:ERROR: libFuzzer: |=== Uncaught Python exception: ===\n)(.{1,200})")
+
+
+def recorded(target: str, *, seconds: int, memory: int, seed: int, out: Path) -> int:
+    """Fuzzes in a process of its own, since the fuzzer never returns, and writes ``fuzz.json``; other entries stay.
+
+    Args:
+        target: Its name.
+        seconds: How long.
+        memory: Limit in MiB.
+        seed: Seed of the fuzzer.
+        out: Folder of the record.
+
+    Returns:
+        The fuzzer's exit status, 0 if nothing was found.
+    """
+    options = ["--seconds", str(seconds), "--memory", str(memory), "--seed", str(seed)]
+    command = [sys.executable, "-m", "benchmarks.fuzz", target, *options]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+    )
+    sys.stderr.write(done.stdout[-4000:])
+    entry = {"seconds": seconds, "memory_limit_megabytes": memory, "seed": seed, **read_report(done.stdout)}
+    path = out / "fuzz.json"
+    known = read_json(path) if path.exists() else {}
+    known[target] = {**entry, "versions": versions_of("atheris"), "git": provenance()["git"]}
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(path, dict(sorted(known.items())))
+    return done.returncode
+
+
+def read_report(text: str) -> dict[str, Any]:
+    """Reads what libFuzzer says at its end: counts, coverage and what it stumbled over."""
+    found = {name: re.search(_STATISTIC.format(key), text) for name, key in _STATISTICS.items()}
+    report: dict[str, Any] = {name: int(match[1]) if match else None for name, match in found.items()}
+    reached = _COVERAGE.findall(text)
+    report["branches_reached"] = int(reached[-1][0]) if reached else None
+    report["inputs_kept"] = int(reached[-1][2]) if reached else None
+    report["findings"] = sorted({finding.strip() for finding in _FINDING.findall(text)})
+    return report
 
 
 if __name__ == "__main__":

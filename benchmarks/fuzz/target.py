@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skillc_gym.errors import unknown_name
 
-__all__ = ["NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
+__all__ = ["GENERATOR", "NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
 
-NAMES = ("alfworld-actions", "loader", "run-folders", "skills", "stepper", "transcripts", "webshop-actions")
-"""The targets; ``a-name`` lives in the module ``a_name`` beside this one."""
+NAMES: Mapping[str, str] = {
+    "alfworld-actions": "actions:HOUSES",
+    "loader": "games:LOADER",
+    "skills": "texts:SKILLS",
+    "stepper": "games:STEPPER",
+    "transcripts": "texts:TRANSCRIPTS",
+    "webshop-actions": "actions:SHOPS",
+}
+"""The targets, and where they are: a module of this package, and the target's name in it."""
 INSTRUMENTED = ("skill_library.", "skillc_gym.", "json", "tarfile", "zipfile")
 SECONDS_PER_INPUT = 1.0
 """Of processor time: the machine may be busy."""
+
+GENERATOR: Mapping[str, Any] = {"seed": 0, "games_per_type": 2, "size": "small"}
+"""Twelve small generated games, from which the fuzzers of ALFWorld start."""
 
 Run = Callable[[bytes], None]
 """Plays one input; whatever it raises is a finding."""
@@ -46,7 +56,8 @@ def load(name: str) -> FuzzTarget:
     """
     if name not in NAMES:
         raise unknown_name("fuzz target", name, NAMES)
-    target: FuzzTarget = importlib.import_module(f"benchmarks.fuzz.{name.replace('-', '_')}").TARGET
+    module, _, attribute = NAMES[name].partition(":")
+    target: FuzzTarget = getattr(importlib.import_module(f"benchmarks.fuzz.{module}"), attribute)
     return target
 
 

@@ -16,8 +16,12 @@ from skillc_lab.agents import Agent, AgentTools
 from skillc_lab.agents.base import Choose
 from skillc_lab.agents.notes import ShowNotes
 from trainers.config import TrainConfig
-from trainers.evaluation import PANEL_SEED, PairedReport, PhaseProgress, PolicyPlayer, TrialReport, play_trials
-from trainers.rollout import GroupRollouts, derive_seed, tasks_of
+from trainers.evaluation.agents import PANEL_SEED, PhaseProgress
+from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation.player import PolicyPlayer
+from trainers.evaluation.trials import TrialReport, play_trials
+from trainers.rollout import tasks_of
+from trainers.rollout.collect import GroupRollouts, derive_seed
 
 __all__ = ["ActedPolicy"]
 

@@ -16,7 +16,8 @@ from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.base import Options, flat_options
 from trainers.config import TrainConfig
-from trainers.evaluation import PhaseProgress, PolicyPlayer, RunningAgent
+from trainers.evaluation.agents import PhaseProgress, RunningAgent
+from trainers.evaluation.player import PolicyPlayer
 from trainers.writers import AgentWriter, AnswerChats, PolicyWriter, StepWriter
 
 __all__ = ["ActingAgent", "Agent", "AgentTools", "Choose", "Play", "WritingAgent", "at_least", "note"]

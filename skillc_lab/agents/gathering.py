@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import AgentTools, WritingAgent, at_least
 from skillc_lab.agents.reflections import Reflections
-from trainers.rollout import panel_of
+from trainers.rollout.task_sampling import panel_of
 from trainers.writers import AgentWriter
 
 __all__ = ["GatheringAgent", "gather"]

@@ -17,7 +17,8 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.commands.demo import DemoConfig, check_demo, run_demo, stop_watch, warm_start
 from skillc_lab.report import make_report
 from skillc_lab.studies import run_jobs
-from trainers.tracking import PlainProgress, SilentProgress, write_json
+from trainers.tracking.progress import PlainProgress, SilentProgress
+from trainers.tracking.run_folder import write_json
 
 __all__ = ["LogRelay", "run_demo_beside"]
 
@@ -143,7 +144,7 @@ def _summary(config: DemoConfig) -> dict[str, Any]:
 
 
 def _together(config: DemoConfig, other: DemoConfig, summaries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    from trainers.evaluation import PairedReport, compare_reports
+    from trainers.evaluation.paired_report import PairedReport, compare_reports
 
     title = f"{config.preset} beside {other.preset} on {config.env}, seed {config.seed}"
     report = make_report(config.out, versus=[other.out], title=title)

@@ -14,7 +14,7 @@ from skillc_gym.errors import MissingDataError
 from skillc_gym.version import __version__
 from skillc_lab.report import read_object
 from trainers.config import current_settings
-from trainers.evaluation import PairedReport
+from trainers.evaluation.paired_report import PairedReport
 
 __all__ = ["environment_card", "policy_card"]
 

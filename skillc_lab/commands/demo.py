@@ -16,11 +16,12 @@ from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import ReportFiles, make_report
 from trainers.base import REAL, SHIPPED, shipped_names, shipped_policy
 from trainers.config import TrainConfig
-from trainers.tracking import Progress, SilentProgress, make_folder, write_json
+from trainers.tracking.progress import Progress, SilentProgress
+from trainers.tracking.run_folder import make_folder, write_json
 from trainers.warmstart import data_recipe, small_policy_settings
 
 if TYPE_CHECKING:
-    from trainers.evaluation import Change, PairedCounts, PairedReport
+    from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
 
 __all__ = ["DemoConfig", "check_demo", "check_same", "run_demo", "stop_watch", "warm_start"]
 
@@ -239,7 +240,8 @@ def _evaluations(config: DemoConfig, training: TrainConfig, name: str, progress:
 
 def _evaluation(config: DemoConfig, held_out: TrainConfig, folder: Path, progress: Progress) -> PairedReport:
     """Evaluates a policy on a held-out panel; an evaluation that lies there from an interrupted run is taken."""
-    from trainers.evaluation import PairedReport, evaluate_policy
+    from trainers.evaluation.paired_report import PairedReport
+    from trainers.evaluation.policy import evaluate_policy
 
     if (folder / "report.json").exists():
         return PairedReport.load(folder / "report.json")
@@ -271,7 +273,7 @@ def _summary(
 
 
 def _compared(before: PairedReport, after: PairedReport) -> dict[str, Any]:
-    from trainers.evaluation import compare_reports
+    from trainers.evaluation.paired_report import compare_reports
 
     return {
         "games": before.overall.n,

@@ -11,7 +11,8 @@ from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.recipe_help import agent_help
 from skillc_lab.cli.settings import Settings
-from trainers.tracking import make_folder, make_progress
+from trainers.tracking.progress import make_progress
+from trainers.tracking.run_folder import make_folder
 
 __all__ = ["COMMAND", "EvaluateOptions"]
 
@@ -54,7 +55,9 @@ def evaluate(options: EvaluateOptions) -> int:
     if options.base_url is not None:
         config = config.with_(engine_options={**config.engine_options, "base_url": options.base_url})
     agent = get_agent(options.agent, **options.agent_options)
-    from trainers.evaluation import evaluate_policy, report_table, trial_table, usage_table
+    from trainers.evaluation.policy import evaluate_policy, table
+    from trainers.evaluation.trials import trial_table
+    from trainers.evaluation.usage import usage_table
 
     out = options.out or Path("evaluations") / config.split
     make_folder(out)
@@ -69,10 +72,10 @@ def evaluate(options: EvaluateOptions) -> int:
         folder=out,
     )
     report.save_all(out)
-    greedy = f"\n\nGreedily:\n{report_table(report.greedy)}" if report.greedy else ""
+    greedy = f"\n\nGreedily:\n{table(report.greedy)}" if report.greedy else ""
     trials = f"\n\nFailed tasks tried again, {agent.name}:\n{trial_table(report.trials)}" if report.trials else ""
     used = f"\n\n{usage_table(report.usage)}" if report.usage else ""
-    say(f"{report_table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
+    say(f"{table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
     return 0
 
 

@@ -13,11 +13,12 @@ from skillc_lab.commands.demo import DemoConfig
 from skillc_lab.report import make_report
 from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
-from trainers.tracking import Progress, SilentProgress, make_folder, write_json
+from trainers.tracking.progress import Progress, SilentProgress
+from trainers.tracking.run_folder import make_folder, write_json
 
 if TYPE_CHECKING:
     from skillc_gym.episodes import Episode
-    from trainers.evaluation import PairedReport
+    from trainers.evaluation.paired_report import PairedReport
 
 __all__ = ["QuickDemoConfig", "QuickDemoResult", "run_quick_demo"]
 
@@ -136,7 +137,7 @@ def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None)
 
 
 def _evaluation(config: QuickDemoConfig, name: str, progress: Progress) -> PairedReport:
-    from trainers.evaluation import evaluate_policy
+    from trainers.evaluation.policy import evaluate_policy
 
     report = evaluate_policy(_held_out(config, name), per_type=config.per_type, progress=progress)
     report.save_all(config.out / name)

@@ -42,7 +42,7 @@ class StudyOptions:
 
     Example: skillc study benchmarks/studies/first_table.yaml --workers 2
     One cell: skillc study benchmarks/studies/first_table.yaml --methods skillc --starts hard --seeds 0
-    The same, compared with a record task by task: ... --check docs/results/first_table.json
+    The same, compared with a record task by task: ... --check benchmarks/records/first_table.json
     The finished cells' policies on other tasks: ... --held-out valid_seen
     The same, shown texts that should not help: ... --library alfworld:wrong
     """

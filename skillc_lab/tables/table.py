@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class Table:
     """
 
     heads: Sequence[str]
-    rows: list[Row] = field(default_factory=list)
+    rows: Sequence[Row] = ()
     numbers: Collection[int] = ()
     words: bool = False
     strong: Collection[int] = ()

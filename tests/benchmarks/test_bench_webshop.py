@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 
 import pytest
 
-from benchmarks import bench, bench_webshop, bench_webshop_catalog
-from benchmarks.bench_table import markdown
+from benchmarks import bench, bench_webshop, bench_webshop_catalog, measure_shopper, parity_webshop
+from benchmarks.browser_processes import KINDS, group_members, megabytes, processor_seconds
+from benchmarks.measuring import Bench, Figure
 from benchmarks.shop_walks import environment_kilobytes, resets, walk
+from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
-from skillc_gym.envs.webshop.env import WebShopEnv
 
 
 @pytest.fixture(scope="module")
@@ -44,27 +47,71 @@ def test_the_table_says_what_is_recorded(monkeypatch):
     monkeypatch.setattr(bench_webshop, "SEARCHES", 20)
     folder = str(open_catalog("generated", size=60).folder)
     found = bench_webshop.measure(argparse.Namespace(webshop=folder, quick=True))
-    text = markdown(found, "command", {})
-    assert "51 (recorded)" in text
-    assert "not in this run" in text
-    assert all(figure["ours"] > 0 for figure in found.record()["figures"])
+    assert "51 (recorded)" in found.table().markdown()
+    assert "not in this run" in found.subject
+    assert all(figure.ours > 0 for figure in found.figures)
 
 
 def test_stand_ins_are_not_written(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "RESULTS", tmp_path / "results")
-    stand_in = bench.Bench("T", "S", [], stand_in=True)
-    real = bench.Bench("T", "S", [])
-    monkeypatch.setattr(bench, "PARTS", {"real": lambda _: real, "made": lambda _: stand_in})
-    monkeypatch.setattr("sys.argv", ["bench"])
+    monkeypatch.setattr(bench, "RECORDS", tmp_path)
+    parts = {"real": lambda _: Bench("S", []), "made": lambda _: Bench("S", [], stand_in=True)}
+    monkeypatch.setattr(bench, "PARTS", parts)
     assert bench.main([]) == 0
-    assert [path.name for path in sorted((tmp_path / "results").iterdir())] == ["bench_real.json", "bench_real.md"]
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["bench_real.json"]
     assert "stand-ins" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("ours", "more", "status"), [(2.0, True, 0), (0.5, True, 1), (2.0, False, 1)])
+def test_a_missed_goal_is_the_status(monkeypatch, ours, more, status):
+    figure = Figure("f", ours, None, 1.0, more)
+    monkeypatch.setattr(bench, "PARTS", {"one": lambda _: Bench("S", [figure])})
+    assert bench.main(["--quick"]) == status
 
 
 @pytest.mark.slow
 def test_a_catalogue_is_built_and_measured(tmp_path):
-    arguments = ["--sizes", "60", "--queries", "4", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "found")]
-    assert bench_webshop_catalog.main(arguments) == 0
-    (result,) = json.loads((tmp_path / "found.json").read_text())["results"]
-    assert set(bench_webshop_catalog.COLUMNS) <= set(result)
-    assert "| steps/s |" in (tmp_path / "found.md").read_text()
+    out = tmp_path / "found.json"
+    words = ["--sizes", "60", "--queries", "4", "--work", str(tmp_path / "work"), "--out", str(out), "--allow-changes"]
+    assert bench_webshop_catalog.main(words) == 0
+    (result,) = json.loads(out.read_text())["results"]
+    assert result["products"] == 60
+    assert {"build seconds", "steps/s", "KB per environment", "search median CPU ms"} <= set(result)
+
+
+def test_the_shopper_is_reported_by_split(tmp_path):
+    catalog, out = str(open_catalog("generated", size=60).folder), tmp_path / "new" / "shopper.json"
+    words = ["--data", catalog, "--tasks", "20", "--out", str(out), "--allow-changes"]
+    assert measure_shopper.main(words) == 0
+    report = json.loads(out.read_text())["synthetic test"]
+    assert report["tasks"] == 20
+    assert 0.5 < report["mean_score"] <= 1.0
+    assert all(task_id.startswith("synthetic/") for task_id in report["unreachable"])
+
+
+def test_missing_products_are_a_sentence(tmp_path, capsys):
+    assert measure_shopper.main(["--data", str(tmp_path / "none")]) == 2
+    assert "none" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_data, tmp_path):
+    out = tmp_path / "parity.json"
+    words = ["--reference", str(webshop_reference), "--data", str(webshop_data), "--out", str(out), "--allow-changes"]
+    assert parity_webshop.main(words) == 0
+    record = json.loads(out.read_text())
+    assert [compared["differences"] for compared in record["compared"][:-1]] == [[]] * 11
+    assert set(record["all_fixes"]) == set().union(*record["fixes"].values())
+
+
+def test_a_browsers_processes_are_counted_by_kind():
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        try:
+            assert group_members(process.pid) == [process.pid]
+            used = processor_seconds(process.pid)
+        finally:
+            process.kill()
+    assert set(used) <= set(KINDS)
+    assert used["Python"] > 0
+    assert group_members(process.pid) == []
+    assert megabytes([os.getpid()]) > 1
+    assert megabytes([2**22 + 1]) == 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.preset_traces import METHODS, compare, configurations, trace
+from benchmarks.preset_traces import compare, configurations, trace
+from trainers.recipes import recipe_names
 
 
 def write_run(folder: Path, *, loss: float, seconds: float, weights: bytes = b"w", **more: float) -> Path:
@@ -28,6 +29,6 @@ def test_times_and_new_figures_do_not_count_but_others_do(tmp_path):
 
 
 def test_every_method_is_run_in_both_worlds():
-    names = configurations(METHODS)
-    assert {f"{world}-{method}" for world in ("alfworld", "webshop") for method in METHODS} <= set(names)
+    names = configurations(recipe_names())
+    assert {f"{world}-{method}" for world in ("alfworld", "webshop") for method in recipe_names()} <= set(names)
     assert "alfworld-skillc-window" in names

@@ -1,7 +1,5 @@
 """ALFWorld, natively: household tasks in text with upstream's answers."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from skillc_gym.lazy import lazy_exports

@@ -18,7 +18,7 @@ from skillc_lab.commands.demo import DemoConfig, run_demo
 from skillc_lab.commands.quick_demo import QuickDemoConfig, run_quick_demo
 from trainers.base import SHIPPED, hardest_start
 from trainers.recipes import RECOMMENDED
-from trainers.tracking import make_progress
+from trainers.tracking.progress import make_progress
 
 __all__ = ["COMMAND", "DemoOptions", "describe"]
 

@@ -10,7 +10,7 @@ from skillc_lab.commands.quick_demo import QuickDemoResult
 
 if TYPE_CHECKING:
     from skillc_gym.episodes import Episode
-    from trainers.evaluation import PairedReport
+    from trainers.evaluation.paired_report import PairedReport
 
 __all__ = ["describe_quick_demo", "side_by_side"]
 

@@ -1,7 +1,5 @@
 """Where games come from: folders, archives, splits and their manifests."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from skillc_gym.lazy import lazy_exports
@@ -10,8 +8,8 @@ if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.data.game_set import GameSet
     from skillc_gym.envs.alfworld.data.games import GENERATED, data_path, open_games
     from skillc_gym.envs.alfworld.data.manifest import manifest_of
-    from skillc_gym.envs.alfworld.data.sources import GAME_FILE, ArchiveSource, decode
+    from skillc_gym.envs.alfworld.data.sources import ArchiveSource, decode
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["GAME_FILE", "GENERATED", "ArchiveSource", "GameSet", "data_path", "decode", "manifest_of", "open_games"]
+__all__ = ["GENERATED", "ArchiveSource", "GameSet", "data_path", "decode", "manifest_of", "open_games"]

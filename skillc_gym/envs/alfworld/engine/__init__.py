@@ -1,7 +1,5 @@
 """The game itself: state, rules, goals and wording."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from skillc_gym.lazy import lazy_exports

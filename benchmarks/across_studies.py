@@ -1,0 +1,239 @@
+"""Tables that are computed from the records of several studies.
+
+python -m benchmarks.across_studies criteria RECORD ... --out benchmarks/records/recipe_criteria.json
+python -m benchmarks.across_studies gains RECORD ... --out benchmarks/records/gain_by_type.json
+python -m benchmarks.across_studies claims RECORD ... --out benchmarks/records/replication.json
+python -m benchmarks.across_studies texts STUDY.json REPLAY.json --out benchmarks/records/changed_skill.json
+
+``criteria``: what a recipe must do to be recommended: a method compared with others, record by record, and its success
+with the skill. ``gains``: what it gains over another one, task type by task type; it says where to look, verdicts are
+those of whole regimes. ``claims``: the differences that SkillC's paper reports. ``texts``: what policies of a study do
+with a text that should not help, from the study's record and those of its replays (``skillc study ... --library``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import measurement, options_parser
+from skillc_gym.errors import ConfigError
+from skillc_lab.studies import (
+    CellResult,
+    ComparisonRecord,
+    Regime,
+    area_difference,
+    change,
+    difference,
+    read_record,
+    regimes_of,
+    success,
+)
+from skillc_lab.tables import record_names
+from trainers.recipes import RECOMMENDED
+from trainers.stats import Difference, holm, t_quantile, wilson
+
+__all__ = ["CLAIMS", "main", "visible"]
+
+CLAIMS: Mapping[str, Mapping[str, float]] = {
+    "grpo": {"alfworld": 13.0, "webshop": 7.9},
+    "skill0": {"alfworld": 4.7, "webshop": 3.1},
+    "gigpo": {"alfworld": -0.2, "webshop": 1.2},
+    "no_pairing": {"alfworld": 3.3},
+    "mixed_norm": {"alfworld": 2.2},
+    "fixed_gate": {"alfworld": 1.7},
+    "no_pruning": {"alfworld": 1.1},
+    "fixed_rho": {"alfworld": 0.8},
+    "high_init": {"alfworld": 3.5},
+}
+"""By how many points SkillC is said to be better than each, by environment."""
+
+
+def _cells(regime: Regime, *methods: str) -> list[list[CellResult]]:
+    return [[cell for cell in regime.cells if cell.method == method] for method in methods]
+
+
+def _judged(found: Mapping[str, Difference], compared: Mapping[str, Difference] | None = None) -> dict[str, Any]:
+    """Differences with a verdict each, after Holm's step over those that are compared (all, if left out)."""
+    several = found if compared is None else compared
+    differ = holm({name: each.p_value for name, each in several.items()})
+    equal = holm({name: each.equivalence_p() for name, each in several.items()})
+    return {
+        name: {
+            **each.to_json(),
+            "adjusted_p": differ.get(name, 1.0),
+            "seeds": each.seeds,
+            "not_lower_p": each.not_lower_p(),
+            "verdict": each.verdict(differ.get(name, 1.0), equal.get(name, 1.0)),
+        }
+        for name, each in found.items()
+    }
+
+
+def criteria(options: argparse.Namespace) -> dict[str, Any]:
+    """A method compared with others at the end and by the area; each record is read alone, regimes are not pooled."""
+    regimes = [(path, regime) for path in options.records for regime in regimes_of([read_record(path)])]
+    return {
+        "method": options.method,
+        "others": options.beside,
+        "records": record_names(options.records),
+        "regimes": [
+            {"record": path.stem, **_criteria(regime, options.method, options.beside)} for path, regime in regimes
+        ],
+    }
+
+
+def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, Any]:
+    own, *cells = _cells(regime, method, *others)
+    if not own:
+        known = ", ".join(sorted({cell.method for cell in regime.cells}))
+        raise ConfigError(f"{regime.name} has no cells of {method!r}; there are {known}")
+    if regime.before is None:
+        raise ConfigError(f"{regime.name} has no cell of its starting point; `skillc study` plays it")
+    played = {name: found for name, found in zip(others, cells, strict=True) if found}
+    ends = _judged({name: difference(own, found) for name, found in played.items()})
+    areas = _judged({name: area_difference(own, found, regime.budget) for name, found in played.items()})
+    with_skill = change(own, regime.before, skill=True)
+    return {
+        "regime": regime.name,
+        "tokens": regime.budget,
+        "seeds": sorted(cell.seed for cell in own),
+        "beside": {name: {"end": ends[name], "area": areas[name]} for name in played},
+        "with_skill_change": {**with_skill.to_json(), "not_lower_p": with_skill.not_lower_p()},
+    }
+
+
+def gains(options: argparse.Namespace) -> dict[str, Any]:
+    """A row for each task type of a regime: its rates before training, and the difference of two methods after it."""
+    regimes = [regime for path in options.records for regime in regimes_of([read_record(path)])]
+    other = options.beside[0]
+    rows = [row for regime in regimes for row in _gains(regime, options.method, other)]
+    return {"method": options.method, "beside": other, "records": record_names(options.records), "types": rows}
+
+
+def _gains(regime: Regime, method: str, other: str) -> list[dict[str, Any]]:
+    cells = _cells(regime, method, other)
+    if regime.before is None or not all(cells):
+        raise ConfigError(f"{regime.name} needs cells of {method}, of {other} and of its starting point")
+    rows = []
+    for kind in sorted({outcome.task_type for outcome in regime.before.outcomes}):
+        start = _of_type(regime.before, kind)
+        found = difference(*([_of_type(cell, kind) for cell in own] for own in cells))
+        before = {"without_before": start.without, "with_before": start.with_skill}
+        named = {"regime": regime.name, "task_type": kind, "tasks": len(start.outcomes), "seeds": found.seeds}
+        rows.append({**named, **before, **found.to_json()})
+    return rows
+
+
+def _of_type(cell: CellResult, kind: str) -> CellResult:
+    return replace(cell, outcomes=tuple(outcome for outcome in cell.outcomes if outcome.task_type == kind))
+
+
+def claims(options: argparse.Namespace) -> dict[str, Any]:
+    """What records say of each of :data:`CLAIMS`."""
+    regimes = regimes_of([read_record(path) for path in options.records])
+    return {
+        "records": record_names(options.records),
+        "regimes": {regime.name: _claims(regime) for regime in regimes},
+        "settings": [{"regime": regime.name, "tokens": _tokens(regime), "seeds": regime.seeds} for regime in regimes],
+    }
+
+
+def _tokens(regime: Regime) -> str:
+    """Generated tokens of a run: the budget, or what the runs took whose updates ended before it."""
+    taken = [cell.usage.tokens_generated for cell in regime.cells]
+    return f"{regime.budget:,}" if min(taken) >= regime.budget else f"{min(taken):,} to {max(taken):,}"
+
+
+def _claims(regime: Regime) -> list[dict[str, Any]]:
+    wanted = {other: by_env[regime.env] for other, by_env in CLAIMS.items() if regime.env in by_env}
+    found = {}
+    for other in wanted:
+        own, cells = _cells(regime, "skillc", other)
+        if {cell.seed for cell in own} & {cell.seed for cell in cells}:
+            found[other] = difference(own, cells)
+    judged = _judged(found, {other: each for other, each in found.items() if each.seeds > 1})
+    return [
+        {
+            "first": "skillc",
+            "second": other,
+            "paper": points,
+            "found": {**judged[other], "visible": visible(found[other])} if other in found else None,
+        }
+        for other, points in wanted.items()
+    ]
+
+
+def visible(found: Difference, power: float = 0.8) -> float | None:
+    """The smallest true difference that a comparison of this noise would call significant with this power.
+
+    Before Holm's adjustment; None with one seed, whose noise the comparison does not know.
+    """
+    if found.seeds < 2 or not found.error:
+        return None
+    return (t_quantile(0.975, found.freedom) + t_quantile(power, found.freedom)) * found.error
+
+
+def texts(options: argparse.Namespace) -> dict[str, Any]:
+    """Success with each shown text before and after training; the first record is the study's own, with the skill."""
+    records = [read_record(path) for path in options.records]
+    panels = {cell.panel_sha256 for record in records for cell in record.results}
+    if len(panels) > 1:
+        raise ConfigError(f"Texts are compared on the same tasks; these records have {len(panels)} panels")
+    methods = [options.method, *options.beside]
+    return {
+        "records": record_names(options.records),
+        "tasks": len(records[0].results[0].outcomes),
+        "starts": {start: [_text(record, start, methods) for record in records] for start in records[0].starts},
+    }
+
+
+def _text(record: ComparisonRecord, start: str, methods: Sequence[str]) -> dict[str, Any]:
+    before = record.untrained(start)
+    if before is None:
+        raise ConfigError(f"{record.title} has no cell of the starting point {start!r}; the same command plays it")
+    shown = {method: [cell for cell in record.cells(start) if cell.method == method] for method in methods}
+    won = sum(outcome.won_with for outcome in before.outcomes)
+    return {
+        "shown": str(record.protocol["settings"].get("library") or "the skill"),
+        "before": {"mean": before.with_skill, "interval": wilson(won, len(before.outcomes)).to_json()},
+        "before_without": before.without,
+        "after": {method: _after(cells, before) for method, cells in shown.items() if cells},
+    }
+
+
+def _after(cells: Sequence[CellResult], before: CellResult) -> dict[str, Any]:
+    with_text, without = success(cells, skill=True), success(cells, skill=False)
+    return {
+        "seeds": sorted(cell.seed for cell in cells),
+        "mean": with_text.mean,
+        "interval": with_text.interval and with_text.interval.to_json(),
+        "without": without.mean,
+        "change": change(cells, before, skill=True).to_json(),
+    }
+
+
+TABLES: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "claims": claims,
+    "criteria": criteria,
+    "gains": gains,
+    "texts": texts,
+}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Computes a table; 2 where a record is missing, of other tasks, or lacks one of the methods."""
+    parser = options_parser(__doc__)
+    parser.add_argument("table", choices=TABLES, help="what is computed")
+    parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
+    parser.add_argument("--method", default=RECOMMENDED, help=f"the method (default: {RECOMMENDED})")
+    parser.add_argument("--beside", nargs="+", default=["grpo", "skillc"], help="others; for gains the first alone")
+    return measurement(parser, lambda options: TABLES[options.table](options), words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

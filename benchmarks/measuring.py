@@ -1,0 +1,158 @@
+"""How every measurement is run: options, a record as JSON, errors in a sentence; figures and their goals."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.errors import SkillCError
+from skillc_gym.version import __version__
+from skillc_lab.tables import Table, write_record
+from trainers.tracking import require_clean
+
+__all__ = ["RECORDS", "Bench", "Figure", "exit_status", "measurement", "options_parser", "versions_of"]
+
+RECORDS = Path(__file__).parent / "records"
+
+
+def exit_status(work: Callable[[], object]) -> int:
+    """Does the work; 0 if it was done, 2 if it was refused, which has been said."""
+    try:
+        work()
+    except SkillCError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def versions_of(*packages: str) -> dict[str, str]:
+    """Versions of this package, of Python, and of those packages that are installed."""
+    found = {"skillc-gym": __version__, "python": platform.python_version()}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def options_parser(text: str | None) -> argparse.ArgumentParser:
+    """A command's options: where the record goes, and whether the tree may have changes.
+
+    Args:
+        text: The module's docstring.
+    """
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="the record, a JSON file (default: it is printed alone)")
+    parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree, and say so")
+    return parser
+
+
+def measurement(
+    parser: argparse.ArgumentParser,
+    measure: Callable[[argparse.Namespace], dict[str, Any]],
+    words: Sequence[str] | None = None,
+    *,
+    failed: Callable[[dict[str, Any]], bool] = lambda record: False,
+) -> int:
+    """Measures, prints what was found, and writes the record where ``--out`` names a place.
+
+    Args:
+        parser: As :func:`options_parser` made it, with the measurement's own options.
+        measure: From the options to the record.
+        words: The command line; the process's own if left out.
+        failed: Whether a record says that something is not as it must be.
+
+    Returns:
+        The exit status: 2 where the measurement was refused, which has been said, 1 where it failed.
+    """
+    options = parser.parse_args(words)
+    found: list[dict[str, Any]] = []
+
+    def work() -> None:
+        if options.out:
+            require_clean(allow_changes=options.allow_changes)
+        found.append(measure(options))
+        print(shown(found[0]))
+        if options.out:
+            write_record(options.out.with_suffix(".json"), found[0])
+
+    return exit_status(work) or int(failed(found[0]))
+
+
+def shown(record: Any, indent: str = "") -> str:
+    """A record in plain text: a line per value, deeper ones indented; figures with four digits."""
+    if isinstance(record, dict):
+        return "\n".join(f"{indent}{name}:{_value(value, indent)}" for name, value in record.items())
+    return "\n".join(f"{indent}-{_value(value, indent)}" for value in record)
+
+
+def _value(value: Any, indent: str) -> str:
+    if isinstance(value, (dict, list)) and value:
+        if all(not isinstance(part, (dict, list)) for part in (value.values() if isinstance(value, dict) else value)):
+            parts = value.items() if isinstance(value, dict) else ((None, part) for part in value)
+            return " " + ", ".join(f"{name} {_figure(part)}" if name else _figure(part) for name, part in parts)
+        return "\n" + shown(value, indent + "  ")
+    return f" {_figure(value)}"
+
+
+def _figure(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else f"{value}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measurement.
+
+    Attributes:
+        name: What was measured, with its unit.
+        ours: Our value.
+        upstream: Upstream's value, None if there is none; of the same run unless `recorded`.
+        goal: The value to reach, None for none.
+        more_is_better: Whether the goal is a lower bound.
+        recorded: Whether upstream's value is not of this run but an older record.
+    """
+
+    name: str
+    ours: float
+    upstream: float | None = None
+    goal: float | None = None
+    more_is_better: bool = False
+    recorded: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the goal is reached; true without a goal."""
+        if self.goal is None:
+            return True
+        return self.ours >= self.goal if self.more_is_better else self.ours <= self.goal
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The figures of one part, what they were measured on, and whether generated content stood in for real data."""
+
+    subject: str
+    figures: Sequence[Figure]
+    stand_in: bool = False
+
+    def table(self) -> Table:
+        """A row per figure."""
+        rows = [
+            [each.name, f"{each.ours:,.4g}", _recorded(each), _goal(each), "" if each.met else "MISSED"]
+            for each in self.figures
+        ]
+        return Table(["measured", "ours", "upstream", "goal", ""], rows, numbers=(1, 2, 3))
+
+
+def _recorded(figure: Figure) -> str:
+    return "" if figure.upstream is None else f"{figure.upstream:,.4g}" + " (recorded)" * figure.recorded
+
+
+def _goal(figure: Figure) -> str:
+    return "" if figure.goal is None else f"{'>=' if figure.more_is_better else '<='} {figure.goal:,.4g}"

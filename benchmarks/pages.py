@@ -1,0 +1,304 @@
+"""What pages of the documentation show of records: they are templates, filled in when the site is built.
+
+A page asks for a record's values and writes its table around them, ``{{ record("fuzz").loader.runs|f(",") }}``, or for
+a table that is computed from every task's outcome, ``{{ study("confirmation") }}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Any
+
+import jinja2
+
+from benchmarks.measuring import RECORDS
+from skillc_gym.envs.registry import env_spec, short_type
+from skillc_lab.studies import ComparisonRecord, MethodRow, Regime, comparison_table, read_record, regimes_of
+from skillc_lab.tables import Table, points, rate, read_json
+from trainers.evaluation import PairedReport
+from trainers.stats import mean_over_seeds, wilson
+
+__all__ = ["RECORDS", "filled_in", "results_table", "seed_table", "study_tables"]
+
+
+def filled_in(page: str) -> str:
+    """A page's text with the figures of its records in it.
+
+    Raises:
+        ConfigError: A record is not there.
+        TemplateError: The page asks for something that no record has.
+    """
+    return environment().from_string(page).render()
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """What fills pages in; a value that a record lacks is an error."""
+    # Headings of pages name their anchors as {#name}, which jinja2 would take for the start of a comment.
+    made = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        comment_start_string="{##",
+        comment_end_string="##}",
+        trim_blocks=True,
+        autoescape=False,
+    )
+    made.globals |= {
+        "record": record,
+        "study": study_tables,
+        "results": results_table,
+        "agents": agents_table,
+        "evaluations": evaluation_tables,
+        "planted": planted_table,
+        "costs": cost_table,
+        "share": share,
+        "rises": rises,
+    }
+    made.filters |= {
+        "f": format,
+        "figure": figure,
+        "median": median,
+        "rate": _rate,
+        "points": _points,
+        "short": short_type,
+    }
+    return made
+
+
+@cache
+def record(name: str) -> dict[str, Any]:
+    """A record by its name."""
+    return read_json(RECORDS / f"{name}.json")
+
+
+@cache
+def _study(name: str) -> ComparisonRecord:
+    return read_record(RECORDS / f"{name}.json")
+
+
+def _rate(found: Mapping[str, Any], key: str = "mean") -> str:
+    return rate(found[key], found["interval" if key == "mean" else f"{key}_interval"])
+
+
+def _points(found: Mapping[str, Any], digits: int = 0) -> str:
+    return points(found["mean"], found["interval"], digits)
+
+
+def study_tables(name: str) -> str:
+    """A section for every starting point of a study: its table, and success by seed."""
+    found = _study(name)
+    return "\n\n".join(
+        f"### {name}, {start} start\n\n{comparison_table(found.rows(start), found.untrained(start)).markdown()}\n\n"
+        f"{seed_table(found, start).markdown()}"
+        for start in found.starts
+    )
+
+
+def seed_table(found: ComparisonRecord, start: str) -> Table:
+    """Success in per cent after training by method and seed, without and with the skill."""
+    cells = found.cells(start)
+    seeds = sorted({cell.seed for cell in cells})
+    shown = {(cell.method, cell.seed): f"{100 * cell.without:.1f} / {100 * cell.with_skill:.1f}" for cell in cells}
+    methods = dict.fromkeys(cell.method for cell in cells)
+    rows = [[method, *(shown.get((method, seed)) for seed in seeds)] for method in methods]
+    return Table(["without / with, by seed", *map(str, seeds)], rows)
+
+
+def results_table(*names: str, with_skill: bool = False) -> str:
+    """What every method of some studies came to, and what may be said of it beside the baseline, by starting point.
+
+    Args:
+        names: Records of one world, budget and baseline, their starting points all different.
+        with_skill: Whether success with the skill gets a column, too.
+    """
+    records = [_study(name) for name in names]
+    regimes = regimes_of(records)
+    methods = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
+    heads = [head for regime in regimes for head in _heads(regime, with_skill)]
+    rows = [
+        [f"`{method}`", *(cell for regime in regimes for cell in _cells(regime.row(method), with_skill))]
+        for method in methods
+    ]
+    return f"{_sentence(records[0], regimes)}\n\n{Table(['method', *heads], rows).markdown()}"
+
+
+def _sentence(found: ComparisonRecord, regimes: Sequence[Regime]) -> str:
+    tasks = len(regimes[0].cells[0].outcomes)
+    most = max(cell.usage.tokens_generated for regime in regimes for cell in regime.cells)
+    seeds = max(len(row.seeds) for regime in regimes for row in regime.rows)
+    how = f"{seeds} seeds each, unless the verdict says one; 95 % intervals are over seeds and tasks."
+    if seeds == 1:
+        how = "One seed: the differences' 95 % intervals are over tasks alone, and compare two runs, not two methods."
+    return (
+        f"Success without the skill in per cent on {tasks} held-out tasks (`{regimes[0].env}`) after {found.budget:,} "
+        f"generated tokens (a run ends with the update that crosses them: {most:,} at the most), and the difference "
+        f"from the baseline, `{found.baseline}`, with a verdict after Holm's step over the methods of a starting "
+        f"point. {how}"
+    )
+
+
+def _heads(regime: Regime, with_skill: bool) -> list[str]:
+    before = regime.before
+    heads = [f"{regime.start} start" + ("" if before is None else f", {100 * before.without:.1f} before")]
+    if with_skill:
+        heads.append("with the skill" + ("" if before is None else f", {100 * before.with_skill:.1f} before"))
+    return [*heads, "beside the baseline"]
+
+
+def _cells(row: MethodRow | None, with_skill: bool) -> list[str]:
+    if row is None:
+        return ["not run", *([""] if with_skill else []), ""]
+    shown = [row.without, row.with_skill] if with_skill else [row.without]
+    rates = [rate(each.mean, each.interval and each.interval.to_json()) for each in shown]
+    if row.against is None:
+        return [*rates, "(baseline)"]
+    found = row.against.difference
+    return [*rates, f"{points(found.mean, found.interval and found.interval.to_json())}: {row.against.verdict}"]
+
+
+def share(won: int, episodes: int) -> str:
+    """Episodes won in per cent, with Wilson's interval."""
+    found = wilson(won, episodes)
+    return f"{100 * won / episodes:.1f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+
+
+def figure(value: float | None) -> str:
+    """A measured value with three digits; nothing where there is none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def cost_table(name: str) -> str:
+    """What an update of each method costs, and times what GRPO's costs; the least and the most where they are known."""
+    rows = [
+        [
+            f"`{row['method']}`",
+            f"{row['prompt_tokens']:,.0f}",
+            f"{row['generated_tokens']:,.0f}",
+            f"{row['seconds']:.2f}",
+            f"{row['to_grpo']:.2f}",
+            f"{row['to_grpo_on_its_rollouts']:.2f}{_ends(row)}" if row["same_rollouts"] else "(rollouts differ)",
+        ]
+        for row in record(name)["methods"]
+    ]
+    heads = ["method", "prompt tokens", "generated tokens", "seconds", "to GRPO", "to GRPO on the same rollouts"]
+    return Table(heads, rows).markdown()
+
+
+def _ends(row: Mapping[str, Any]) -> str:
+    ratios = row.get("ratios")
+    return f" [{min(ratios):.2f}, {max(ratios):.2f}]" if ratios else ""
+
+
+def agents_table(name: str) -> str:
+    """Tasks that agents solved with the skill and without, by environment; those that try again by their last try."""
+    found = record(name)["evaluations"]
+    by_agent: dict[str, dict[str, Any]] = {}
+    for each in found:
+        by_agent.setdefault(each["report"]["agent"], {})[each["env"]] = each
+    tries = {agent: next(iter(own.values()))["trials"] for agent, own in by_agent.items()}
+    heads = [agent + (f", {trials['trials']} tries" if trials else "") for agent, trials in tries.items()]
+    rows = []
+    for env in dict.fromkeys(each["env"] for each in found):
+        own = [_solved(evaluations.get(env)) for evaluations in by_agent.values()]
+        tasks = next(each for each in found if each["env"] == env)["report"]["overall"]["n"]
+        rows.append([f"{tasks} tasks (`{env}`)", *own])
+    return Table(["solved with the skill / without", *heads], rows).markdown()
+
+
+def _solved(evaluation: Mapping[str, Any] | None) -> str:
+    if evaluation is None:
+        return "not run"
+    if evaluation["trials"]:
+        return " / ".join(str(evaluation["trials"][arm][-1]["solved"]) for arm in ("with", "without"))
+    overall = evaluation["report"]["overall"]
+    return " / ".join(str(round(overall["n"] * overall[f"sr_{arm}"])) for arm in ("with", "without"))
+
+
+def evaluation_tables(name: str) -> str:
+    """Success of evaluated policies by step limit, and by task type."""
+    found = record(name)["evaluations"]
+    reports = [PairedReport.from_json(each["report"]) for each in found]
+    limits = (20, 30, 50)
+    heads = [f"{arm}, {limit} steps" for arm in ("with", "without") for limit in limits]
+    kinds = env_spec(found[0]["settings"]["env"]).task_types
+    named = [[each["policy"], each["settings"]["split"]] for each in found]
+    by_limit = [
+        [
+            *name,
+            f"`{str(each['weights_sha256'])[:12]}`",
+            len(report.outcomes),
+            *(_within(report, arm, limit) for arm in (True, False) for limit in limits),
+        ]
+        for name, each, report in zip(named, found, reports, strict=True)
+    ]
+    by_type = [
+        [*name, *(_of_type(report, kind) for kind in kinds)] for name, report in zip(named, reports, strict=True)
+    ]
+    first = Table(["policy", "split", "weights", "tasks", *heads], by_limit)
+    second = Table(["policy", "with / without, by type", *kinds.values()], by_type)
+    return f"{first.markdown()}\n\n{second.markdown()}"
+
+
+def _within(report: PairedReport, skill: bool, limit: int) -> str:
+    """An episode of at most so many steps would have ended the same under that limit."""
+    arms = [outcome.arm(skill) for outcome in report.outcomes]
+    won = sum(arm.won and arm.steps <= limit for arm in arms)
+    return rate(won / len(arms), wilson(won, len(arms)).to_json())
+
+
+def _of_type(report: PairedReport, kind: str) -> str | None:
+    counts = report.per_type.get(kind)
+    return f"{100 * counts.sr_with:.0f} / {100 * counts.sr_without:.0f}" if counts else None
+
+
+def planted_table(name: str) -> str:
+    """What became of planted entries: utilities at the end and shares of uses, means over seeds."""
+    found = record(name)
+    rows = []
+    for method in dict.fromkeys(run["method"] for run in found["runs"]):
+        ends = [at_the_end(run, found["useful"]) for run in found["runs"] if run["method"] == method]
+        means = [
+            _mean([end[key] for end in ends], least)
+            for key, least in (("useful", -1.0), ("useless", -1.0), ("share", 0.0))
+        ]
+        rows.append([f"`{method}`", str(len(ends)), *means])
+    return Table(["method", "seeds", "utility, useful", "utility, best useless", "share of uses"], rows).markdown()
+
+
+def at_the_end(run: Mapping[str, Any], useful: str) -> dict[str, float]:
+    """Utilities at a run's end, of the useless entries the highest, and the useful one's share of later uses."""
+    last = run["updates"][-1]
+    later = use_shares(run, useful)[len(run["updates"]) // 2 :]
+    shares = [share for share in later if share is not None]
+    return {
+        "useful": last.get(useful, {}).get("utility", 0.0),
+        "useless": max((entry["utility"] for name, entry in last.items() if name != useful), default=0.0),
+        "share": fmean(shares) if shares else 0.0,
+    }
+
+
+def use_shares(run: Mapping[str, Any], useful: str) -> list[float | None]:
+    """Share of the planted entries' uses that went to the useful one, update by update; None where none was used."""
+    shares: list[float | None] = []
+    before: Mapping[str, Any] = {}
+    for found in run["updates"]:
+        new = {name: entry["uses"] - before.get(name, {}).get("uses", 0) for name, entry in found.items()}
+        total = sum(new.values())
+        shares.append(new.get(useful, 0) / total if total else None)
+        before = found
+    return shares
+
+
+def _mean(values: Sequence[float], least: float) -> str:
+    found = mean_over_seeds(values).interval
+    return f"{fmean(values):.2f}" + (f" [{max(found.low, least):.2f}, {min(found.high, 1.0):.2f}]" if found else "")
+
+
+def rises(values: Sequence[float]) -> bool:
+    """Whether values rise, or fall, with every step."""
+    steps = [after - before for before, after in pairwise(values)]
+    return all(step > 0 for step in steps) or all(step < 0 for step in steps)

@@ -1,0 +1,263 @@
+"""Pictures that are drawn from records alone.
+
+``python -m benchmarks.pictures controls sensitivity`` draws some of those that pages show, into ``docs/pictures``;
+``python -m benchmarks.pictures --records FILE ... --out FILE.png --methods ...`` the regime map of any studies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import RECORDS, exit_status
+from benchmarks.pages import use_shares
+from skillc_gym.errors import ConfigError
+from skillc_lab.report import (
+    SOFT,
+    WITH,
+    WITHOUT,
+    SeedRun,
+    TypeStyle,
+    figure_style,
+    new_figure,
+    rate_axis,
+    save_comparison,
+    title,
+    type_styles,
+)
+from skillc_lab.studies import (
+    MethodRow,
+    Regime,
+    draw_comparison,
+    draw_curves,
+    draw_regime_map,
+    read_method,
+    read_record,
+    regimes_of,
+)
+from skillc_lab.tables import read_json
+from trainers.recipes import get_recipe
+
+__all__ = ["DRAWN", "main", "parameters_of"]
+
+Draw = Callable[[Path], object]
+Points = dict[str, list[tuple[float, MethodRow]]]
+
+_BOUNDS = (0.1, 0.25)
+"""Where a column of the picture of gains ends and the next begins, in success without the skill before training."""
+
+
+def _regimes(names: Sequence[str]) -> list[Regime]:
+    return regimes_of([read_record(RECORDS / f"{name}.json") for name in names])
+
+
+def _map(*names: str) -> Draw:
+    return lambda path: draw_regime_map(_regimes(names), path)
+
+
+def _curves(*names: str) -> Draw:
+    return lambda path: draw_curves(_regimes(names), path)
+
+
+def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
+    return lambda path: draw(read_json(RECORDS / f"{name}.json"), path)
+
+
+def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
+    """Draws a demonstration's methods next to each other over seeds."""
+    heading = " and ".join(dict.fromkeys(run["preset"] for run in record["runs"]))
+    save_comparison([SeedRun.of_record(run) for run in record["runs"]], path, heading=heading)
+
+
+def parameters_of(regime: Regime) -> Points:
+    """Rows of the baseline with one changed option, by that option, in the order of its values.
+
+    The baseline itself stands at its own value of every option.
+    """
+    baseline = regime.rows[0]
+    name, own = read_method(baseline.method)
+    defaults: Mapping[str, Any] = get_recipe(name, **own).options
+    found: Points = {}
+    for row in regime.rows[1:]:
+        method, options = read_method(row.method)
+        changed = {key: value for key, value in options.items() if own.get(key) != value}
+        if method == name and len(changed) == 1:
+            ((option, value),) = changed.items()
+            found.setdefault(option, [(float(defaults[option]), baseline)]).append((float(value), row))
+    return {option: sorted(points, key=lambda point: point[0]) for option, points in found.items()}
+
+
+def draw_sensitivity(regime: Regime, path: Path) -> None:
+    """Draws a plot per parameter: success without and with the skill by the parameter's value.
+
+    Raises:
+        ConfigError: No method is the baseline with one option changed.
+    """
+    table = parameters_of(regime)
+    if not table:
+        raise ConfigError("Sensitivity needs methods such as skillc:omega=0.2 beside their baseline skillc")
+    with figure_style():
+        figure = new_figure(1.0 + 2.1 * len(table), 3.2)
+        row = figure.subplots(1, len(table), squeeze=False, sharey=True)[0]
+        for axes, (option, points) in zip(row, table.items(), strict=True):
+            _draw_parameter(axes, option, points)
+        row[0].annotate(regime.name, (0, 1.16), xycoords="axes fraction", fontsize=9, color=SOFT)
+        rate_axis(row[0], "success rate")
+        row[0].legend(loc="upper left", fontsize=8)
+        figure.savefig(path)
+
+
+def _draw_parameter(axes: Any, option: str, points: Sequence[tuple[float, MethodRow]]) -> None:
+    places = range(len(points))
+    for style, estimates in (
+        (WITH, [row.with_skill for _, row in points]),
+        (WITHOUT, [row.without for _, row in points]),
+    ):
+        axes.plot(places, [each.mean for each in estimates], **style)
+        for place, each in zip(places, estimates, strict=True):
+            if each.interval is not None:
+                axes.plot([place] * 2, [each.interval.low, each.interval.high], color=style["color"], linewidth=1)
+    axes.set_xticks(places, [f"{value:g}" for value, _ in points])
+    axes.set_xlim(-0.4, len(points) - 0.6)
+    title(axes, option)
+
+
+def draw_cost(record: Mapping[str, Any], path: Path) -> None:
+    """Draws seconds of an update over GRPO's from a record of ``benchmarks.method_costs``."""
+    rows = [(str(row["method"]), row["to_grpo"], row["to_grpo_on_its_rollouts"]) for row in record["methods"]]
+    with figure_style():
+        figure = new_figure(7.2, 1.6 + 0.3 * len(rows))
+        axes = figure.subplots()
+        places = range(len(rows))
+        axes.barh(places, [own for _, own, _ in rows], height=0.6, color="#9fb0c6", label="on its own rollouts")
+        axes.plot([same for *_, same in rows], places, "D", color="#111418", markersize=5, label="on the same rollouts")
+        axes.axvline(1.0, color="#3b414a", linewidth=0.9, linestyle=":")
+        axes.set_yticks(places, [name for name, *_ in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        title(axes, "Seconds of an update, GRPO's being 1", "medians; measured in turns in one process")
+        figure.legend(loc="outside lower center", ncols=2)
+        figure.savefig(path)
+
+
+def draw_gains(record: Mapping[str, Any], path: Path) -> None:
+    """Draws the gain of every type by its success without the skill before training, and by what it could gain."""
+    styles = type_styles(list(dict.fromkeys(row["regime"] for row in record["types"])))
+    with figure_style():
+        figure = new_figure(10.5, 5.0)
+        left, right = figure.subplots(1, 2, sharey=True)
+        _draw_rarity(left, record["types"], styles)
+        for row in record["types"]:
+            _point(right, row["with_before"] - row["without_before"], row, styles[row["regime"]])
+        right.set_xlim(-0.05, 1.05)
+        right.set_xlabel("with the skill minus without it, before training")
+        for axes in (left, right):
+            axes.axhline(0, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
+        left.set_ylabel("points gained")
+        left.set_ylim(-45, 105)
+        how = "a point per task type; lines: 95 % over seeds and tasks"
+        title(left, f"{record['method']} minus {record['beside']}", how)
+        marks = [left.plot([], [], style.marker, color=style.colour)[0] for style in styles.values()]
+        figure.legend(marks, list(styles), loc="outside lower center", ncols=3)
+        figure.savefig(path)
+
+
+def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[str, TypeStyle]) -> None:
+    """Columns, since most types never succeed: within one, points lie side by side."""
+    for column, (low, high) in enumerate(pairwise((-1.0, 0.0, *_BOUNDS, 1.0))):
+        found = [row for row in rows if low < row["without_before"] <= high]
+        for place, row in enumerate(found):
+            _point(axes, column + (place - (len(found) - 1) / 2) * 0.05, row, styles[row["regime"]])
+    names = ["never", *(f"up to {100 * high:.0f} %" for high in _BOUNDS), "more"]
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("success without the skill before training")
+
+
+def _point(axes: Any, x: float, row: Mapping[str, Any], style: TypeStyle) -> None:
+    low, high = row["interval"] or (row["mean"], row["mean"])
+    axes.plot([x, x], [100 * low, 100 * high], color=style.colour, linewidth=0.9, alpha=0.6)
+    axes.plot(x, 100 * row["mean"], style.marker, color=style.colour, markersize=6, zorder=3)
+
+
+def draw_planted(record: Mapping[str, Any], path: Path) -> None:
+    """Draws the useful entry's share of uses and the utilities over updates, a column per method."""
+    methods = list(dict.fromkeys(run["method"] for run in record["runs"]))
+    with figure_style():
+        figure = new_figure(2.6 * len(methods) + 0.6, 5.0)
+        plots = figure.subplots(2, len(methods), squeeze=False, sharex=True, sharey="row")
+        for shares, utilities, method in zip(*plots, methods, strict=True):
+            for run in (each for each in record["runs"] if each["method"] == method):
+                _draw_run(shares, utilities, run, record)
+            title(shares, method)
+            shares.axhline(1 / len(record["planted"]), color=WITH["color"], linewidth=0.8, linestyle=":")
+            utilities.set_xlabel("update")
+            utilities.xaxis.get_major_locator().set_params(integer=True)
+        rate_axis(plots[0][0], "share of uses")
+        plots[1][0].set_ylabel("utility")
+        figure.suptitle("Blue: the useful entry; grey: the useless ones; a line per seed", x=0.01, ha="left")
+        figure.savefig(path)
+
+
+def _draw_run(shares: Any, utilities: Any, run: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+    useful = record["useful"]
+    at = [(update, share) for update, share in enumerate(use_shares(run, useful), 1) if share is not None]
+    shares.plot([update for update, _ in at], [share for _, share in at], color="#0072B2", alpha=0.7)
+    for name in record["planted"]:
+        own = [(n, found[name]["utility"]) for n, found in enumerate(run["updates"], 1) if name in found]
+        look = {"color": "#0072B2", "linewidth": 1.6, "zorder": 3} if name == useful else {"color": "#c9cdd4"}
+        utilities.plot([n for n, _ in own], [utility for _, utility in own], **look)
+
+
+DRAWN: Mapping[str, Draw] = {
+    "confirmation_curves": _curves("confirmation"),
+    "controls": _map("controls"),
+    "controls_easy": _map("controls_easy"),
+    "demo_generated/methods": _of(draw_demonstration, "demo_generated"),
+    "demo_webshop_generated/methods": _of(draw_demonstration, "demo_webshop_generated"),
+    "gain_by_type": _of(draw_gains, "gain_by_type"),
+    "method_costs": _of(draw_cost, "method_costs"),
+    "planted_entries": _of(draw_planted, "planted_entries"),
+    "planted_entries_only": _of(draw_planted, "planted_entries_only"),
+    "real_games_controls": _map("real_games_controls"),
+    "real_games_controls_curves": _curves("real_games_controls"),
+    "regime_map": _map("first_table", "first_table_easy"),
+    "regime_map_curves": _curves("first_table", "first_table_easy"),
+    "screening": lambda path: draw_comparison(_regimes(["screening"])[0], path),
+    "sensitivity": lambda path: draw_sensitivity(_regimes(["sensitivity"])[0], path),
+    "shop_controls": _map("shop_controls"),
+    "shop_controls_curves": _curves("shop_controls"),
+}
+"""What draws each picture; those that do not lie in ``docs/pictures`` are drawn when the site is built."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Draws; 2 where a record is missing or has nothing to draw."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*DRAWN, []], help="pictures of pages")
+    parser.add_argument("--records", type=Path, nargs="+", default=[], help="records of studies, for one regime map")
+    parser.add_argument("--methods", nargs="*", default=(), help="these beside the baseline alone")
+    parser.add_argument("--out", type=Path, default=Path("docs/pictures"), help="folder of pictures; file of a map")
+    return exit_status(partial(_draw, parser.parse_args(words)))
+
+
+def _draw(options: argparse.Namespace) -> None:
+    for name in options.names:
+        path = options.out / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        DRAWN[name](path)
+    if options.records:
+        regimes = regimes_of([read_record(path) for path in options.records])
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        draw_regime_map(regimes, options.out.with_suffix(".png"), methods=options.methods)
+        draw_curves(regimes, options.out.with_name(f"{options.out.stem}_curves.png"), methods=options.methods)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

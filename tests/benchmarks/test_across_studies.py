@@ -1,0 +1,125 @@
+"""Tables over several studies: the recipe's criteria, gains by type, the paper's claims, other texts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.across_studies import main, visible
+from benchmarks.interval_coverage import Setting, coverage, power
+from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_run_file, write_comparison
+from tests.benchmarks.study_records import METHODS, cell, outcomes, written
+from trainers.stats import Difference
+
+
+def computed(tmp_path: Path, *words: str) -> Any:
+    out = tmp_path / "table.json"
+    assert main([*words, "--out", str(out), "--allow-changes"]) == 0
+    return json.loads(out.read_text())
+
+
+def test_each_other_method_is_judged_by_both_measures(tmp_path: Path):
+    (regime,) = computed(tmp_path, "criteria", str(written(tmp_path)))["regimes"]
+    assert (regime["record"], regime["seeds"], regime["tokens"]) == ("own", [0, 1, 2], 100)
+    ends = {name: found["end"] for name, found in regime["beside"].items()}
+    assert ends["grpo"]["mean"] == pytest.approx(0.6, abs=0.05)
+    assert {found["verdict"] for found in ends.values()} == {"better"}
+    assert max(found["adjusted_p"] / found["p_value"] for found in ends.values()) == pytest.approx(2), "Holm's step"
+    assert all(found["not_lower_p"] < 0.01 for found in ends.values())
+    assert regime["with_skill_change"]["mean"] == 0
+
+
+def test_what_was_not_run_is_left_out_and_equal_methods_are_not_better(tmp_path: Path):
+    words = ("criteria", str(written(tmp_path)), "--method", "grpo", "--beside", "grpo", "ppo")
+    (regime,) = computed(tmp_path, *words)["regimes"]
+    assert {name: found["end"]["verdict"] for name, found in regime["beside"].items()} == {"grpo": "inside the noise"}
+
+
+def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
+    won = {UNTRAINED: (10, 0), "grpo": (12, 1), "skillc": (12, 11)}
+
+    def both(method: str, seed: int) -> CellResult:
+        kinds = zip(("pick", "heat"), won[method], strict=True)
+        return cell(method, seed, tuple(each for kind, wins in kinds for each in outcomes(wins, 0, kind)))
+
+    cells = [both(UNTRAINED, 0), *(both(method, seed) for method in ("grpo", "skillc") for seed in range(3))]
+    path = written(tmp_path, cells, ("grpo", "skillc"))
+    heat, pick = computed(tmp_path, "gains", str(path), "--method", "skillc")["types"]
+    assert (heat["task_type"], heat["tasks"], heat["seeds"]) == ("heat", 20, 3)
+    assert (heat["without_before"], heat["with_before"], heat["mean"]) == pytest.approx((0.0, 0.75, 0.5))
+    assert heat["interval"][0] > 0.2
+    assert (pick["without_before"], pick["mean"]) == (0.5, 0.0)
+
+
+@pytest.mark.parametrize("missing", [UNTRAINED, "contrastive_relabelling"])
+@pytest.mark.parametrize("table", ["criteria", "gains"])
+def test_a_record_that_lacks_what_a_table_needs_is_refused(tmp_path: Path, capsys, table: str, missing: str):
+    whole = [cell(UNTRAINED, 0), *(cell(method, seed) for seed in range(3) for method in METHODS)]
+    path = written(tmp_path, [each for each in whole if each.method != missing])
+    assert main([table, str(path)]) == 2
+    assert "alfworld, hard start" in capsys.readouterr().err
+    assert main([table, str(tmp_path / "none.json")]) == 2
+
+
+def test_each_claim_has_what_the_record_says_or_that_it_says_nothing(tmp_path: Path):
+    cells = [cell(method, seed) for method in ("grpo", "skillc") for seed in range(3)]
+    path = written(tmp_path, [*cells, cell("fixed_rho", 0)], ("grpo", "skillc", "fixed_rho"))
+    claims = computed(tmp_path, "claims", str(path))["regimes"]["alfworld, hard start"]
+    found = {claim["second"]: claim["found"] for claim in claims}
+    assert found["grpo"]["mean"] == pytest.approx(-1 / 12)
+    assert found["skill0"] is None
+    assert (found["fixed_rho"]["seeds"], found["fixed_rho"]["verdict"]) == (1, "one seed")
+
+
+def test_what_is_visible_grows_with_the_error_and_needs_two_seeds():
+    assert visible(Difference(0.1, 0.02, 10, 3)) == pytest.approx(0.02 * (2.228 + 0.879), abs=1e-4)
+    assert visible(Difference(0.1, 0.02, 10, 1)) is None
+    assert visible(Difference(0.0, 0.0, 1, 3)) is None
+
+
+@pytest.fixture
+def replayed(tmp_path: Path) -> tuple[Path, Path]:
+    """A study's record and that of its policies shown another text, by which they lose everything."""
+    path = written(tmp_path, methods=("grpo",))
+    plan = read_run_file(tmp_path / "own.yaml", tmp_path)
+    wrong = Changed(library="alfworld:wrong").plan(plan)
+    wrong.folder.mkdir()
+    cells = [cell(UNTRAINED, 0), *(cell("grpo", seed) for seed in range(3))]
+    lost = [
+        replace(each, outcomes=tuple(replace(one, won_with=False, score_with=0.0) for one in each.outcomes))
+        for each in cells
+    ]
+    write_comparison(wrong, lost)
+    return path, wrong.folder / "own_alfworld.wrong.json"
+
+
+def test_each_text_has_what_came_before_and_after(tmp_path: Path, replayed: tuple[Path, Path]):
+    right, wrong = computed(tmp_path, "texts", *map(str, replayed))["starts"]["hard"]
+    assert (right["shown"], wrong["shown"]) == ("the skill", "alfworld:wrong")
+    assert (right["before"]["mean"], wrong["before"]["mean"]) == (0.75, 0.0)
+    assert set(right["after"]) == {"grpo"}
+    assert right["after"]["grpo"]["without"] == wrong["after"]["grpo"]["without"]
+    assert right["after"]["grpo"]["change"]["mean"] == 0
+
+
+def test_records_of_other_tasks_are_refused(tmp_path: Path, replayed: tuple[Path, Path], capsys):
+    values = json.loads(replayed[1].read_text())
+    (values["panels"]["q"],) = values["panels"].values()
+    for each in values["cells"]:
+        each["panel_sha256"] = "q"
+    (tmp_path / "other.json").write_text(json.dumps(values))
+    assert main(["texts", str(replayed[0]), str(tmp_path / "other.json")]) == 2
+    assert "2 panels" in capsys.readouterr().err
+
+
+def test_simulated_tables_of_equal_methods_are_covered_and_large_differences_seen():
+    quiet = Setting(3, 0.5, 0.0, 0.0)
+    found = coverage(quiet, tables=40)
+    assert found["coverage"] > 0.9
+    seen = power(quiet, tables=10)
+    assert seen is not None
+    assert found["half_width"] < seen < 0.4

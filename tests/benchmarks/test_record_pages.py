@@ -1,0 +1,129 @@
+"""What pages show of records, and the pictures that are drawn from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+
+from benchmarks import pages
+from benchmarks.measuring import RECORDS
+from benchmarks.pages import filled_in, results_table, study_tables, use_shares
+from benchmarks.pictures import DRAWN, main, parameters_of
+from skillc_gym.errors import ConfigError
+from skillc_lab.studies import read_record, regimes_of
+from tests.benchmarks.study_records import written
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """Cells of a Markdown table by their row's name."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
+    return {line[0].strip("`"): line[1:] for line in lines}
+
+
+def test_a_page_is_filled_in_and_what_no_record_has_is_an_error():
+    assert filled_in('{{ record("parity_alfworld").answers|f(",") }} ## T {#t}') == "383,378 ## T {#t}"
+    with pytest.raises(jinja2.UndefinedError):
+        filled_in('{{ record("fuzz").nothing }}')
+    with pytest.raises(ConfigError, match="nowhere"):
+        filled_in('{{ record("nowhere") }}')
+
+
+@pytest.mark.parametrize("names", [("first_table", "first_table_easy"), ("shop_methods",)])
+def test_every_method_has_a_row_with_the_figures_of_its_record(names: tuple[str, ...]):
+    found = rows(results_table(*names, with_skill=True))
+    for place, name in enumerate(names):
+        record = read_record(RECORDS / f"{name}.json")
+        for row in record.rows(record.starts[0]):
+            without, with_skill, against = found[row.method][3 * place : 3 * place + 3]
+            assert without.startswith(f"{100 * row.without.mean:.1f}")
+            assert with_skill.startswith(f"{100 * row.with_skill.mean:.1f}")
+            assert against == "(baseline)" if row.against is None else against.endswith(row.against.verdict)
+
+
+def test_a_study_shows_its_table_and_success_by_seed():
+    text = study_tables("shop_hard")
+    by_seed = rows(text.partition("| without / with, by seed")[2])
+    assert by_seed["grpo"] == ["62.5 / 62.5", "54.9 / 53.5", "0.7 / 85.4"]
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Records of a test, by name, in the place of the project's."""
+    found: dict[str, Any] = {}
+    monkeypatch.setattr(pages, "record", found.__getitem__)
+    return found
+
+
+def test_agents_stand_by_world_with_their_last_try(own: dict[str, Any]):
+    again = {"trials": 3, "with": [{"solved": 3}, {"solved": 4}], "without": [{"solved": 1}, {"solved": 2}]}
+
+    def evaluation(agent: str, env: str, trials: Any = None) -> dict[str, Any]:
+        report = {"agent": agent, "overall": {"n": 4, "sr_with": 0.75, "sr_without": 0.25}}
+        return {"env": env, "trials": trials, "report": report}
+
+    own["x"] = {
+        "evaluations": [
+            evaluation("react", "alfworld"),
+            evaluation("reflexion", "alfworld", again),
+            evaluation("react", "webshop"),
+        ]
+    }
+    found = rows(pages.agents_table("x"))
+    assert found["solved with the skill / without"] == ["react", "reflexion, 3 tries"]
+    assert found["4 tasks (`alfworld`)"] == ["3 / 1", "4 / 2"]
+    assert found["4 tasks (`webshop`)"] == ["3 / 1", "not run"]
+
+
+def test_costs_say_where_rollouts_differ(own: dict[str, Any]):
+    row = {"method": "skillc", "seconds": 2.0, "prompt_tokens": 1234, "generated_tokens": 567, "to_grpo": 1.1}
+    row |= {"to_grpo_on_its_rollouts": 1.02, "same_rollouts": True}
+    own["x"] = {"methods": [row]}
+    assert rows(pages.cost_table("x"))["skillc"] == ["1,234", "567", "2.00", "1.10", "1.02"]
+    own["x"] = {"methods": [{**row, "ratios": [1.02, 0.9, 1.1]}]}
+    assert rows(pages.cost_table("x"))["skillc"][-1] == "1.02 [0.90, 1.10]"
+    own["x"] = {"methods": [{**row, "same_rollouts": False}]}
+    assert rows(pages.cost_table("x"))["skillc"][-1] == "(rollouts differ)"
+
+
+def used(*counts: int) -> dict[str, Any]:
+    return {f"s{i:05d}": {"utility": 0.5, "uses": count} for i, count in enumerate(counts, 1)}
+
+
+def test_uses_of_planted_entries_are_counted_per_update(own: dict[str, Any]):
+    runs = [{"method": "d2skill", "seed": s, "updates": [used(4, 4), used(5, 11), used(5, 19)]} for s in (0, 1)]
+    assert use_shares(runs[0], "s00002") == [0.5, 0.875, 1.0]
+    assert use_shares({"updates": [used(0, 0)]}, "s00002") == [None]
+    own["x"] = {"planted": ["s00001", "s00002"], "useful": "s00002", "runs": runs}
+    assert rows(pages.planted_table("x"))["d2skill"] == ["2", *["0.50 [0.50, 0.50]"] * 2, "0.94 [0.94, 0.94]"]
+
+
+def test_methods_with_one_changed_option_stand_in_the_order_of_its_values(tmp_path: Path):
+    methods = ("skillc", "skillc:omega=0.8", "skillc:omega=0.2", "skillc:omega=0.1,correction_mask=success", "grpo")
+    (regime,) = regimes_of([read_record(written(tmp_path, methods=methods))])
+    ((option, points),) = parameters_of(regime).items()
+    assert (option, [value for value, _ in points]) == ("omega", [0.2, 0.4, 0.8])
+    assert [row.method for _, row in points] == ["skillc:omega=0.2", "skillc", "skillc:omega=0.8"]
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN))
+def test_pictures_are_drawn_from_their_records(tmp_path: Path, name: str):
+    pytest.importorskip("matplotlib", reason="needs the train extra")
+    assert main([name, "--out", str(tmp_path)]) == 0
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_a_regime_map_of_any_records_is_drawn(tmp_path: Path, capsys):
+    pytest.importorskip("matplotlib", reason="needs the train extra")
+    assert main(["--records", str(written(tmp_path)), "--out", str(tmp_path / "map.png")]) == 0
+    assert {path.name for path in tmp_path.glob("*.png")} == {"map.png", "map_curves.png"}
+    assert main(["--records", str(tmp_path / "none.json"), "--out", str(tmp_path / "map.png")]) == 2
+    assert "none.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_records_are_whole(path: Path):
+    assert json.loads(path.read_text(encoding="utf-8"))
