@@ -1,9 +1,51 @@
-"""Who generates tokens: transformers, vLLM, or a scripted policy, behind one protocol.
+"""Who generates: transformers, vLLM, a server, or a function, behind one protocol for tokens and one for words.
 
-The engines themselves are imported from their own modules, so that a missing extra only matters where it is used.
+An engine is one file with an :class:`EngineSpec`, named ``engine=my_module:ENGINE``. What is exported is imported when
+it is asked for, so that a missing extra only matters where it is used.
 """
 
-from trainers.base import Sampling
-from trainers.engines.types import Engine, Generation, Request
+from __future__ import annotations
 
-__all__ = ["Engine", "Generation", "Request", "Sampling"]
+from typing import TYPE_CHECKING
+
+from trainers.base import lazy_exports
+
+if TYPE_CHECKING:
+    from trainers.base import Sampling
+    from trainers.engines.openai import OpenAIEngine, ServerOptions
+    from trainers.engines.random import derive_seed
+    from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
+    from trainers.engines.sharing import SharingEngine
+    from trainers.engines.text import FunctionEngine, ScriptedEngine, TextEngine, TextReply, TextRequest
+    from trainers.engines.transformers import TransformersEngine
+    from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine, stream
+    from trainers.engines.vllm import VllmEngine
+else:
+    __getattr__, __dir__ = lazy_exports(__name__)
+
+__all__ = [
+    "ENGINES",
+    "Answer",
+    "CheckpointModel",
+    "Engine",
+    "EngineSpec",
+    "FunctionEngine",
+    "Generation",
+    "OpenAIEngine",
+    "Request",
+    "Sampling",
+    "ScriptedEngine",
+    "ServerOptions",
+    "SharingEngine",
+    "StreamingEngine",
+    "TextEngine",
+    "TextReply",
+    "TextRequest",
+    "TrainerModel",
+    "TransformersEngine",
+    "VllmEngine",
+    "check_engine",
+    "derive_seed",
+    "engine_spec",
+    "stream",
+]

@@ -1,7 +1,8 @@
-"""Book-keeping of one batch of replies, and the two pure steps of generation: grouping prompts and drawing tokens."""
+"""Book-keeping of one batch of replies, and the pure steps of generation: grouping prompts and drawing tokens."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,10 +11,9 @@ import numpy.typing as npt
 import torch
 
 from trainers.base import Sampling
-from trainers.engines.truncation import likely
 from trainers.engines.types import Generation, Request
 
-__all__ = ["Batch", "chunks_by_length", "common_prefix", "draw"]
+__all__ = ["Batch", "chunks_by_length", "common_prefix", "draw", "likely_tokens"]
 
 Ints = npt.NDArray[np.int64]
 _WASTE = 1024
@@ -134,9 +134,38 @@ def draw(
     else:
         probabilities = logprobs.exp().double()
         if sampling.truncates:
-            probabilities = probabilities.masked_fill(~likely(logprobs, sampling), 0.0)
+            probabilities = probabilities.masked_fill(~likely_tokens(logprobs, sampling), 0.0)
         cumulative = probabilities.cumsum(dim=-1)
         target = torch.from_numpy(draws).to(logits.device)[:, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, target, right=True).clamp_(max=logits.shape[-1] - 1)
     chosen = logprobs.gather(-1, tokens)
     return tokens[:, 0].cpu().numpy(), chosen[:, 0].double().cpu().numpy()
+
+
+def likely_tokens(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """Which tokens may be drawn; the most probable one always may.
+
+    Args:
+        logprobs: Of all tokens, shape (n, vocabulary).
+        sampling: ``top_k``: the k most probable; ``min_p``: those at least so probable as that share of the most
+            probable one; ``top_p``: the most probable of these that together reach the share.
+
+    Returns:
+        Bool, same shape.
+    """
+    kept = torch.ones_like(logprobs, dtype=torch.bool)
+    if sampling.top_k:
+        least = logprobs.topk(min(sampling.top_k, logprobs.shape[-1]), dim=-1).values[:, -1:]
+        kept &= logprobs >= least
+    if sampling.min_p:
+        kept &= logprobs >= logprobs.max(dim=-1, keepdim=True).values + math.log(sampling.min_p)
+    if sampling.top_p < 1:
+        kept &= _nucleus(logprobs.masked_fill(~kept, -math.inf), sampling.top_p)
+    return kept
+
+
+def _nucleus(logprobs: torch.Tensor, share: float) -> torch.Tensor:
+    ordered, places = logprobs.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
+    # A token is in while what stands before it has not reached the share.
+    inside = ordered.cumsum(dim=-1) - ordered < share
+    return torch.zeros_like(inside).scatter(-1, places, inside)

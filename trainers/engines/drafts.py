@@ -18,7 +18,7 @@ from trainers.base import Sampling
 from trainers.engines.batching import Batch, draw
 from trainers.engines.random import uniforms
 
-__all__ = ["Drafts", "Pass", "speak"]
+__all__ = ["Drafts", "Pass", "sample_tokens"]
 
 _Ints = npt.NDArray[np.int64]
 _CONTEXTS = (8, 5, 3, 2, 1)
@@ -108,25 +108,25 @@ class Pass:
         return cls(logits[:, None], np.zeros((len(logits), 0), dtype=np.int64))
 
 
-def speak(batch: Batch, which: _Ints, rows: _Ints, heard: Pass, sampling: Sampling, *, eos: _Ints) -> None:
+def sample_tokens(batch: Batch, which: _Ints, rows: _Ints, outputs: Pass, sampling: Sampling, *, eos: _Ints) -> None:
     """Draws the next token of replies, and further ones for as long as they are those that were drafted.
 
     Args:
         batch: Receives the tokens.
         which: Numbers of the replies, shape (n,).
         rows: The row of the pass that belongs to each, shape (n,).
-        heard: The pass.
+        outputs: The pass.
         sampling: How to draw.
         eos: Tokens that end a reply.
     """
-    for place in range(heard.logits.shape[1]):
+    for place in range(outputs.logits.shape[1]):
         draws = uniforms(batch.seeds[which], batch.counters[which])
-        index = torch.from_numpy(rows).to(heard.logits.device)
-        tokens, logprobs = draw(heard.logits[index, place], draws, sampling)
+        index = torch.from_numpy(rows).to(outputs.logits.device)
+        tokens, logprobs = draw(outputs.logits[index, place], draws, sampling)
         batch.add(which, tokens, logprobs, eos)
-        if place == heard.drafts.shape[1]:
+        if place == outputs.drafts.shape[1]:
             return
-        confirmed = batch.alive[which] & (tokens == heard.drafts[rows, place])
+        confirmed = batch.alive[which] & (tokens == outputs.drafts[rows, place])
         which, rows = which[confirmed], rows[confirmed]
         if not len(which):
             return

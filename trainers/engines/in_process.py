@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
-from skillc_gym.errors import ConfigError
-from trainers.engines.in_process_options import InProcessOptions
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.base import Natural, check_values
 from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 
-__all__ = ["ENGINE", "checkpoint_model"]
+__all__ = ["ENGINE", "InProcessOptions", "checkpoint_model"]
+
+
+@dataclass(frozen=True)
+class InProcessOptions:
+    """What ``engine.NAME=`` sets for ``engine=transformers``.
+
+    Attributes:
+        draft_tokens: Tokens drafted from what was said before, which one pass confirms or refuses; 0 for none.
+
+    Raises:
+        ConfigError: A value lies outside its range.
+    """
+
+    draft_tokens: Natural = 0
+
+    def __post_init__(self) -> None:
+        check_values(self, prefix="engine.")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> InProcessOptions:
+        """Reads the options of a run.
+
+        Raises:
+            UnknownNameError: There is no option of that name.
+        """
+        known = [spec.name for spec in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise unknown_name("option of the engine transformers", name, known)
+        return cls(**options)
 
 
 def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
@@ -61,5 +92,5 @@ def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torc
     return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
 
 
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint)
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint, read_options=InProcessOptions.of)
 """Generates in this process, with the trained weights in place."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.engines.in_process_options import InProcessOptions
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
+
+if TYPE_CHECKING:
+    from trainers.config import TrainConfig
 
 __all__ = [
     "ENGINES",
     "CheckpointModel",
-    "EngineSettings",
     "EngineSpec",
     "TrainerModel",
     "check_engine",
@@ -34,80 +35,6 @@ ENGINES: Mapping[str, str] = {
 """Short names of the engines that come with the package, and where each is defined."""
 
 
-class EngineSettings(Protocol):
-    """What an engine may ask of a run's settings; :class:`trainers.config.TrainConfig` has all of it."""
-
-    @property
-    def model(self) -> str:
-        """The model as it was named."""
-        ...
-
-    @property
-    def model_path(self) -> str:
-        """Folder or name of the checkpoint."""
-        ...
-
-    @property
-    def revision(self) -> str | None:
-        """Branch, tag or commit of a model that comes from a hub."""
-        ...
-
-    @property
-    def max_parallel(self) -> int:
-        """Most conversations at once."""
-        ...
-
-    @property
-    def max_context(self) -> int:
-        """Longest row in tokens."""
-        ...
-
-    @property
-    def precision(self) -> str:
-        """Arithmetic: auto, float32, bfloat16 or pure_bfloat16."""
-        ...
-
-    @property
-    def vllm_mode(self) -> str:
-        """Where vLLM runs: colocate or server."""
-        ...
-
-    @property
-    def vllm_memory(self) -> float:
-        """Share of GPU memory for a colocated vLLM."""
-        ...
-
-    @property
-    def vllm_server(self) -> str | None:
-        """Address of a vLLM server."""
-        ...
-
-    @property
-    def vllm_dtype(self) -> str:
-        """Type of vLLM's weights and cache."""
-        ...
-
-    @property
-    def vllm_tensor_parallel(self) -> int:
-        """GPUs over which vLLM spreads a model."""
-        ...
-
-    @property
-    def vllm_sleep(self) -> bool:
-        """Whether a colocated vLLM sleeps during updates."""
-        ...
-
-    @property
-    def vllm_prefix_caching(self) -> bool:
-        """Whether vLLM keeps keys and values of prompts that begin alike."""
-        ...
-
-    @property
-    def engine_options(self) -> Mapping[str, Any]:
-        """Options of this engine alone."""
-        ...
-
-
 @dataclass(frozen=True)
 class TrainerModel:
     """A model in training, for an engine that generates with its present weights."""
@@ -116,7 +43,7 @@ class TrainerModel:
     """The model, unwrapped."""
     eos_ids: Sequence[int]
     """Tokens that end a reply."""
-    settings: EngineSettings
+    settings: TrainConfig
     """The run's settings."""
     autocast: Any = None
     """The torch type that the trainer computes in, where it is not that of the weights."""
@@ -141,7 +68,7 @@ class CheckpointModel:
 
     eos_ids: Sequence[int]
     """Tokens that end a reply."""
-    settings: EngineSettings
+    settings: TrainConfig
     """The settings; ``settings.model_path`` names the checkpoint."""
     load: Callable[[], Any]
     """Loads the checkpoint as a transformers model."""
@@ -155,14 +82,16 @@ class EngineSpec:
     """Makes the engine that generates while a model trains."""
     for_checkpoint: Callable[[CheckpointModel], Engine]
     """Makes the engine that plays a checkpoint."""
-    backend_arguments: Callable[[EngineSettings], dict[str, Any]] = lambda settings: {}
+    backend_arguments: Callable[[TrainConfig], dict[str, Any]] = lambda settings: {}
     """What the training backend must be started with so that it serves the engine (fields of TRL's GRPOConfig)."""
-    server_options: Callable[[EngineSettings], dict[str, Any]] = lambda settings: {}
+    server_options: Callable[[TrainConfig], dict[str, Any]] = lambda settings: {}
     """Arguments of the ``vllm.LLM`` that the training backend starts in its own process, beside the backend's own."""
     exact_logprobs: bool = True
     """Whether its log-probabilities are the trainer's own; if not, the objective corrects the ratio."""
-    for_text: Callable[[EngineSettings], TextEngine] | None = None
+    for_text: Callable[[TrainConfig], TextEngine] | None = None
     """Makes an engine that plays in words, without tokenizer and checkpoint; None for engines of tokens."""
+    read_options: Callable[[Mapping[str, Any]], object] = lambda options: None
+    """Raises a ConfigError for options that the engine cannot read."""
 
 
 def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
@@ -175,8 +104,8 @@ def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
     module, _, attribute = name.partition(":")
     if name not in ENGINES and (not module or not attribute or module.startswith(".")):
         raise unknown_name("engine", name, ENGINES, "An engine of your own is named as my_module:ENGINE.")
-    if name == "transformers":
-        InProcessOptions.of(options or {})
+    if name in ENGINES and options:
+        engine_spec(name).read_options(options)
 
 
 def engine_spec(name: str) -> EngineSpec:

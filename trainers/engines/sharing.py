@@ -17,7 +17,7 @@ import torch
 
 from trainers.base import Sampling
 from trainers.engines.batching import Batch, common_prefix
-from trainers.engines.drafts import Pass, speak
+from trainers.engines.drafts import Pass, sample_tokens
 from trainers.engines.transformers import Conversation, TransformersEngine
 from trainers.engines.types import Generation, Request
 
@@ -139,16 +139,16 @@ class SharingEngine(TransformersEngine):
         last_of: dict[int, int] = {}
         order = np.concatenate(list(members))
         row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
-        heard = Pass.undrafted(logits)
+        outputs = Pass.undrafted(logits)
         while True:
-            speak(batch, order, row_of, heard, sampling, eos=self._eos)
+            sample_tokens(batch, order, row_of, outputs, sampling, eos=self._eos)
             if not batch.alive[order].any():
                 return last_of
             order, row_of = self._compact(batch, order, row_of)
             row_of = self._part(batch, order, row_of)
-            spoken = _speakers(batch, order, row_of)
-            last_of.update((self._line_of[batch.keys[i]], int(i)) for i in spoken[batch.alive[spoken]])
-            heard = self._pass(batch, spoken)
+            leaders = _leaders(batch, order, row_of)
+            last_of.update((self._line_of[batch.keys[i]], int(i)) for i in leaders[batch.alive[leaders]])
+            outputs = self._pass(batch, leaders)
 
     def _compact(self, batch: Batch, order: _Ints, row_of: _Ints) -> tuple[_Ints, _Ints]:
         """Leaves out the requests that have ended, once a quarter of the rows has."""
@@ -204,9 +204,9 @@ class SharingEngine(TransformersEngine):
         return lines
 
 
-def _speakers(batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
+def _leaders(batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
     """One request of each row: one that goes on, or of those that have ended the longest."""
     ranked = np.lexsort((batch.positions[order], batch.alive[order], row_of))
     last = np.flatnonzero(np.diff(row_of[ranked], append=-1))
-    speakers: _Ints = order[ranked[last]]
-    return speakers
+    leaders: _Ints = order[ranked[last]]
+    return leaders

@@ -14,7 +14,7 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling
 from trainers.engines.batching import Batch, chunks_by_length, common_prefix
-from trainers.engines.drafts import Drafts, Pass, speak
+from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
 
@@ -243,9 +243,9 @@ class TransformersEngine:
             logits: After the last token of each row's prompt, shape (n, vocabulary).
             sampling: How to draw.
         """
-        heard = Pass.undrafted(logits)
+        outputs = Pass.undrafted(logits)
         while True:
-            speak(batch, order, np.arange(len(order)), heard, sampling, eos=self._eos)
+            sample_tokens(batch, order, np.arange(len(order)), outputs, sampling, eos=self._eos)
             alive = batch.alive[order]
             if not alive.any():
                 return
@@ -253,7 +253,7 @@ class TransformersEngine:
                 self._to_front([batch.keys[i] for i in order[alive]])
                 numbers = {batch.keys[i]: i for i in order[alive]}
                 order = np.array([numbers[key] for key in self._slots[: len(numbers)]])
-            heard = self._pass(batch, order)
+            outputs = self._pass(batch, order)
 
     def _pass(self, batch: Batch, which: _Ints) -> Pass:
         """Runs the newest token of replies and a draft of what follows.

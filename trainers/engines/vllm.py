@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from skillc_gym.errors import EngineError, SkillCError, missing_extra
 from trainers.base import Sampling
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.random import uniforms
-from trainers.engines.registry import CheckpointModel, EngineSettings, EngineSpec, TrainerModel
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.types import Answer, Engine, Generation, Request
+
+if TYPE_CHECKING:
+    from trainers.config import TrainConfig
 
 __all__ = ["ENGINE", "VllmEngine", "VllmServerEngine"]
 
@@ -223,7 +226,7 @@ def _import_vllm() -> Any:
     return vllm
 
 
-def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
+def _backend_arguments(settings: TrainConfig) -> dict[str, Any]:
     return {
         "use_vllm": True,
         "vllm_mode": settings.vllm_mode,
@@ -235,7 +238,7 @@ def _backend_arguments(settings: EngineSettings) -> dict[str, Any]:
     }
 
 
-def _options(settings: EngineSettings) -> dict[str, Any]:
+def _options(settings: TrainConfig) -> dict[str, Any]:
     """Arguments of ``vllm.LLM`` wherever it is started; the engine's own options have the last word."""
     revision = settings.revision
     return {
@@ -262,7 +265,7 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
     return VllmEngine.load(settings.model_path, checkpoint.eos_ids, **options)
 
 
-def _training_options(settings: EngineSettings) -> dict[str, Any]:
+def _training_options(settings: TrainConfig) -> dict[str, Any]:
     """Processes that share a vLLM bring as many episodes each."""
     shared = settings.max_parallel * settings.vllm_tensor_parallel
     return {**_options(settings), "max_num_seqs": shared, **settings.engine_options}

@@ -12,7 +12,7 @@ from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, engine_spec
-from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.text import ScriptedEngine
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 from types import SimpleNamespace
@@ -16,13 +17,11 @@ from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
 from tests.openai_server import Handler, openai_server
 from trainers.config import TrainConfig
 from trainers.engines import openai
-from trainers.engines.openai import OpenAIEngine, RateLimiter
-from trainers.engines.openai_options import ServerOptions
-from trainers.engines.openai_wire import BrokenReplyError, parse_reply, retry_after
+from trainers.engines.openai import OpenAIEngine, RateLimiter, ServerOptions
 from trainers.engines.registry import engine_spec
 from trainers.engines.text import ContextFullError, FunctionEngine, TextEngine, TextReply, TextRequest
 
-pytest.importorskip("httpx", reason="needs the openai extra")
+client = pytest.importorskip("trainers.engines.openai_client", reason="needs the openai extra", exc_type=ImportError)
 REQUEST = TextRequest([{"role": "user", "content": "one two"}], seed=5, max_tokens=7, temperature=0.3)
 
 
@@ -288,43 +287,134 @@ def test_requests_are_spaced_and_held_back(monkeypatch: pytest.MonkeyPatch) -> N
     assert sent == [100.0, 100.5, 110.5, 111.0]
 
 
-@given(st.text(), st.lists(st.integers(0, 40)), st.integers(0, 100_000))
+STREAM = [{"choices": [{"delta": {"content": "a b"}}]}, {"choices": [{"delta": {}, "finish_reason": "length"}]}]
+
+
+@given(st.text(), st.lists(st.integers(0, 40)), st.integers(0, 50))
 def test_a_stream_is_read_whole_or_refused(text: str, cuts: list[int], end: int) -> None:
     places = sorted({min(cut, len(text)) for cut in cuts})
     pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
-    events = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
-    events += [{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}, {"choices": [], "usage": {}}]
-    sent = "".join(f": comment\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events)
-    assert parse_reply(sent + "data: [DONE]\n\n", "text/event-stream").text == text
-    try:
-        assert parse_reply(sent[:end], "text/event-stream; charset=utf-8").text == text
-    except BrokenReplyError:
-        assert end < len(sent)
+    parts: list[Any] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    parts += [STREAM[1], {"choices": [], "usage": {}}]
+    assert client.read_reply(parts) == TextReply(text, finish_reason="length")
+    if end < len(parts) - 1:
+        with pytest.raises(ValueError, match="ends before"):
+            client.read_reply(parts[:end])
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_thoughts_that_a_server_takes_apart_are_put_together_again(field: str):
+def test_thoughts_that_a_server_takes_apart_are_put_together_again(field: str) -> None:
     whole = {"choices": [{"message": {field: "Where?", "content": "<action>look</action>"}}]}
-    assert parse_reply(json.dumps(whole), "application/json").text == "<think>Where?</think><action>look</action>"
+    assert client.read_reply(whole).text == "<think>Where?</think><action>look</action>"
     deltas = [{field: "Whe", "content": None}, {field: "re?"}, {"content": "<action>look"}, {"content": "</action>"}]
-    events = [{"choices": [{"delta": delta}]} for delta in deltas]
-    events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-    sent = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
-    assert parse_reply(sent, "text/event-stream").text == "<think>Where?</think><action>look</action>"
+    parts: list[Any] = [{"choices": [{"delta": delta}]} for delta in deltas]
+    assert client.read_reply([*parts, STREAM[1]]).text == "<think>Where?</think><action>look</action>"
 
 
-@given(
-    st.text() | st.binary().map(repr) | st.recursive(st.none() | st.integers(), st.lists, max_leaves=5).map(json.dumps)
-)
-def test_anything_else_is_refused_in_one_way(text: str) -> None:
-    for kind in ("application/json", "text/event-stream", ""):
-        with pytest.raises(BrokenReplyError):
-            parse_reply(text, kind)
+def sends(content: bytes, kind: str = "application/json", headers: dict[str, str] | None = None) -> Any:
+    """Answers 200 with this content."""
+
+    def fault(handler: Handler, body: Any) -> bool:
+        handler.send_response(200)
+        for name, text in {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})}.items():
+            handler.send_header(name, text)
+        handler.end_headers()
+        handler.wfile.write(content)
+        return True
+
+    return fault
+
+
+USED = {"prompt_tokens": 1, "completion_tokens": 1}
+HOSTILE = [
+    b"",
+    b"null",
+    b"[]",
+    b"[" * 100_000,
+    b"\xff\xfe",
+    b'{"choices": 1}',
+    b'{"choices": [{"message": "text"}]}',
+    b'{"choices": [{"message": {"content": 5}}]}',
+    b'{"choices": [{"message": {"content": "x", "reasoning": {"a": 1}}}]}',
+    *(
+        json.dumps({"choices": [{"message": {"content": "x"}}], "usage": {**USED, "prompt_tokens": count}}).encode()
+        for count in (-1, 1e999, float("nan"), 10**15, "many", True, [])
+    ),
+]
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/html"])
+def test_an_answer_of_another_form_is_tried_again_and_told_in_one_way(content: bytes, kind: str) -> None:
+    with (
+        openai_server(lambda chat: "x", lambda number, body: sends(content, kind)) as server,
+        pytest.raises(ServerError, match="in 2 tries"),
+    ):
+        ask(engine(server.base_url, retries=1, stream=kind == "text/event-stream"))
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_without_end_is_not_read(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 10_000)
+    content = json.dumps({"choices": [{"message": {"content": "x" * 20_000}}]}).encode()
+    how = {"Content-Encoding": "gzip"} if packed else {}
+    fault = sends(gzip.compress(content) if packed else content, headers=how)
+    with (
+        openai_server(lambda chat: "x", lambda number, body: fault) as server,
+        pytest.raises(ServerError, match="more than 10,000 bytes"),
+    ):
+        ask(engine(server.base_url, retries=0))
+
+
+def test_packed_answers_are_read_and_unknown_packings_refused() -> None:
+    content = json.dumps({"choices": [{"message": {"content": "x"}}]}).encode()
+    faults = [sends(gzip.compress(content), headers={"Content-Encoding": "gzip"})]
+    faults += [sends(content, headers={"Content-Encoding": name}) for name in ("gzip", "br")]
+    with openai_server(lambda chat: "x", lambda number, body: faults[number - 1]) as server:
+        assert ask(engine(server.base_url)).text == "x"
+        for words in ("cannot be unpacked", "encoding br"):
+            with pytest.raises(ServerError, match=words):
+                ask(engine(server.base_url, retries=0))
+
+
+def test_what_a_server_says_is_cut_and_steers_no_terminal() -> None:
+    fault = status(400, "\x1b[2J\u202e" + "long " * 10_000)
+    with openai_server(lambda chat: "x", lambda number, body: fault) as server, pytest.raises(ServerError) as caught:
+        ask(engine(server.base_url))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(("key", "sent"), [(" sk-secret\n", "Bearer sk-secret"), ("sk-\u20ac", None), ("sk-\n1", None)])
+def test_a_key_is_looked_at_before_anything_is_sent(
+    key: str, sent: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with openai_server(lambda chat: "x") as server:
+        if sent is None:
+            with pytest.raises(ConfigError, match="OPENAI_API_KEY") as caught:
+                engine(server.base_url)
+            assert "sk-" not in str(caught.value)
+        else:
+            ask(engine(server.base_url))
+            assert server.headers[0]["Authorization"] == sent
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("2.5", 2.5), ("-1", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None), ("", None)],
+    [
+        ("2.5", 2.5),
+        ("-1", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        *((text, None) for text in ("soon", "", "inf", "nan", "Wed, 21 Oct 99999999 07:28:00 GMT")),
+    ],
 )
 def test_retry_after_is_read(text: str, seconds: float | None) -> None:
-    assert retry_after({"retry-after": text}) == seconds
+    assert client.retry_after({"retry-after": text}) == seconds
+
+
+def test_a_server_may_not_ask_for_more_patience_than_there_is() -> None:
+    fault = status(429, headers={"Retry-After": "1e9"})
+    with openai_server(lambda chat: "x", lambda number, body: fault if number == 1 else None) as server:
+        assert ask(engine(server.base_url, longest_wait=0.01)).text == "x"

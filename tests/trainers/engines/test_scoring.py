@@ -17,8 +17,7 @@ from tests.trainers.engines.test_transformers import uncached_logprobs
 from tests.trainers.toys import toy_config
 from trainers.engines import Generation, Request, Sampling
 from trainers.engines.registry import CheckpointModel, TrainerModel, engine_spec
-from trainers.engines.scoring import ScoringEngine
-from trainers.engines.token_tree import TokenTree
+from trainers.engines.scoring import ScoringEngine, TokenTree
 from trainers.engines.types import ChoosingEngine
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.choices import possible_commands

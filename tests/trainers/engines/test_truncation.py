@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from trainers.engines import Sampling
-from trainers.engines.batching import draw
-from trainers.engines.truncation import likely
+from trainers.engines.batching import draw, likely_tokens
 
 LOGITS = st.lists(st.integers(-40, 40).map(lambda n: n / 8), min_size=3, max_size=12, unique=True)
 
@@ -35,7 +34,7 @@ def slow(logits: list[float], sampling: Sampling) -> set[int]:
 def test_what_may_be_drawn(logits: list[float], top_p: float, top_k: int, min_p: float) -> None:
     sampling = Sampling(top_p=top_p, top_k=top_k, min_p=min_p)
     logprobs = torch.log_softmax(torch.tensor([logits], dtype=torch.float64), dim=-1)
-    found = set(torch.nonzero(likely(logprobs, sampling)[0]).flatten().tolist())
+    found = set(torch.nonzero(likely_tokens(logprobs, sampling)[0]).flatten().tolist())
     # A bound that is met up to rounding may go either way.
     near = {Sampling(top_p=min(1.0, top_p * f), top_k=top_k, min_p=min(0.99, min_p * f)) for f in (1 - 1e-9, 1 + 1e-9)}
     assert found in [slow(logits, each) for each in near] + [slow(logits, sampling)]

@@ -9,7 +9,7 @@ import pytest
 from skillc_gym.errors import ConfigError, EngineError, MissingExtraError
 from trainers.engines import Engine, Request, Sampling
 from trainers.engines.lockstep import LockstepEngine
-from trainers.engines.scripted import ScriptedEngine
+from trainers.engines.text import ScriptedEngine
 from trainers.engines.types import StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
 

@@ -16,8 +16,7 @@ from skillc_lab.cli.main import main
 from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from trainers.config import TrainConfig
-from trainers.engines.scripted import ScriptedEngine
-from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
+from trainers.engines.text import ContextFullError, FunctionEngine, ScriptedEngine, TextReply, TextRequest
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout.journal import Journal
 

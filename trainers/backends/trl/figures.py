@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainers.engines.token_tree import TokenTree
+from trainers.engines.scoring import TokenTree
 from trainers.rollout.batches import Tokens
 
 __all__ = ["Predictions", "as_tree", "own_figures", "own_tokens", "row_by_row"]

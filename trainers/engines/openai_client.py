@@ -1,0 +1,228 @@
+"""One request to a server through the package openai: whatever comes back is bounded, and read strictly."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import math
+import re
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import httpx
+import openai
+
+from skillc_gym.errors import ServerError
+from trainers.engines.openai import ServerOptions, TransientError
+from trainers.engines.text import ContextFullError, TextReply, TextRequest
+
+__all__ = ["MAX_ANSWER_BYTES", "BoundedClient", "ServerClient", "read_reply", "retry_after"]
+
+MAX_ANSWER_BYTES = 16 * 2**20
+"""Longest answer, as it comes and unpacked; a reply of a hundred thousand tokens has a tenth of it."""
+
+_TRANSIENT = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that pass by themselves."""
+_MOST_TOKENS = 10**12
+_THOUGHTS = ("reasoning_content", "reasoning")
+"""Fields in which servers give thoughts."""
+_CONTEXT = re.compile(r"context[ _](?:length|size|window)|maximum context|too many tokens|exceeds? the .*context", re.I)
+
+
+class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
+    """Reads every answer as a whole, none longer than :data:`MAX_ANSWER_BYTES`."""
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Sends a request.
+
+        Raises:
+            httpx.RemoteProtocolError: The answer is too long, or packed in a way that was not asked for.
+        """
+        answer = await super().send(request, **{**options, "stream": True})
+        try:
+            packed = bytearray()
+            async for part in answer.aiter_raw():
+                packed += part
+                self._check(packed)
+        finally:
+            await answer.aclose()
+        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _PACKING]
+        content = self._unpacked(bytes(packed), answer.headers.get("content-encoding", "identity"))
+        return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
+
+    def _unpacked(self, packed: bytes, how: str) -> bytes:
+        if how.lower() in ("", "identity"):
+            return packed
+        if how.lower() not in ("gzip", "deflate"):
+            raise httpx.RemoteProtocolError(f"an answer in the encoding {_plain(how)}")
+        try:
+            # Never more is unpacked than is allowed: a kilobyte may stand for a gigabyte.
+            content = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(packed, MAX_ANSWER_BYTES + 1)
+        except zlib.error as error:
+            raise httpx.RemoteProtocolError(f"an answer that cannot be unpacked ({error})") from error
+        self._check(content)
+        return content
+
+    @staticmethod
+    def _check(content: bytes | bytearray) -> None:
+        if len(content) > MAX_ANSWER_BYTES:
+            raise httpx.RemoteProtocolError(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
+
+
+_PACKING = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class ServerClient:
+    """Asks a server once.
+
+    Args:
+        model: What the server calls the model.
+        options: Where and how to ask.
+        key: Sent with every request, and cut out of whatever the server says; None for none.
+    """
+
+    def __init__(self, model: str, options: ServerOptions, key: str | None) -> None:
+        self._model, self._options, self._key = model, options, key
+        self._client: openai.AsyncOpenAI | None = None
+
+    async def ask(self, request: TextRequest) -> TextReply:
+        """Sends a request and reads the answer.
+
+        Raises:
+            TransientError: Nothing came, or what may pass.
+            ContextFullError: The chat is too long.
+            ServerError: The server refuses.
+        """
+        options = self._options
+        streamed: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}} if options.stream else {}
+        # An organisation and a project of the environment are OpenAI's affair, not that of any server.
+        absent = ["OpenAI-Organization", "OpenAI-Project", *(["Authorization"] if self._key is None else [])]
+        try:
+            async with asyncio.timeout(options.deadline):
+                answer = await self._open().chat.completions.create(
+                    model=self._model,
+                    messages=list(request.messages),
+                    temperature=request.temperature,
+                    seed=request.seed,
+                    extra_headers={name: openai.Omit() for name in absent},
+                    extra_body={options.max_tokens_field: request.max_tokens, **options.body},
+                    **streamed,
+                )
+                if options.stream:
+                    return read_reply([part.to_dict(warnings=False) async for part in answer])
+                return read_reply(answer.to_dict(warnings=False))
+        except openai.APIStatusError as error:
+            self._refuse(error.response)
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise TransientError(self._clean(f"{type(cause).__name__}: {cause}")) from error
+        except TimeoutError as error:
+            raise TransientError(f"no whole answer in {options.deadline:g} seconds") from error
+        except _UNREADABLE as error:
+            said = self._clean(f"{type(error).__name__}: {error}")
+            raise TransientError(f"an answer that cannot be read ({said})") from error
+
+    async def aclose(self) -> None:
+        """Closes the connections; the next request opens them again."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        if self._client is None:
+            self._client = openai.AsyncOpenAI(
+                api_key=self._key or "none",
+                base_url=self._options.base_url.rstrip("/") + "/",
+                max_retries=0,
+                default_headers={"Accept-Encoding": "gzip, deflate"},
+                http_client=BoundedClient(
+                    timeout=httpx.Timeout(self._options.timeout, pool=None),
+                    limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+                ),
+            )
+        return self._client
+
+    def _refuse(self, answer: httpx.Response) -> NoReturn:
+        message, code = _said_in_error(answer.text)
+        words = self._clean(f"status {answer.status_code}: {message or 'no reason given'}")
+        full = code == "context_length_exceeded" or bool(_CONTEXT.search(message[:10_000]))
+        if answer.status_code in (400, 413, 422) and full:
+            raise ContextFullError(words)
+        if code != "insufficient_quota" and (answer.status_code in _TRANSIENT or answer.status_code >= 500):
+            raise TransientError(words, retry_after(answer.headers))
+        raise ServerError(f"{self._options.base_url} refuses the model {self._model!r}: {words}")
+
+    def _clean(self, words: str) -> str:
+        """What a server said, for a message: without the key, cut, and without what would steer a terminal."""
+        return _plain(words.replace(self._key, "[key]") if self._key else words)
+
+
+_UNREADABLE = (openai.OpenAIError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+"""What reading an answer of another form ends in."""
+
+
+def read_reply(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> TextReply:
+    """Reads a completion, or the pieces of a streamed one.
+
+    Raises:
+        ValueError: It has another form (or KeyError, IndexError, TypeError, AttributeError), counts tokens that cannot
+            be, or ends in the middle.
+    """
+    if isinstance(answer, Mapping):
+        choice = answer["choices"][0]
+        return _reply(choice["message"], answer.get("usage"), choice.get("finish_reason") or "stop")
+    choices = [choice for piece in answer for choice in piece.get("choices") or () if choice.get("index", 0) == 0]
+    reason = next((choice["finish_reason"] for choice in choices if choice.get("finish_reason")), None)
+    if reason is None:
+        raise ValueError("the stream ends before its reply does")
+    usage = next((piece["usage"] for piece in reversed(answer) if piece.get("usage")), None)
+    deltas = [choice.get("delta") or {} for choice in choices]
+    said = {name: "".join(delta.get(name) or "" for delta in deltas) for name in (*_THOUGHTS, "content")}
+    return _reply(said, usage, reason)
+
+
+def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None, reason: Any) -> TextReply:
+    """A reply in one text: servers that parse thoughts take them, tags and all, out of the content."""
+    thoughts = next((message[name] for name in _THOUGHTS if message.get(name)), None)
+    said = message.get("content") or ""
+    if not isinstance(said, str) or not isinstance(thoughts, str | None):
+        raise TypeError("a reply that is no text")
+    read, written = (_tokens((usage or {}).get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    return TextReply(said if thoughts is None else f"<think>{thoughts}</think>{said}", read, written, str(reason))
+
+
+def _tokens(count: Any) -> int:
+    """A count of tokens; 0 where the server does not count."""
+    if count is None:
+        return 0
+    if isinstance(count, bool) or not isinstance(count, int | float) or not 0 <= count <= _MOST_TOKENS:
+        raise ValueError("a count of tokens that cannot be")
+    return int(count)
+
+
+def _said_in_error(text: str) -> tuple[str, str]:
+    """Message and code of an error answer; the text itself if it is none of OpenAI's form."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        error = json.loads(text)["error"]
+        if isinstance(error, Mapping):
+            return str(error.get("message", "")), str(error.get("code") or error.get("type") or "")
+        return str(error), ""
+    return text.strip(), ""
+
+
+def _plain(words: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in words[:300])
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: ``Retry-After`` in seconds or as a date (RFC 9110, 10.2.3)."""
+    text = headers.get("retry-after") or ""
+    with suppress(ValueError):
+        return max(0.0, float(text)) if math.isfinite(float(text)) else None
+    with suppress(TypeError, ValueError, OverflowError):
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    return None
