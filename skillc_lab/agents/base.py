@@ -1,4 +1,4 @@
-"""What an agent is: options that start it, and at work it says what an episode is shown beside the skill."""
+"""What an agent is: options that start it; at work it says what an episode is shown beside the skill."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 
@@ -14,24 +15,19 @@ from skill_library import SkillText
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
+from skillc_lab.agents.notes import Choose, ShowNotes
 from trainers.base import Options, flat_options
 from trainers.config import TrainConfig
-from trainers.evaluation.agents import PhaseProgress, RunningAgent
-from trainers.evaluation.player import PolicyPlayer
+from trainers.evaluation import PANEL_SEED, PairedReport, PhaseProgress, PolicyPlayer, TrialReport, play_trials
+from trainers.rollout import GroupRollouts, derive_seed, tasks_of
 from trainers.writers import AgentWriter, AnswerChats, PolicyWriter, StepWriter
 
-__all__ = ["ActingAgent", "Agent", "AgentTools", "Choose", "Play", "WritingAgent", "at_least", "note"]
+__all__ = ["ActingAgent", "Agent", "AgentRunner", "AgentTools", "PlayTasks", "WritingAgent", "at_least", "note"]
 
-Choose = Callable[[Mapping[str, Any]], SkillText | None]
-"""From the info of a reset (task, type, goal, condition) to what the episode is shown; None for nothing."""
-
-
-class Play(Protocol):
-    """Plays training tasks with the policy, without the library's skill."""
-
-    def __call__(self, task_ids: Sequence[str], choose: Choose, attempt: int) -> list[Episode]:
-        """One episode per task; another ``attempt`` at a task draws other random numbers from the same start."""
-        ...
+PlayTasks = Callable[[Sequence[str], Choose, int], list[Episode]]
+"""Plays training tasks without the library's skill, once each; another number draws others from the same start."""
+_GATHERING_SEED, _WRITER_SEED = 6, 7
+"""What the seeds of the preparation and of the writer are derived for."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class AgentTools:
     spec: EnvSpec
     training_tasks: Callable[[], Mapping[str, str]]
     make_env: Callable[[], gymnasium.Env[Any, Any]]
-    play: Play
+    play: PlayTasks
     write: AnswerChats
     writes: bool
     seed: int
@@ -70,11 +66,9 @@ class Agent(Options):
 
     def around(
         self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
-    ) -> RunningAgent:
-        """The agent around a policy, prepared; see :class:`trainers.evaluation.agents.EvaluatedAgent`."""
-        from skillc_lab.agents.acting import ActedPolicy
-
-        return ActedPolicy(self, player, config, panel, phase)
+    ) -> AgentRunner:
+        """The agent around a policy, prepared; see :class:`trainers.evaluation.EvaluatedAgent`."""
+        return AgentRunner(self, player, config, panel, phase)
 
     def record(self) -> dict[str, Any]:
         """Name and options as JSON-able values."""
@@ -134,8 +128,116 @@ class ActingAgent:
 
     def fingerprint(self) -> str:
         """Names the agent with all that it knows now."""
-        known = json.dumps([self.options.record(), self.state_dict()], sort_keys=True)
-        return hashlib.sha256(known.encode("utf-8", "surrogatepass")).hexdigest()
+        return _sha256([self.options.record(), self.state_dict()])
+
+
+class AgentRunner:
+    """Prepares an agent around the configured policy, and plays with it.
+
+    Args:
+        agent: The agent.
+        player: The policy.
+        config: The settings.
+        panel: The tasks to be evaluated; no agent sees them before.
+        phase: Gives, for the name of a phase, whom to tell how many episodes are done.
+    """
+
+    def __init__(
+        self, agent: Agent, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
+    ) -> None:
+        self._player, self._config, self._panel, self._phase = player, config, tuple(panel), phase
+        self._training = config.with_(split=config.env_spec.training_split)
+        self._label = _sha256(agent.record())
+        self.acting = agent.start(
+            AgentTools(
+                spec=config.env_spec,
+                training_tasks=lambda: self._training_tasks,
+                make_env=partial(gymnasium.make, self._training.env_id, **self._training.env_kwargs),
+                play=self._gather,
+                write=player.chat(derive_seed(config.seed, _WRITER_SEED)),
+                writes=player.writes,
+                seed=config.seed,
+            )
+        )
+        self.acting.prepare()
+
+    def rollouts(self) -> GroupRollouts:
+        """Plays episodes that see what the agent knows now."""
+        if not self.acting.shows:
+            return self._player.rollouts(self._config)
+        wrappers = [partial(ShowNotes, choose=self.acting.choose)]
+        return self._player.rollouts(self._config, wrappers, label=self.acting.fingerprint())
+
+    def play_trials(self, first: PairedReport) -> TrialReport | None:
+        """Tries failed tasks again, if the agent does that."""
+        trials = self.acting.options.trials
+        return play_trials(first, trials, self._retry, self.acting.reflect) if trials > 1 else None
+
+    def record(self) -> dict[str, Any]:
+        """Name, options, figures and all that it knows, as JSON-able values."""
+        return {
+            **self.acting.options.record(),
+            "figures": self.acting.figures(),
+            "knows": self.acting.state_dict(),
+            "fingerprint": self.acting.fingerprint(),
+        }
+
+    def warning(self) -> str:
+        """A sentence on replies of the writer that could not be read, and on what to do; "" if there were none."""
+        bad = 0 if self.acting.writer is None else self.acting.writer.bad_replies
+        return (
+            f"{bad} replies of the policy as the agent's writer could not be read and were passed over. "
+            "--agent.writer steps writes by rule"
+            if bad
+            else ""
+        )
+
+    @cached_property
+    def _training_tasks(self) -> Mapping[str, str]:
+        evaluated = set(self._panel)
+        left = {task: kind for task, kind in sorted(tasks_of(self._training).items()) if task not in evaluated}
+        if not left:
+            raise ConfigError(
+                f"The agent learns from tasks of the split {self._training.split!r}, and all of them are to be "
+                "evaluated; evaluate another split, or a panel of fewer tasks (--per-type)"
+            )
+        return left
+
+    def _gather(self, task_ids: Sequence[str], choose: Choose, attempt: int) -> list[Episode]:
+        wrappers = [partial(ShowNotes, choose=choose)]
+        rollouts = self._player.rollouts(self._training, wrappers, f"{self._label} {attempt}", preparing=True)
+        rollouts.on_progress = self._phase("training episodes")
+        tasks = [(task, 0) for task in task_ids]
+        return self._collect(rollouts, tasks, tuple(self._training_tasks), _GATHERING_SEED, attempt)
+
+    def _retry(self, trial: int, tasks: Sequence[tuple[str, int]]) -> list[Episode]:
+        rollouts = self.rollouts()
+        rollouts.on_progress = self._phase(f"episodes of trial {trial}")
+        return self._collect(rollouts, tasks, self._panel, PANEL_SEED, trial - 1)
+
+    def _collect(
+        self,
+        rollouts: GroupRollouts,
+        tasks: Sequence[tuple[str, int]],
+        everything: Sequence[str],
+        purpose: int,
+        attempt: int,
+    ) -> list[Episode]:
+        """Plays (task, condition) once each; a task's place among all gives it the same start in every attempt."""
+        numbers = {task: number for number, task in enumerate(everything)}
+        try:
+            played = rollouts.collect(
+                [task for task, _ in tasks],
+                [skill for _, skill in tasks],
+                1,
+                seed=derive_seed(self._config.seed, purpose),
+                sampling=self._config.eval_sampling,
+                numbers=[numbers[task] for task, _ in tasks],
+                first_attempt=attempt,
+            )
+        finally:
+            rollouts.close()
+        return [result.episode for result in played]
 
 
 def note(name: str, text: str) -> SkillText:
@@ -152,3 +254,7 @@ def at_least(least: int, **options: int) -> None:
     for name, value in options.items():
         if value < least:
             raise ConfigError(f"The agent's option {name} is at least {least}, got {value}")
+
+
+def _sha256(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from skill_library import SkillText
-from skillc_lab.agents.base import Choose
 
-__all__ = ["ShowNotes"]
+__all__ = ["Choose", "ShowNotes"]
 
+Choose = Callable[[Mapping[str, Any]], SkillText | None]
+"""From the info of a reset (task, type, goal, condition) to what the episode is shown; None for nothing."""
 _GAP = "\n\n"
 
 

@@ -11,7 +11,7 @@ from skillc_gym.episodes import Episode
 from skillc_gym.panels import tasks_by_type
 from skillc_lab.agents.base import ActingAgent, Agent, AgentTools, at_least, note
 from skillc_lab.agents.examples import demonstrated, examples_text
-from trainers.rollout.task_sampling import panel_of
+from trainers.rollout import panel_of
 
 __all__ = ["AGENT", "ReAct"]
 

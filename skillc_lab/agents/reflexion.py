@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import ActingAgent, AgentTools, WritingAgent, at_least
-from skillc_lab.agents.reflections import Reflections
+from skillc_lab.agents.gathering import Reflections
 
 __all__ = ["AGENT", "Reflexion"]
 

@@ -12,7 +12,8 @@ from trainers.base import lazy_exports
 
 if TYPE_CHECKING:
     from trainers.base import Sampling
-    from trainers.engines.openai import OpenAIEngine, ServerOptions
+    from trainers.engines.openai import OpenAIEngine
+    from trainers.engines.openai_options import ServerOptions
     from trainers.engines.random import derive_seed
     from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
     from trainers.engines.sharing import SharingEngine

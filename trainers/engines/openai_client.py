@@ -17,8 +17,8 @@ import httpx
 import openai
 
 from skillc_gym.errors import ServerError
-from trainers.engines.openai import ServerOptions, TransientError
-from trainers.engines.text import ContextFullError, TextReply, TextRequest
+from trainers.engines.openai_options import ServerOptions
+from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
 
 __all__ = ["MAX_ANSWER_BYTES", "BoundedClient", "ServerClient", "read_reply", "retry_after"]
 

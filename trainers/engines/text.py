@@ -11,11 +11,31 @@ from skillc_gym.errors import SkillCError
 from trainers.base import Sampling
 from trainers.engines.types import Generation, Request
 
-__all__ = ["ContextFullError", "FunctionEngine", "ScriptedEngine", "TextEngine", "TextReply", "TextRequest"]
+__all__ = [
+    "ContextFullError",
+    "FunctionEngine",
+    "ScriptedEngine",
+    "TextEngine",
+    "TextReply",
+    "TextRequest",
+    "TransientError",
+]
 
 
 class ContextFullError(SkillCError, RuntimeError):
     """The chat does not fit into the model's context: the episode ends here."""
+
+
+class TransientError(Exception):
+    """A failure of a server that may pass.
+
+    Attributes:
+        wait: Seconds that the server asks to wait; None if it does not say.
+    """
+
+    def __init__(self, words: str, wait: float | None = None) -> None:
+        super().__init__(words)
+        self.wait = wait
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig
 from trainers.engines import Engine
-from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, engine_spec
+from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
 from trainers.engines.text import ScriptedEngine
 
 
@@ -74,24 +74,22 @@ def test_wrong_names_say_what_is_wrong(own_module: ModuleType, name: str, error:
         engine_spec(name)
 
 
-def test_a_wrong_name_is_refused_with_the_configuration() -> None:
-    with pytest.raises(UnknownNameError, match="my_module:ENGINE"):
-        TrainConfig(model="m", engine="tgi")
-
-
 @pytest.mark.parametrize("name", [":", ":ENGINE", "module:", "..:ENGINE", "nope"])
 def test_what_is_no_engines_name_is_refused(name: str) -> None:
     with pytest.raises(UnknownNameError, match="my_module:ENGINE"):
-        TrainConfig(model="m", engine=name)
+        check_engine(name)
 
 
-def test_options_that_nobody_would_read_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match=r"option of the engine transformers.*base_url.*draft_tokens"):
-        TrainConfig(model="m", engine_options={"base_url": "http://127.0.0.1:9/v1"})
-    assert TrainConfig(model="m", engine_options={"draft_tokens": 3}).engine_options == {"draft_tokens": 3}
-
-
-@pytest.mark.parametrize("value", [-1, 1.5, True, "3"])
-def test_a_draft_has_a_whole_number_of_tokens(value: object) -> None:
-    with pytest.raises(ConfigError, match=r"draft_tokens must be a whole number from 0 up"):
-        TrainConfig(model="m", engine_options={"draft_tokens": value})
+@pytest.mark.parametrize(
+    ("name", "options", "error"),
+    [
+        ("transformers", {"base_url": "http://127.0.0.1:9/v1"}, UnknownNameError),
+        *(("transformers", {"draft_tokens": value}, ConfigError) for value in (-1, 1.5, True, "3")),
+        ("openai", {"retries": -1}, ConfigError),
+        ("openai", {"draft_tokens": 3}, UnknownNameError),
+    ],
+)
+def test_options_that_an_engine_cannot_read_are_refused(name: str, options: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(options))):
+        check_engine(name, options)
+    check_engine("transformers", {"draft_tokens": 3})

@@ -17,7 +17,8 @@ from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
 from tests.openai_server import Handler, openai_server
 from trainers.config import TrainConfig
 from trainers.engines import openai
-from trainers.engines.openai import OpenAIEngine, RateLimiter, ServerOptions
+from trainers.engines.openai import OpenAIEngine, RateLimiter
+from trainers.engines.openai_options import ServerOptions
 from trainers.engines.registry import engine_spec
 from trainers.engines.text import ContextFullError, FunctionEngine, TextEngine, TextReply, TextRequest
 

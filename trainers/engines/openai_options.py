@@ -1,0 +1,102 @@
+"""The options of a server with OpenAI's interface; its key is none of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.base import Count, Natural, NotNegative, Positive, check_values
+
+__all__ = ["ServerOptions"]
+
+_KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where the server is, how patient to be with it, and what it may cost.
+
+    Raises:
+        ConfigError: A value lies outside its range, or an address or an option carries a secret.
+    """
+
+    base_url: str = "http://127.0.0.1:8000/v1"
+    """Address up to ``/v1``."""
+    key_variable: str | None = None
+    """Environment variable that holds the key; OPENAI_API_KEY if it is set, else no key."""
+    timeout: Positive = 120.0
+    """Seconds without a byte from the server after which a request is given up and tried again."""
+    deadline: Positive = 1800.0
+    """Seconds after which a reply is given up however it trickles."""
+    retries: Natural = 8
+    """How often a request is tried again after 408, 409, 425, 429, 5xx, a broken connection or a timeout."""
+    first_wait: NotNegative = 1.0
+    """Seconds before the first repetition, doubled with each further one; a server's Retry-After goes before."""
+    longest_wait: Positive = 120.0
+    """Longest wait in seconds, a server's own wish included."""
+    requests_per_minute: Positive | None = None
+    """Most requests per minute; no limit if None."""
+    token_budget: Count | None = None
+    """Tokens, read and written, after which the evaluation stops; what was played is kept. No limit if None."""
+    stream: bool = False
+    """Ask for replies in pieces, so that ``timeout`` counts from piece to piece."""
+    max_tokens_field: str = "max_tokens"
+    """What the server calls the longest reply; ``max_completion_tokens`` with some."""
+    input_price: NotNegative | None = None
+    """Price of a million tokens read, in any currency, for the cost in the report."""
+    output_price: NotNegative | None = None
+    """Price of a million tokens written."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of every request."""
+
+    def __post_init__(self) -> None:
+        check_values(self, prefix="engine.")
+        address = urlsplit(self.base_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise ConfigError(f"engine.base_url must be like http://host:port/v1, got {self.base_url!r}")
+        if address.username or address.password or address.query:
+            raise ConfigError("engine.base_url must not carry a user name, a password or a query: it is recorded")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> ServerOptions:
+        """Reads the options of a run.
+
+        Raises:
+            UnknownNameError: There is no option of that name.
+            ConfigError: A key is given as an option: options are recorded.
+        """
+        known = [spec.name for spec in fields(cls)]
+        for name in options:
+            if name in ("api_key", "key"):
+                raise ConfigError(
+                    f"engine.{name} would be recorded with the run; put the key into {_KEY_VARIABLE}, or name another "
+                    "environment variable with engine.key_variable"
+                )
+            if name not in known:
+                raise unknown_name("option of the engine openai", name, known)
+        return cls(**options)
+
+    def key(self) -> str | None:
+        """The key from the environment, without white space around it; None for a server that wants none.
+
+        Raises:
+            ConfigError: The variable that was named is not set, or holds what no header can carry.
+        """
+        variable = self.key_variable or _KEY_VARIABLE
+        found = os.environ.get(variable, "").strip()
+        if self.key_variable and not found:
+            raise ConfigError(f"engine.key_variable names {variable}, which is not set in the environment")
+        if not (found.isascii() and found.isprintable()):
+            # Said without the key: whatever is wrong with it, it may still be one.
+            raise ConfigError(f"The key in {variable} holds characters other than printable ASCII; set it again")
+        return found or None
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """What so many tokens cost; None without prices."""
+        if self.input_price is None or self.output_price is None:
+            return None
+        return (prompt_tokens * self.input_price + completion_tokens * self.output_price) / 1e6
