@@ -57,11 +57,7 @@ def read_upstream(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def goal_of_session(options: Mapping[str, Any] | None, kind: str) -> dict[str, Any] | None:
-    """Turns upstream's integer sessions, and integer task ids, into task ids.
-
-    Args:
-        options: The options of a reset: ``{"session": 3}`` or ``{"task_id": 3}`` is goal 3.
-        kind: The kind of goals.
+    """Turns upstream's sessions and numbers of tasks into task ids: ``{"session": 3}`` or ``{"task_id": 3}`` is goal 3.
 
     Raises:
         ConfigError: The session is no integer; or both are given.

@@ -16,9 +16,15 @@ from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.envs.webshop.browser.chromium import BrowserLostError
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
-from skillc_gym.envs.webshop.browser.sites import RemoteSite, ShopSite, local_site
 from skillc_gym.envs.webshop.browser.tabs import BrowserPool, NoSuchPageError, Tab, shared_pool
-from skillc_gym.envs.webshop.browser.transports import TRANSPORTS, Transport, make_transport
+from skillc_gym.envs.webshop.browser.transports import (
+    TRANSPORTS,
+    RemoteSite,
+    ShopSite,
+    Transport,
+    local_site,
+    make_transport,
+)
 from skillc_gym.envs.webshop.env import MAX_ACTION, MAX_OBSERVATION, ShopState, WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import read_action
 from skillc_gym.envs.webshop.site.front import ShopFront

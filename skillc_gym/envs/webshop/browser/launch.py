@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillc_gym.errors import ConfigError, EngineError, MissingDataError, missing_extra
 
@@ -123,21 +123,11 @@ def launch(driver: str) -> Processes:
     folder = tempfile.mkdtemp(prefix="skillc-browser-")
     # Files that Chromium leaves for its own lie in the folder; signals of a terminal do not reach the group.
     own = {**os.environ, "TMPDIR": folder, "HOME": folder, "SE_OFFLINE": "true", "SE_AVOID_STATS": "true"}
-    process = subprocess.Popen(
-        [driver, "--port=0", "--log-level=SEVERE"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=own,
-        start_new_session=True,
-    )
-    watch = subprocess.Popen(
-        ["/bin/sh", "-c", _WATCH, "webshop-watch", str(process.pid), folder],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    quiet: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
+    command = [driver, "--port=0", "--log-level=SEVERE"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=own, **quiet)
+    watched = ["/bin/sh", "-c", _WATCH, "webshop-watch", str(process.pid), folder]
+    watch = subprocess.Popen(watched, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **quiet)
     return Processes(process, watch, folder, os.getpid())
 
 

@@ -38,13 +38,7 @@ class Note(NamedTuple):
 
 
 class LoadReport:
-    """What loading did: ``rows``, ``products`` and the numbers of rows ``skipped`` and ``mended``, with every reason.
-
-    Args:
-        folder: The catalogue's folder.
-        products: How many products there are.
-        counts: The numbers of rows by what became of them.
-    """
+    """What loading did: ``rows``, ``products``, rows ``skipped`` and ``mended``; it iterates over `Note`."""
 
     def __init__(self, folder: Path, products: int, counts: Mapping[str, int]) -> None:
         self.counts, self.products, self._path = dict(counts), products, folder / "report.jsonl"

@@ -63,13 +63,7 @@ def _kind(line: str) -> Kind:
 
 
 class GeneratedRow(NamedTuple):
-    """A product in upstream's three files.
-
-    Attributes:
-        row: As in ``items_shuffle*.json``.
-        attributes: Its entry in ``items_ins_v2*.json``.
-        human: Its entries in ``items_human_ins.json``; most have none.
-    """
+    """A product in upstream's ``items_shuffle``, ``items_ins_v2`` and ``items_human_ins``; most are not in the last."""
 
     row: dict[str, Any]
     attributes: dict[str, Any]
@@ -115,12 +109,7 @@ def generate_rows(size: int, seed: int = 0) -> Iterator[GeneratedRow]:
 
 
 def generate_row(index: int, seed: int = 0) -> GeneratedRow:
-    """Makes one product.
-
-    Args:
-        index: Its number in the catalogue.
-        seed: The catalogue's seed.
-    """
+    """Makes one product, by its number in the catalogue and the catalogue's seed."""
     return _Maker(index, seed).make()
 
 

@@ -26,12 +26,7 @@ _SPACE = " \t\n\r"
 
 
 class Element(NamedTuple):
-    """One element of a file's array, or one entry of its object.
-
-    Attributes:
-        key: The entry's key; "" in an array.
-        value: The parsed JSON.
-    """
+    """One element of a file's array, or one entry of its object: its key ("" in an array) and the parsed JSON."""
 
     key: str
     value: Any

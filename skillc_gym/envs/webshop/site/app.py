@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -24,7 +25,7 @@ except ImportError as error:
 
 from skillc_gym.envs.webshop.shop.pages import Page
 from skillc_gym.envs.webshop.site.access import AGENT, PERSON, Guard, Ticket, TicketIssuer
-from skillc_gym.envs.webshop.site.episodes import Recording, Replays
+from skillc_gym.envs.webshop.site.episodes import Recording, Replay
 from skillc_gym.envs.webshop.site.front import Pairs, ShopFront
 from skillc_gym.envs.webshop.site.layout import picture, render, shop_page
 from skillc_gym.errors import SkillCError
@@ -50,7 +51,7 @@ class Site:
         hosts: Names by which visitors may call the site; None for any.
         seed: Seeds the choice of tasks for people; None for other ones at every start.
         recording: Keeps what people do.
-        replays: Recorded episodes to show.
+        replays: Recorded episodes to show, those of a row side by side; `replay_rows` makes them.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Site:
         hosts: frozenset[str] | None = None,
         seed: int | None = None,
         recording: Recording | None = None,
-        replays: Replays | None = None,
+        replays: Sequence[Sequence[Replay]] = (),
     ) -> None:
         self.front, self.tickets = front, tickets or TicketIssuer()
         self._recording, self._replays = recording, replays
@@ -98,41 +99,20 @@ class Site:
         ]
 
     async def _start(self, request: Request) -> Response:
-        goals = self.front.goals
-        page = render(
-            "start.html",
-            first=goals.range.start,
-            last=goals.range.stop - 1,
-            products=len(self.front.core.catalog),
-            goals=len(goals),
-            kind=goals.kind,
-            recorded=self._recording is not None,
-            replays=self._replays is not None,
-        )
-        return HTMLResponse(page)
+        goals, products = self.front.goals, len(self.front.core.catalog)
+        offered = {"recorded": self._recording is not None, "replays": bool(self._replays)}
+        return HTMLResponse(render("start.html", goals=goals, products=products, **offered))
 
     async def _about(self, request: Request) -> Response:
         return JSONResponse({"skillc_gym": __version__, "shop": self.front.identity})
 
     async def _open(self, request: Request) -> Response:
         """Opens an episode: for a person who sent a form, or for a program that sent JSON."""
-        asked = await self._asked(request)
-        by_program = request.headers.get("content-type", "").startswith("application/json")
+        body, by_program = await _body(request), request.headers.get("content-type", "").startswith("application/json")
+        asked = _json_task(body) if by_program else dict(_pairs(body)).get("task")
         ticket = self.tickets.issue(self._task(asked), AGENT if by_program else PERSON)
         address = f"/e/{ticket}/home"
-        if by_program:
-            return JSONResponse({"ticket": ticket, "address": address})
-        return RedirectResponse(address, 303)
-
-    async def _asked(self, request: Request) -> Any:
-        body = await _body(request)
-        if not request.headers.get("content-type", "").startswith("application/json"):
-            return dict(_pairs(body)).get("task")
-        try:
-            asked = json.loads(body)
-            return asked.get("task")
-        except (ValueError, RecursionError, AttributeError) as error:
-            raise HTTPException(400, 'Expected a JSON object such as {"task": 7}.') from error
+        return JSONResponse({"ticket": ticket, "address": address}) if by_program else RedirectResponse(address, 303)
 
     def _task(self, asked: Any) -> int:
         goals = self.front.goals
@@ -168,15 +148,15 @@ class Site:
             recording.note_visit(name, ticket.task, before, page)
 
     async def _rows(self, request: Request) -> Response:
-        if self._replays is None:
+        if not self._replays:
             raise HTTPException(404, "No recorded episodes are shown here.")
-        return HTMLResponse(render("replays.html", rows=self._replays.rows))
+        return HTMLResponse(render("replays.html", rows=self._replays))
 
     async def _row(self, request: Request) -> Response:
-        rows, number = [] if self._replays is None else self._replays.rows, request.path_params["row"]
-        if number >= len(rows):
+        number = request.path_params["row"]
+        if number >= len(self._replays):
             raise HTTPException(404, "There is no such recorded episode.")
-        row, asked = rows[number], dict(_query(request)).get("step", "0")
+        row, asked = self._replays[number], dict(_query(request)).get("step", "0")
         last = max(len(replay.episode.turns) for replay in row)
         step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
         sides = [replay.moment(step, self.tickets.issue(replay.task)) for replay in row]
@@ -220,6 +200,13 @@ async def _body(request: Request) -> bytes:
         if len(body) > _LARGEST_FORM:
             raise HTTPException(413, f"A form holds {_LARGEST_FORM:,} bytes at most.")
     return bytes(body)
+
+
+def _json_task(body: bytes) -> Any:
+    try:
+        return json.loads(body).get("task")
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise HTTPException(400, 'Expected a JSON object such as {"task": 7}.') from error
 
 
 def _pairs(body: bytes) -> Pairs:

@@ -16,7 +16,7 @@ from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError, SkillCError
 
-__all__ = ["Recording", "Replay", "Replays"]
+__all__ = ["Recording", "Replay", "replay_rows"]
 
 logger = logging.getLogger(__name__)
 _MOST_OPEN = 10_000
@@ -124,25 +124,16 @@ class Replay:
         }
 
 
-class Replays:
-    """The recorded episodes of a run, by task.
-
-    Args:
-        episodes: The episodes.
-        front: The shop they were played in.
+def replay_rows(episodes: Sequence[Episode], front: ShopFront) -> list[list[Replay]]:
+    """Lays recorded episodes of a task side by side, two in a row.
 
     Raises:
-        ConfigError: They are of another shop, or there are none.
+        ConfigError: They were played in another shop than that of ``front``.
     """
-
-    def __init__(self, episodes: Sequence[Episode], front: ShopFront) -> None:
-        if not episodes:
-            raise ConfigError("There are no episodes to show.")
-        found = [_replay(episode, front) for episode in episodes]
-        tasks: dict[str, list[Replay]] = {}
-        for replay in found:
-            tasks.setdefault(replay.episode.task_id, []).append(replay)
-        self.rows = [row for replays in tasks.values() for row in _side_by_side(replays)]
+    tasks: dict[str, list[Replay]] = {}
+    for episode in episodes:
+        tasks.setdefault(episode.task_id, []).append(_replay(episode, front))
+    return [row for replays in tasks.values() for row in _side_by_side(replays)]
 
 
 def _side_by_side(replays: list[Replay]) -> list[list[Replay]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import LOOPBACK
-from skillc_gym.envs.webshop.site.episodes import Recording, Replays
+from skillc_gym.envs.webshop.site.episodes import Recording, replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
@@ -56,7 +56,7 @@ def open_site(
     front = ShopFront(WebShopEnv(**shop, observation_mode="url"))
     recording = None if record is None else Recording(record, front, WebShopEnv(**shop))
     hosts = frozenset({*LOOPBACK, *names}) if host in LOOPBACK or names else None
-    return Site(front, hosts=hosts, recording=recording, replays=Replays(episodes, front) if episodes else None)
+    return Site(front, hosts=hosts, recording=recording, replays=replay_rows(episodes, front))
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
