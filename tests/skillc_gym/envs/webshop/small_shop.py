@@ -93,3 +93,16 @@ def make(index, **given):
         "pricing": pricing,
     }
     return Product(index, **{**fields, **given})
+
+
+RUG = ("search[alderon rug]", "click[b000000000]")
+"""The way to the first product's page."""
+
+
+def play(env, *actions, **reset):
+    """Plays an episode from its start; returns what the last step, or the reset, gave."""
+    observation, info = env.reset(**{"seed": 0, **reset})
+    outcome = (observation, 0.0, False, False, info)
+    for action in actions:
+        outcome = env.step(action)
+    return outcome

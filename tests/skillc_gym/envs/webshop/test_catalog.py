@@ -40,16 +40,6 @@ def change(folder, edit):
     return folder
 
 
-def test_real_products(webshop_data):
-    catalog = open_catalog(webshop_data)
-    products = [catalog.product(place) for place in range(len(catalog))]
-    assert len(catalog) == 1000
-    assert catalog.load_report.skipped == catalog.load_report.mended == 0
-    assert sum(product.instruction is not None for product in products) == 415
-    assert sum(product.pricing[0] > product.pricing[-1] for product in products) == 3
-    assert len(catalog.human_instructions()) == 13
-
-
 def test_products_by_index_and_id(files):
     catalog = open_catalog(files)
     for place, row in enumerate(generate_rows(12, seed=9)):

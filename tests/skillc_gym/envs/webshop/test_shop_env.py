@@ -16,18 +16,15 @@ import pytest
 from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
-from small_shop import SmallShop
+from small_shop import RUG, SmallShop, play
 
 import skillc_gym
-from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, WebShopEnv
-from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
+from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
-from skillc_gym.vector import PairedVectorEnv
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from skillc_gym.wrappers import SkillInjection
 
 SHOP = SmallShop()
-RUG = ["search[alderon rug]", "click[b000000000]"]
 
 
 def make_env(**options):
@@ -56,14 +53,6 @@ class TestUrl(TestText):
 class TestSkill(TextEnvContract):
     def make_env(self):
         return SkillInjection(make_env(), library="webshop")
-
-
-def play(env, *actions, **reset):
-    observation, info = env.reset(**{"seed": 0, **reset})
-    outcome = (observation, 0.0, False, False, info)
-    for action in actions:
-        outcome = env.step(action)
-    return outcome
 
 
 def buy_right(env, task_id):
@@ -150,19 +139,6 @@ def test_wrong_arguments_are_named(said):
         WebShopEnv(data=SHOP, **options)
 
 
-def test_wrong_calls_are_named(env):
-    with pytest.raises(ResetNeeded):
-        env.step("search[rug]")
-    for options, said in (({"task": 1}, "'task'"), ({"skill": True}, "SkillInjection"), ({"task_id": 3.5}, "task_id")):
-        with pytest.raises(ConfigError, match=said):
-            env.reset(options=options)
-    play(env, *RUG)
-    for action in (None, 3, b"search[rug]", ["click[buy now]"]):
-        with pytest.raises(InvalidActionError, match=f"is a str .* got {type(action).__name__}"):
-            env.step(action)
-    assert env.step("click[features]")[4]["page"] == "sub"
-
-
 def test_a_tagger_of_yours_is_named_in_results():
     env = WebShopEnv(data=SHOP, noun_tagger=lambda name: [])
     *_, info = play(env, *RUG, "click[buy now]")
@@ -207,39 +183,6 @@ def test_copies_share_the_shop_but_not_the_customer(env):
     play(twin, "search[lamp]")
     assert env.step("click[features]")[4]["page"] == "sub"
     assert twin.catalog is env.catalog
-
-
-def test_fifteen_steps_are_the_limit():
-    env = make_env()
-    env.reset(seed=0)
-    outcomes = [env.step("look around") for _ in range(15)]
-    assert [outcome[3] for outcome in outcomes] == [False] * 14 + [True]
-    assert not any(outcome[2] for outcome in outcomes)
-
-
-def test_groups_of_pairs_shop_together():
-    groups = PairedVectorEnv(make_env, num_groups=2, group_size=3, library="webshop")
-    observations, infos = groups.reset(seed=1, options={"n_plus": [1, 2]})
-    assert [list(infos["condition"])] == [[1, 0, 0, 1, 1, 0]]
-    assert observations[0].endswith(observations[1])
-    groups.step(["search[rug]"] * 6)
-    groups.step([f"click[b00000000{number}]" for number in range(6)])
-    _, rewards, ended, _, infos = groups.step(["click[buy now]"] * 6)
-    assert (list(ended), set(infos["page"])) == ([True] * 6, {"done"})
-    assert ((rewards >= 0) & (rewards <= 1)).all()
-
-
-def test_prompts_list_the_actions():
-    inner = ActionFormat(SkillInjection(make_env(), library="webshop", enabled=True, where="info"))
-    env = ChatPrompt(inner, ChatFormat.named("shop"))
-    observation, info = env.reset(seed=0)
-    assert "search[<query>]" in observation
-    assert info["messages"][0]["content"].startswith("You are a customer")
-    assert "Key step: purchase" in info["messages"][0]["content"]
-    observation, *_, info = env.step("<think>rugs</think><action>search[rug]</action>")
-    assert "click[b000000000]" in observation
-    assert info["executed_action"] == "search[rug]"
-    assert info["action_valid"]
 
 
 def test_other_processes_play_the_same():

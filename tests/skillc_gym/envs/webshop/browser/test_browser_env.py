@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from hostile_shop import SHOP
+from small_shop import RUG, play
 
 from skillc_gym.envs.webshop.browser import tabs
 from skillc_gym.envs.webshop.browser.chromium import Browser
@@ -28,15 +29,6 @@ from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv
 
 ROOT = Path(__file__).resolve().parents[5]
-RUG = ("search[alderon rug]", "click[b000000000]")
-
-
-def play(env, *actions, **reset):
-    observation, info = env.reset(**{"seed": 0, **reset})
-    outcome = (observation, 0.0, False, False, info)
-    for action in actions:
-        outcome = env.step(action)
-    return outcome
 
 
 def members(group):
@@ -237,6 +229,7 @@ PARENT = """
     sys.path[:0] = {path!r}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have switched it off for its children
     from hostile_shop import SHOP
+from small_shop import RUG, play
     from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
     env = WebShopBrowserEnv(data=SHOP, transport="swap")
     env.reset(seed=0)

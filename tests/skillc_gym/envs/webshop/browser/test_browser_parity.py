@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hostile_shop import SHOP
 
-from benchmarks.browser_episodes import Comparison, Trio, clicker, draw, shopper
+from benchmarks.browser_episodes import Comparison, Trio, draw
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +63,3 @@ def test_any_words_can_be_searched_for(trio):
     )
     play(trio, found, *(f"search[{words}]" for words in odd), "click[next >]", "click[< prev]")
     assert found.differences == []
-
-
-def test_a_customer_and_a_clicker_are_not_the_same():
-    info = {"goal": "i need a red rug", "available_actions": ["search[<query>]"]}
-    observation = "WebShop [SEP] Instruction: [SEP] i need a red rug [SEP] Search"
-    assert shopper(info, random.Random(0))(observation, info).startswith("search[")
-    assert len({clicker(info, random.Random(seed))(observation, info) for seed in range(20)}) > 2
