@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
 from trainers.evaluation.policy_memory import save_policy_memory
+from trainers.memory import has_own_choice
 from trainers.models import hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
@@ -111,14 +111,12 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         stack.enter_context(folder.locked())
     checkpoint = folder.to_resume(config)
     saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
-    policy = token_policy(config, chat, _NoEngine())
-    rollouts = make_rollouts(config, policy)
+    objective = make_objective(config, recipe, tokenizer.pad_token_id)
+    backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
+    rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
     prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
-    objective = make_objective(config, recipe, tokenizer.pad_token_id)
-    backend: Backend = BACKENDS.get(config.backend).make(setup, objective, tokenizer)
-    policy.engine = backend.engine(chat)
     learner = Learner(setup, objective, backend)
     if learner.is_main:
         folder.prepare(config, _task_record(split))
@@ -172,7 +170,7 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
     if finished:
         with folder.new_policy(commit=learner.is_main) as path:
             learner.backend.save_policy(path)
-            if learner.is_main and learner.memory.chooses:
+            if learner.is_main and has_own_choice(learner.memory):
                 save_policy_memory(path, learner.config, learner.memory.state_dict())
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:
@@ -185,16 +183,3 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
 def _ask_to_stop(learner: Learner, progress: Progress) -> None:
     learner.stop_requested = True
     progress.note("Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step.")
-
-
-class _NoEngine:
-    """Stands in until the trainer owns the model that generates."""
-
-    def generate(self, requests: Any, sampling: Any) -> Any:
-        raise ConfigError("The rollouts have no engine yet.")
-
-    def release(self, keys: Any) -> None:
-        """Nothing is kept."""
-
-    def reset(self) -> None:
-        """Nothing is kept."""

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import torch
 
 from trainers.backends import BackendSpec
+from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.engines.transformers import TransformersEngine
-from trainers.learner import Objective, Setup, Weights
+from trainers.learner import Objective, Weights
 from trainers.models import load_model
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.tracking import Progress
 
 T = TypeVar("T")
 
@@ -26,14 +28,14 @@ class PlainBackend:
     device = torch.device("cpu")
     process_index, num_processes = 0, 1
 
-    def __init__(self, setup: Setup, objective: Objective, tokenizer: Any) -> None:
-        self.config, self.tokenizer = setup.config, tokenizer
+    def __init__(self, config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> None:
+        self.config, self.tokenizer = config, tokenizer
         self.models = {"policy": load_model(self.config), "reference": load_model(self.config)}
         self.parameters = list(self.models["policy"].parameters())
         self.optimizer = torch.optim.AdamW(
             self.parameters, lr=self.config.learning_rate, weight_decay=self.config.weight_decay
         )
-        setup.folder.path.mkdir(parents=True, exist_ok=True)
+        Path(config.run_folder).mkdir(parents=True, exist_ok=True)
 
     def gather(self, objects: list[T]) -> list[T]:
         return objects

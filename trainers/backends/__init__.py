@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from trainers.models import BACKENDS
 
 if TYPE_CHECKING:
-    from trainers.learner import Backend, Objective, Setup
+    from trainers.config import TrainConfig
+    from trainers.learner import Backend, Objective
+    from trainers.tracking import Progress
 
 __all__ = ["BACKENDS", "BackendSpec"]
 
@@ -21,11 +23,11 @@ class BackendSpec:
     Attributes:
         name: What ``backend=`` calls it.
         require: Raises MissingExtraError where something is not installed.
-        make: From a run's parts, its objective and a tokenizer; loads the model.
+        make: From a run's settings, its objective, a tokenizer and who is told what happens; loads the model.
         chat_template: Gives a tokenizer of a known model family a template that never rewrites earlier turns.
     """
 
     name: str
     require: Callable[[], None]
-    make: Callable[[Setup, Objective, Any], Backend]
+    make: Callable[[TrainConfig, Objective, Any, Progress], Backend]
     chat_template: Callable[[Any], None] | None = None

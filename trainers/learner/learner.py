@@ -21,10 +21,10 @@ from trainers.learner.remembering import SharedMemory
 from trainers.learner.rows import LocalBatch, RowAssembler
 from trainers.learner.setup import Backend, Setup
 from trainers.losses import ClippedPolicyGradient
+from trainers.memory import skill_selectors
 from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch
-from trainers.rollout.collect import derive_seed
-from trainers.rollout.distributed import SharedRollouts
+from trainers.rollout.collect import SharedRollouts, derive_seed
 from trainers.rollout.task_sampling import sample_tasks
 from trainers.tracking.integrity import storing_weights
 from trainers.tracking.metrics import rollout_metrics
@@ -68,7 +68,8 @@ class Learner:
         self.counters = {"tokens_generated": 0, "env_steps": 0}
         self.shared = SharedRollouts(setup.rollouts, backend)
         self.rows = RowAssembler(self.config, objective, setup.prompts, setup.pad_id)
-        self.memory = SharedMemory(self.method.recipe.memory, setup)
+        self._shared_memory = SharedMemory(self.method.recipe.memory, setup)
+        self.memory = self._shared_memory.memory
         self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
         self._began = time.monotonic()
 
@@ -90,7 +91,7 @@ class Learner:
             config.group_size,
             seed=derive_seed(config.seed, _PLAY, update),
             sampling=config.sampling,
-            skills=self.memory.skills(n_plus, config.group_size, training=True),
+            skills=skill_selectors(self.memory, n_plus, config.group_size, training=True),
             shared_draws=self.memory.shared_draws,
         )
         scores = self.rows.scores(self.backend, own, names) if names else [{} for _ in own]
@@ -110,7 +111,7 @@ class Learner:
         """
         batch = replace(batch, returns=self.memory.returns(batch))
         batch, advantages, figures = self.method.credit(batch)
-        figures |= self.memory.observe(self.backend, batch)
+        figures |= self._shared_memory.observe(self.backend, batch)
         for metric in self.metrics:
             figures |= metric(batch.trajectories)
         for count in self.counters:
@@ -158,7 +159,7 @@ class Learner:
         began, setup = time.perf_counter(), self.setup
         setup.rollouts.on_progress = lambda done, total: setup.progress.phase("validation", done, total)
         report = paired_evaluation(
-            self.memory.remembering(self.shared),
+            self.shared,
             setup.split.panel,
             seed=derive_seed(self.config.seed, _VALIDATE),
             sampling=self.config.eval_sampling,

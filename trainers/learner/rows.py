@@ -16,7 +16,7 @@ from trainers.learner.setup import Backend, Weights
 from trainers.losses import Loss
 from trainers.rollout.batches import MicroBatch, collate, forward_passes, shared_passes
 from trainers.rollout.collect import derive_seed
-from trainers.rollout.prompts import Prompts
+from trainers.rollout.rows import Prompts
 from trainers.rollout.training_rows import TrainingRow, is_masked, make_training_rows, split_minibatches
 
 __all__ = ["LocalBatch", "RowAssembler"]

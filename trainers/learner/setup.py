@@ -16,7 +16,7 @@ from trainers.recipes.method import Method
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
-from trainers.rollout.prompts import Prompts
+from trainers.rollout.rows import Prompts
 from trainers.rollout.task_sampling import TaskSplit
 from trainers.tracking.loggers import Logger
 from trainers.tracking.progress import Progress

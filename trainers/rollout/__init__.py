@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         tasks_of,
         token_policy,
     )
-    from trainers.rollout.prompts import Prompts
+    from trainers.rollout.rows import Prompts
     from trainers.rollout.task_sampling import panel_of
     from trainers.rollout.training_rows import TrainingRow
 else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, Trajectory
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat
     from skillc_gym.vector import PairedVectorEnv
 
-__all__ = ["GroupRollouts", "Sampling", "derive_seed"]
+__all__ = ["GroupRollouts", "Processes", "Sampling", "SharedRollouts", "derive_seed"]
+
+T = TypeVar("T")
 
 
 class GroupRollouts:
@@ -141,3 +143,53 @@ class GroupRollouts:
                 **self.env_kwargs,
             )
         return self._envs[key]
+
+
+class Processes(Protocol):
+    """The processes that train together."""
+
+    @property
+    def process_index(self) -> int:
+        """Which one this is."""
+
+    @property
+    def num_processes(self) -> int:
+        """How many there are."""
+
+    def gather(self, objects: list[T]) -> list[T]:
+        """All processes' objects, process by process, on every process."""
+
+
+class SharedRollouts:
+    """Gives each training process its groups; a group's result does not depend on how many processes there are.
+
+    Args:
+        rollouts: This process's environments and policy.
+        processes: All processes.
+    """
+
+    def __init__(self, rollouts: GroupRollouts, processes: Processes) -> None:
+        self.rollouts = rollouts
+        self.processes = processes
+
+    def collect_own(
+        self,
+        task_ids: Sequence[str],
+        n_plus: Sequence[int],
+        group_size: int,
+        *,
+        skills: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> list[Trajectory]:
+        """Plays this process's groups of a collection that all processes know; see :meth:`GroupRollouts.collect`."""
+        own = range(self.processes.process_index, len(task_ids), self.processes.num_processes)
+        shown = None if skills is None else [skills[g] for g in own]
+        tasks, counts = [task_ids[g] for g in own], [n_plus[g] for g in own]
+        return self.rollouts.collect(tasks, counts, group_size, numbers=own, skills=shown, **options)
+
+    def collect(
+        self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, **options: Any
+    ) -> list[Trajectory]:
+        """Plays a collection together; every process gets all of it, ordered by group, then by member."""
+        own = self.collect_own(task_ids, n_plus, group_size, **options)
+        return sorted(self.processes.gather(own), key=lambda trajectory: trajectory.group)

@@ -19,7 +19,7 @@ from trainers.config import TrainConfig
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.policies import Policy, TokenPolicy
-from trainers.rollout.prompts import Prompts
+from trainers.rollout.rows import Prompts
 
 if TYPE_CHECKING:
     from trainers.engines import Engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,13 +11,13 @@ from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, TokenRow
-from trainers.engines.types import Engine, Generation, Request, StreamingEngine, stream
+from trainers.engines.types import ChoosingEngine, Engine, Generation, Request, StreamingEngine, stream
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.choices import choices
-from trainers.rollout.rows import ConversationRows, RowBuilder, WindowRows
-from trainers.rollout.thoughts import RowsWithoutThoughts
+from trainers.rollout.rows import ConversationRows, RowBuilder, RowsWithoutThoughts, WindowRows
 
-__all__ = ["Answer", "Conversation", "Policy", "TokenPolicy"]
+__all__ = ["Answer", "Conversation", "Policy", "TokenPolicy", "possible_commands"]
+
+_FREE = re.compile(r"<\w+>")
 
 Answer = Callable[[Sequence[tuple[Any, Any]]], Sequence[Any]]
 
@@ -137,7 +138,7 @@ class _TokenConversation:
         room = self.limit - len(prompt)
         if room <= 0:
             return None
-        possible = choices(policy.engine, policy.chat, info)
+        possible = _choices(policy.engine, policy.chat, info)
         return Request(key, prompt, self.seed, min(policy.max_reply_tokens, room), turn=turn, choices=possible)
 
     def reply(self, reply: Generation) -> str:
@@ -149,3 +150,17 @@ class _TokenConversation:
 
     def rows(self) -> list[TokenRow]:
         return self.builder.rows()
+
+
+def _choices(engine: Engine, chat: ChatTokens, info: Mapping[str, Any]) -> tuple[tuple[int, ...], ...]:
+    """The tokens of every reply that gives a possible command; none for an engine that generates."""
+    if not isinstance(engine, ChoosingEngine):
+        return ()
+    return tuple(tuple(chat.reply_ids(engine.worded(command))) for command in possible_commands(info))
+
+
+def possible_commands(info: Mapping[str, Any]) -> list[str]:
+    """The listed commands; where one leaves words to the agent (``search[<query>]``), the goal's stand in."""
+    goal = str(info.get("goal", ""))
+    listed = info.get("admissible_commands") or ()
+    return list(dict.fromkeys(_FREE.sub(lambda _: goal, command) for command in listed))

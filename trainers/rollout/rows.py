@@ -1,17 +1,25 @@
-"""From a conversation to training rows: the tokens as they were generated, and which of them are the model's own."""
+"""From a conversation to training rows, and the same rows behind another prompt.
+
+A row holds the tokens as they were generated, and which of them are the model's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from skillc_gym.chat import Message
+from skillc_gym.chat import Message, assistant, system
+from skillc_gym.errors import ConfigError
 from trainers.base import TokenRow
 from trainers.engines.types import Generation
-from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
 
-__all__ = ["ConversationRows", "RowBuilder", "WindowRows"]
+if TYPE_CHECKING:
+    from skill_library import SkillLibrary
+    from skillc_gym.chat import ChatFormat
+
+__all__ = ["ConversationRows", "Prompts", "RowBuilder", "RowsWithoutThoughts", "WindowRows"]
 
 
 class RowBuilder(Protocol):
@@ -106,16 +114,8 @@ class WindowRows:
 
     def reply(self, generation: Generation) -> None:
         """Closes the turn's row."""
-        ids = generation.token_ids
-        row = TokenRow(
-            self._prompt,
-            ids,
-            [1] * len(ids),
-            generation.logprobs,
-            reply_lengths=(len(ids),),
-            messages=tuple(self._messages),
-        )
-        self._rows.append(row)
+        ids, shown = generation.token_ids, tuple(self._messages)
+        self._rows.append(TokenRow(self._prompt, ids, [1] * len(ids), generation.logprobs, (len(ids),), shown))
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Renders the next turn's prompt."""
@@ -127,3 +127,57 @@ class WindowRows:
 
     def _show(self, messages: Sequence[Message]) -> None:
         self._messages, self._prompt = messages, self.chat.prompt(messages)
+
+
+class RowsWithoutThoughts(WindowRows):
+    """A row per turn: the whole conversation so far without its thoughts, then the reply with its own.
+
+    A reply is trained on behind the very tokens that it was generated from; only its copy in later prompts is shorter.
+    """
+
+    def reply(self, generation: Generation) -> None:
+        """Closes the turn's row; later prompts show the reply without its thought."""
+        super().reply(generation)
+        said = without_thoughts(self.chat.reply_text(generation.token_ids))
+        self._messages = [*self._messages, assistant(said)]
+
+    def observe(self, info: Mapping[str, Any]) -> None:
+        """Renders the next turn's prompt."""
+        self._show([*self._messages, *info["new_messages"]])
+
+
+class Prompts:
+    """Renders a row's prompt again with another skill text in it; the completion stays token for token.
+
+    Args:
+        chat: Turns messages into tokens.
+        chat_format: The wording of the prompts.
+        library: Where the skill of a task type is looked up; None where there are no skills.
+        max_length: Longest row in tokens; what a longer skill pushes over it is cut from the prompt's left.
+    """
+
+    def __init__(
+        self, chat: ChatTokens, chat_format: ChatFormat, library: SkillLibrary | None, max_length: int
+    ) -> None:
+        self.chat = chat
+        self.chat_format = chat_format
+        self.library = library
+        self.max_length = max_length
+
+    def skill_text(self, task_type: str) -> str:
+        """The library's text for a task type.
+
+        Raises:
+            ConfigError: There is no library.
+            SkillFileError: It has no skill for the type.
+        """
+        if self.library is None:
+            raise ConfigError("A prompt with the skill needs a skill library; pass library=NAME or a folder.")
+        return self.library.for_task(task_type).text
+
+    def with_skill_text(self, row: TokenRow, skill_text: str) -> TokenRow:
+        """The row behind its prompt with this skill text, "" for none."""
+        messages = row.messages[1:] if row.messages and row.messages[0]["role"] == "system" else row.messages
+        messages = (*system(self.chat_format, skill_text), *messages)
+        room = max(1, self.max_length - len(row.completion_ids))
+        return replace(row, prompt_ids=self.chat.prompt(messages)[-room:], messages=messages)

@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc_gym.envs.registry import short_type
-from trainers.tracking.clock import Clock, tokens_per_second
-from trainers.tracking.listeners import Record, SilentProgress
+from trainers.tracking.listeners import Clock, Record, SilentProgress, tokens_per_second
 
 __all__ = ["LiveProgress"]
 

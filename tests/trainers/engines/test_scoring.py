@@ -20,7 +20,7 @@ from trainers.engines.registry import CheckpointModel, TrainerModel, engine_spec
 from trainers.engines.scoring import ScoringEngine, TokenTree
 from trainers.engines.types import ChoosingEngine
 from trainers.evaluation.policy import evaluate_policy
-from trainers.rollout.choices import possible_commands
+from trainers.rollout.policies import possible_commands
 
 EOS = 1
 Replies = list[list[int]]

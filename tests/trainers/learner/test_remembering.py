@@ -14,7 +14,7 @@ from tests.trainers.rollouts_of import batch_of, episode
 from tests.trainers.toys import toy_config
 from trainers.learner.remembering import SharedMemory
 from trainers.memory import D2SkillMemory
-from trainers.rollout.distributed import SharedRollouts
+from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
 

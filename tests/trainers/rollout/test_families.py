@@ -17,8 +17,7 @@ from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.engines import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
-from trainers.rollout.rows import ConversationRows
-from trainers.rollout.thoughts import RowsWithoutThoughts
+from trainers.rollout.rows import ConversationRows, RowsWithoutThoughts
 
 FOLDER = Path(trl.__file__).parent / "chat_templates"
 BAR = "\uff5c"

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, MissingExtraError
-from trainers.tracking.loggers import LOGGERS, Logger
-from trainers.tracking.loggers.scalars import kept_id, scalars
+from trainers.tracking.loggers import LOGGERS, Logger, kept_id, scalars
 
 HEAT = "pick_heat_then_place_in_recep"
 VALIDATION = {

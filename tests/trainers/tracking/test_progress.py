@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trainers.tracking.clock import duration
+from trainers.tracking.listeners import duration
 from trainers.tracking.progress import PlainProgress, make_progress, short_type
 
 TRAIN = {

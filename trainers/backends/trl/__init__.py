@@ -8,7 +8,9 @@ from skillc_gym.errors import ConfigError, missing_extra
 from trainers.backends import BackendSpec
 
 if TYPE_CHECKING:
-    from trainers.learner import Backend, Objective, Setup
+    from trainers.config import TrainConfig
+    from trainers.learner import Backend, Objective
+    from trainers.tracking import Progress
 
 __all__ = ["BACKEND"]
 
@@ -22,10 +24,10 @@ def _require() -> None:
         raise missing_extra("trl, with torch and transformers,", "train") from error
 
 
-def _make(setup: Setup, objective: Objective, tokenizer: Any) -> Backend:
+def _make(config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> Backend:
     from trainers.backends.trl.backend import TrlBackend
 
-    return TrlBackend(setup, objective, tokenizer)
+    return TrlBackend(config, objective, tokenizer, progress)
 
 
 def _chat_template(tokenizer: Any) -> None:

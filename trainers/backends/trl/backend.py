@@ -18,12 +18,12 @@ from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.types import Engine
-from trainers.learner import Objective, Setup, Weights
+from trainers.learner import Objective, Weights
 from trainers.models import load_model
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import derive_seed
-from trainers.tracking.run_folder import make_folder
+from trainers.tracking import Progress, make_folder
 
 __all__ = ["TrlBackend", "save_merged"]
 
@@ -36,23 +36,24 @@ class TrlBackend:
     """Owns a :class:`SkillTrainer`.
 
     Args:
-        setup: The run.
+        config: The run's settings.
         objective: What it minimises.
         tokenizer: Saved with the policy.
+        progress: Told what vLLM was started with.
 
     Raises:
         MissingDataError: There is no model where the configuration says.
         ConfigError: The run's folder cannot be made.
     """
 
-    def __init__(self, setup: Setup, objective: Objective, tokenizer: Any) -> None:
-        self.config = setup.config
-        model = load_model(self.config)
-        make_folder(setup.folder.path)
-        self.trainer = SkillTrainer(self.config, objective, model, tokenizer)
+    def __init__(self, config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> None:
+        self.config = config
+        model = load_model(config)
+        make_folder(Path(config.run_folder))
+        self.trainer = SkillTrainer(config, objective, model, tokenizer)
         self._sent_steps: dict[str, int] = {}
         if self.trainer.effective:
-            setup.progress.note(in_words(self.trainer.effective))
+            progress.note(in_words(self.trainer.effective))
 
     @property
     def device(self) -> torch.device:

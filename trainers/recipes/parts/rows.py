@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import Options
-from trainers.rollout.prompts import Prompts
+from trainers.rollout.rows import Prompts
 from trainers.rollout.training_rows import TrainingRow, token_weight
 
 __all__ = ["RowMaker", "UpdateView"]

@@ -1,17 +1,21 @@
 """Who else is told a run's records, beside ``metrics.jsonl``: one file per logger.
 
 A module here offers ``LOGGER``, a class with a ``name`` that is made without arguments; others write ``module:CLASS``.
+What every logger writes are a record's numbers under names, those of the method in sections of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from skillc_gym.envs.registry import short_type
+from skillc_gym.files import replace_file
 from trainers.base import Registry
 
-__all__ = ["LOGGERS", "Logger"]
+__all__ = ["LOGGERS", "PANELS", "PROJECT", "Logger", "kept_id", "scalars"]
 
 LOGGERS = Registry("logger", "trainers.tracking.loggers", "LOGGER", "skillc_gym.loggers")
 """Built-in loggers, entry points, and ``module:CLASS``: the names that ``report_to=`` takes."""
@@ -28,3 +32,56 @@ class Logger(Protocol):
 
     def close(self) -> None:
         """The run is over, for whatever reason."""
+
+
+PROJECT = "skillc-gym"
+"""The project under which runs are listed where nobody names another one."""
+
+PANELS: Mapping[tuple[str, str], str] = {
+    ("validation", "overall_with"): "success/with_skill",
+    ("validation", "overall_without"): "success/without_skill",
+    ("validation", "gap_smoothed"): "gap",
+    ("validation", "gate"): "gate",
+    ("train", "rollout_fraction_with"): "share_with_skill",
+}
+"""Event and figure of a record to the section that shows it; figures by task type get a line per type."""
+
+
+def scalars(record: Mapping[str, Any]) -> dict[str, float]:
+    """Every number of a record of ``metrics.jsonl``.
+
+    Returns:
+        ``<event>/<figure>`` and ``<event>/<figure>/<key>``, and the figures of `PANELS` under the section's name too.
+    """
+    event = str(record["event"])
+    found = dict(_numbers(event, {name: value for name, value in record.items() if name != "step"}))
+    for (where, figure), section in PANELS.items():
+        if where == event and figure in record:
+            found |= _panel(section, record[figure])
+    return found
+
+
+def _panel(section: str, figure: Any) -> dict[str, float]:
+    if isinstance(figure, Mapping):
+        return dict(_numbers(section, {short_type(kind): value for kind, value in figure.items()}))
+    return {section: float(figure)} if _is_number(figure) else {}
+
+
+def _numbers(prefix: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(f"{prefix}/{name}", value)
+        elif _is_number(value):
+            yield f"{prefix}/{name}", float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def kept_id(folder: Path, logger: str) -> str:
+    """The name under which a logger knows the run in a folder; drawn once, so that a run that goes on keeps its own."""
+    path = folder / f"{logger}_id"
+    if not path.is_file():
+        replace_file(path, [uuid.uuid4().hex[:12].encode()])
+    return path.read_text(encoding="utf-8").strip()

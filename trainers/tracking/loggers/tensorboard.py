@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from skillc_gym.errors import missing_extra
-from trainers.tracking.loggers.scalars import PANELS, scalars
+from trainers.tracking.loggers import PANELS, scalars
 
 __all__ = ["LOGGER", "TensorBoard"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from skillc_gym.errors import missing_extra
-from trainers.tracking.loggers.scalars import PROJECT, kept_id, scalars
+from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
 __all__ = ["LOGGER", "Trackio"]
 
