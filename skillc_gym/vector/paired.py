@@ -18,15 +18,7 @@ from numpy.typing import NDArray
 from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import InfoColumns, info_columns
 from skillc_gym.vector.members import AnyEnv, member_maker, step_at_once, wrapped
-from skillc_gym.vector.requests import (
-    check_options,
-    group_mask,
-    group_seeds,
-    group_skills,
-    group_tasks,
-    member_actions,
-    n_plus_values,
-)
+from skillc_gym.vector.requests import ResetOptions, group_seeds, member_actions
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 
@@ -193,15 +185,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         Whatever a member raises ends the episodes of all groups that were to be reset: none of them plays before a
         reset has succeeded. Nothing else has changed then, the generator of seeds included.
         """
-        options = dict(options or {})
-        check_options(options)
-        wanted = group_mask(options.get("reset_mask"), self.num_groups, self.group_size)
+        asked = ResetOptions(dict(options or {}), self.num_groups, self.group_size, self._switchable)
+        wanted = asked.groups()
         if not any(self._started) and not wanted.all():
             raise ConfigError("The first reset must be of all groups; leave reset_mask out")
-        known = None if options.get("task_ids") is None else self._known_tasks
-        tasks = group_tasks(options.get("task_ids"), self.num_groups, wanted, known)
-        n_plus = self._requested_n_plus(options.get("n_plus"), wanted)
-        skills = group_skills(options.get("skills"), self.num_groups, self.group_size, switchable=self._switchable)
+        tasks = asked.tasks(wanted, None if asked.given.get("task_ids") is None else self._known_tasks)
+        n_plus = asked.n_plus(wanted) or self._n_plus.tolist()
+        skills = asked.skills()
         before = copy.deepcopy(self.np_random)
         seeds = self._draw_seeds(seed)
         try:
@@ -289,11 +279,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-
-    def _requested_n_plus(self, values: Any, wanted: NDArray[np.bool_]) -> Sequence[Any]:
-        if values is None:
-            return self._n_plus.tolist()
-        return n_plus_values(values, self.num_groups, self.group_size, wanted, switchable=self._switchable)
 
     def _draw_seeds(self, seed: Any) -> list[int]:
         if seed is None or isinstance(seed, (int, np.integer)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,114 +11,100 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = [
-    "check_options",
-    "group_mask",
-    "group_seeds",
-    "group_skills",
-    "group_tasks",
-    "group_values",
-    "member_actions",
-    "n_plus_values",
-]
+__all__ = ["ResetOptions", "group_seeds", "member_actions"]
 
-OPTIONS = ("task_ids", "n_plus", "skills", "reset_mask")
+_KNOWN = ("task_ids", "n_plus", "skills", "reset_mask")
 _SEED_BOUND = 2**64
 _WHOLE = (int, np.integer)
 
 
-def check_options(options: Mapping[str, Any]) -> None:
-    """Refuses options that a group environment does not know."""
-    for name in options:
-        if name not in OPTIONS:
-            raise unknown_name("reset option", name, OPTIONS, "Options are per group: lists of num_groups entries.")
+@dataclass(frozen=True)
+class ResetOptions:
+    """Options of a reset, which are per group: lists of ``num_groups`` entries.
 
-
-def group_mask(mask: Any, num_groups: int, group_size: int) -> NDArray[np.bool_]:
-    """Which groups to reset.
-
-    Args:
-        mask: bool of shape (num_groups * group_size,), or None for all.
-        num_groups: Number of groups.
-        group_size: Members per group.
-
-    Returns:
-        bool of shape (num_groups,).
+    Raises:
+        UnknownNameError: An option that does not exist.
     """
-    if mask is None:
-        return np.ones(num_groups, dtype=np.bool_)
-    members = np.asarray(mask)
-    if members.dtype != np.bool_ or members.shape != (num_groups * group_size,):
-        raise ConfigError(
-            f"reset_mask is one bool per member, shape ({num_groups * group_size},); "
-            f"got dtype {members.dtype}, shape {members.shape}"
-        )
-    by_group = members.reshape(num_groups, group_size)
-    split = np.flatnonzero(by_group.any(axis=1) & ~by_group.all(axis=1))
-    if split.size:
-        raise ConfigError(
-            f"reset_mask splits group {split[0]}: its members share a task and start together, so reset all or none"
-        )
-    whole: NDArray[np.bool_] = by_group[:, 0].copy()
-    return whole
 
+    given: Mapping[str, Any]
+    num_groups: int
+    group_size: int
+    switchable: bool
+    """Whether the members have skills."""
 
-def group_values(values: Any, name: str, num_groups: int) -> list[Any]:
-    """A list with one entry per group."""
-    if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-        raise ConfigError(f'options["{name}"] is a list with one entry per group ({num_groups}), got {values!r}')
-    if len(values) != num_groups:
-        raise ConfigError(f'options["{name}"] needs one entry per group: expected {num_groups}, got {len(values)}')
-    return list(values)
+    def __post_init__(self) -> None:
+        for name in self.given:
+            if name not in _KNOWN:
+                raise unknown_name("reset option", name, _KNOWN, "Options are per group: lists of num_groups entries.")
 
-
-def group_tasks(
-    values: Any, num_groups: int, wanted: NDArray[np.bool_], known: Iterable[str] | None
-) -> list[str | None]:
-    """The task of each group that is to be reset; None leaves the choice to the group's seed."""
-    tasks = [None] * num_groups if values is None else group_values(values, "task_ids", num_groups)
-    for task_id, reset in zip(tasks, wanted, strict=True):
-        if reset and task_id is not None and known is not None and task_id not in known:
-            raise unknown_name("task id", task_id, sorted(known), "See the environment's task_ids.")
-    return tasks
-
-
-def n_plus_values(
-    values: Any, num_groups: int, group_size: int, wanted: NDArray[np.bool_], *, switchable: bool
-) -> list[int | None]:
-    """How many members of each group see the skill, for the groups to be reset."""
-    counts = group_values(values, "n_plus", num_groups)
-    for group in np.flatnonzero(wanted):
-        count = counts[group]
-        if not isinstance(count, _WHOLE) or isinstance(count, bool) or not 0 <= count <= group_size:
-            raise ConfigError(f"n_plus of group {group} is an integer from 0 to group_size={group_size}, got {count!r}")
-        if count and not switchable:
+    def groups(self) -> NDArray[np.bool_]:
+        """Which groups to reset, by a mask of members or all: bool of shape (num_groups,)."""
+        if self.given.get("reset_mask") is None:
+            return np.ones(self.num_groups, dtype=np.bool_)
+        members, count = np.asarray(self.given["reset_mask"]), self.num_groups * self.group_size
+        if members.dtype != np.bool_ or members.shape != (count,):
             raise ConfigError(
-                f"n_plus of group {group} is {count}, but the environment has no skills to switch; "
-                "pass library=..., or 0 for every group"
+                f"reset_mask is one bool per member, shape ({count},); got dtype {members.dtype}, shape {members.shape}"
             )
-    return counts
+        by_group = members.reshape(self.num_groups, self.group_size)
+        split = np.flatnonzero(by_group.any(axis=1) & ~by_group.all(axis=1))
+        if split.size:
+            raise ConfigError(
+                f"reset_mask splits group {split[0]}: its members share a task and start together, so reset all or none"
+            )
+        whole: NDArray[np.bool_] = by_group[:, 0].copy()
+        return whole
 
+    def tasks(self, wanted: NDArray[np.bool_], known: Iterable[str] | None) -> list[str | None]:
+        """The task of each group that is to be reset; None leaves the choice to the group's seed."""
+        tasks = self._values("task_ids") or [None] * self.num_groups
+        for task_id, reset in zip(tasks, wanted, strict=True):
+            if reset and task_id is not None and known is not None and task_id not in known:
+                raise unknown_name("task id", task_id, sorted(known), "See the environment's task_ids.")
+        return tasks
 
-def group_skills(values: Any, num_groups: int, group_size: int, *, switchable: bool) -> list[list[Any]]:
-    """What each member of each group sees where its skill is on; None for the library's text.
+    def n_plus(self, wanted: NDArray[np.bool_]) -> list[Any] | None:
+        """How many members of each group see the skill, for the groups to be reset; None where it was not said."""
+        counts = self._values("n_plus")
+        if counts is None:
+            return None
+        for group in np.flatnonzero(wanted):
+            count = counts[group]
+            if not isinstance(count, _WHOLE) or isinstance(count, bool) or not 0 <= count <= self.group_size:
+                raise ConfigError(
+                    f"n_plus of group {group} is an integer from 0 to group_size={self.group_size}, got {count!r}"
+                )
+            if count and not self.switchable:
+                raise ConfigError(
+                    f"n_plus of group {group} is {count}, but the environment has no skills to switch; "
+                    "pass library=..., or 0 for every group"
+                )
+        return counts
 
-    Args:
-        values: One entry per group: None, one choice for all its members, or a list with one per member.
-        num_groups: Number of groups.
-        group_size: Members per group.
-        switchable: Whether the members have skills.
-    """
-    if values is None:
-        return [[None] * group_size for _ in range(num_groups)]
-    if not switchable:
-        raise ConfigError('options["skills"] needs skills to replace; pass library=...')
-    given = group_values(values, "skills", num_groups)
-    members = [list(entry) if isinstance(entry, (list, tuple)) else [entry] * group_size for entry in given]
-    for group, choices in enumerate(members):
-        if len(choices) != group_size:
-            raise ConfigError(f"skills of group {group} are one per member ({group_size}), got {len(choices)}")
-    return members
+    def skills(self) -> list[list[Any]]:
+        """What each member of each group sees where its skill is on; None for the library's text.
+
+        An entry is None, one choice for all members of its group, or a list with one per member.
+        """
+        if self.given.get("skills") is not None and not self.switchable:
+            raise ConfigError('options["skills"] needs skills to replace; pass library=...')
+        given = self._values("skills") or [None] * self.num_groups
+        members = [list(entry) if isinstance(entry, (list, tuple)) else [entry] * self.group_size for entry in given]
+        for group, choices in enumerate(members):
+            if len(choices) != self.group_size:
+                raise ConfigError(f"skills of group {group} are one per member ({self.group_size}), got {len(choices)}")
+        return members
+
+    def _values(self, name: str) -> list[Any] | None:
+        """A list with one entry per group; None where the option was not given."""
+        values, count = self.given.get(name), self.num_groups
+        if values is None:
+            return None
+        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+            raise ConfigError(f'options["{name}"] is a list with one entry per group ({count}), got {values!r}')
+        if len(values) != count:
+            raise ConfigError(f'options["{name}"] needs one entry per group: expected {count}, got {len(values)}')
+        return list(values)
 
 
 def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:

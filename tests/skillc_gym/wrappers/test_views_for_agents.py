@@ -8,6 +8,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
@@ -98,6 +99,12 @@ class TestPlanShaping:
         for command in shortest_plan(env):
             _, reward, terminated, _, info = env.step(command)
             assert reward - info["shaping"] == pytest.approx(float(terminated))
+
+    def test_the_planner_is_that_of_the_environments_description(self):
+        bare = PlanShaping(ALFWorldEnv(**PICK))
+        assert bare.reset(seed=0)[1]["shaping"] == 0.0
+        with pytest.raises(ConfigError, match="names a planner"):
+            PlanShaping(gymnasium.make("CartPole-v1"))
 
     def test_a_discount_that_is_none_is_refused(self):
         with pytest.raises(ConfigError, match="gamma"):
