@@ -108,7 +108,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._held = self._done
         self._lengths, self._returns = [0] * self.num_envs, [0.0] * self.num_envs
         self._failed = np.zeros(self.num_envs, dtype=np.bool_)
-        self._started = [False] * num_groups
+        self._started, self._ready = [False] * num_groups, False
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -218,7 +218,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             observations, rewards (float64), terminations, truncations (bool), infos. Members that were not stepped have
             their last observation and info, reward 0 and False flags.
         """
-        if False in self._started:
+        if not self._ready:
             waiting = [group for group, started in enumerate(self._started) if not started]
             raise ResetNeeded(f"Groups {waiting} were not reset, or a member raised in their reset: call reset() first")
         due = member_actions(actions, self._done)
@@ -235,7 +235,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 it; those that raised are held and marked in `failed` until their group is reset.
         """
         self._held = self._done
-        rewards, *ends = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
+        rewards = np.zeros(self.num_envs)
+        terminations, truncations = np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
         raised: dict[int, Exception] = {}
         waited = step_at_once(self.envs, due, self._at_once) if self._at_once > 1 else None
         for place, (member, action) in enumerate(due):
@@ -249,9 +250,9 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._lengths[member] += 1
             self._returns[member] += float(reward)
             if terminated or truncated:
-                ends[0][member], ends[1][member] = terminated, truncated
+                terminations[member], truncations[member] = terminated, truncated
                 self._hold([member])
-        result = self._batch(), rewards, ends[0], ends[1], self._columns()
+        result = self._batch(), rewards, terminations, truncations, self._columns()
         if raised:
             raise self._failure(raised, result) from next(iter(raised.values()))
         return result
@@ -289,6 +290,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _start_all(self, episodes: Mapping[int, _Start]) -> None:
         """Starts groups: all of them, or none if a member raises."""
+        self._ready = False
         for group in episodes:
             self._started[group] = False
             self._hold(self._span(group))
@@ -302,6 +304,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._hold(span, held=False)
             self._failed[span] = False
             self._lengths[span], self._returns[span] = [0] * self.group_size, [0.0] * self.group_size
+        self._ready = all(self._started)
 
     def _reset_members(self, group: int, start: _Start) -> tuple[list[Any], list[dict[str, Any]]]:
         """Resets a group's members; returns their observations and infos."""
