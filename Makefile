@@ -76,7 +76,7 @@ quick: $(VENV)/.train
 
 demo: $(VENV)/.train
 	$(BIN)/skillc demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS)) \
-		$(if $(PRESET),--preset $(PRESET)) $(if $(BESIDE),--beside $(BESIDE))
+		$(if $(PRESET),--method $(PRESET)) $(if $(BESIDE),--versus $(BESIDE))
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)

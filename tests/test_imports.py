@@ -82,7 +82,7 @@ def test_every_file_belongs_to_a_layer():
         "skillc_gym.envs.alfworld.env, skillc_gym.envs.alfworld.generate, skillc_gym.envs.alfworld.experts.explorer",
         "trainers.advantages, trainers.losses, trainers.memory, trainers.recipes.method, skillc_lab.report",
         "trainers.config, trainers.evaluation.paired, trainers.tracking.run_folder, skillc_lab.cli.main",
-        "skillc_lab.commands.train, skillc_lab.commands.evaluate, skillc_lab.commands.cli.demo",
+        "skillc_lab.commands.train, skillc_lab.commands.evaluate, skillc_lab.commands.demo",
         "skillc_lab.commands.play, skillc_lab.commands.doctor, skillc_lab.commands.report",
     ],
 )

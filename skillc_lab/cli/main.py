@@ -16,7 +16,7 @@ from skillc_lab.cli.command import Command, complain, run_command, say
 
 __all__ = ["command_modules", "command_names", "find_command", "main"]
 
-_ROOMS = ("skillc_lab.commands", "skillc_lab.commands.cli")
+_ROOMS = ("skillc_lab.commands",)
 _SUMMARY = re.compile(r"``skillc ([a-z-]+)``: (.+?)\.?$", re.MULTILINE)
 
 

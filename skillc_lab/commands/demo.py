@@ -1,299 +1,180 @@
-"""The main line in one call: evaluate a warm-started policy, train it, evaluate it again, draw the report."""
+"""``skillc demo``: evaluate a small policy, train it, evaluate it again, draw the report."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+import os
+import sys
+import webbrowser
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.envs.warm_start import DemoTasks, WarmStart
-from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.report import ReportFiles, make_report
-from trainers.base import REAL, SHIPPED, shipped_names, shipped_policy
-from trainers.config import TrainConfig
-from trainers.tracking.progress import Progress, SilentProgress
-from trainers.tracking.run_folder import make_folder, write_json
-from trainers.warmstart import data_recipe, small_policy_settings
+from skillc_gym.errors import ConfigError
+from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.commands.demonstration import DemoConfig, check_same, run_demo, run_demo_versus
+from skillc_lab.commands.quick_demo import QuickDemoConfig, describe_quick_demo, run_quick_demo
+from trainers.base import SHIPPED, hardest_start
+from trainers.recipes import RECOMMENDED
+from trainers.tracking import make_progress
 
-if TYPE_CHECKING:
-    from trainers.evaluation.paired_report import Change, PairedCounts, PairedReport
+__all__ = ["COMMAND", "DemoConfig", "DemoOptions", "check_same", "describe", "open_page", "run_demo"]
 
-__all__ = ["DemoConfig", "check_demo", "check_same", "run_demo", "stop_watch", "warm_start"]
-
-
-_QUICK: Mapping[str, Any] = {"share_prefixes": True, "engine_options": {"draft_tokens": 3}}
-"""What the engine in this process does to take half the time, at the same figures up to rounding."""
+_STEPS_OF_TWO = 25
+"""Updates of two methods: by then they have parted."""
 
 
 @dataclass(frozen=True)
-class DemoConfig:
-    """Settings of the demonstration."""
+class DemoOptions:
+    """Train a small policy by two methods, evaluate it before and after, and draw the report.
 
-    out: Path
-    """Run folder; an interrupted demonstration goes on from there."""
+    Both start from the same policy, one that hardly ever succeeds without its skills, on the same tasks; each has a
+    process of its own where there are two cores. --versus none trains one method alone, from a start that succeeds now
+    and then. An interrupted demonstration goes on where it stopped with the same command. With --quick nothing is
+    trained: shipped policies play a few held-out tasks with the skill and without, which takes a minute.
+    """
+
+    quick: bool = False
+    """Train nothing: play shipped policies on generated tasks, and show both conditions side by side."""
+    open_page: bool = True
+    """With --quick, open the page in the browser where there is a screen."""
+    out: Path | None = None
+    """Run folder; runs/demo if none, runs/quick with --quick."""
     env: str = "alfworld"
-    """Environment: alfworld or webshop."""
-    data: str = "generated"
-    """The environment's tasks: "generated", or a folder or archive of real ones."""
+    """The environment."""
+    data: str | None = None
+    """"generated", or the environment's folder or archive; none takes ALFWORLD_DATA where that is set and the
+    environment is alfworld, else generated tasks."""
     policy: Path | None = None
-    """Warm-started policy; None takes a shipped one, and warm-starts one where none knows the tasks."""
-    shipped: str = SHIPPED
-    """Which of the environment's shipped policies that is."""
-    preset: str = "skillc"
+    """Warm-started policy; none takes a shipped one, and makes one first where none knows the tasks. With
+    --quick, a trained policy to show beside the shipped start."""
+    method: str = RECOMMENDED
     """The method."""
+    versus: str = "grpo"
+    """Another method to compare it with; none for none."""
     seed: int = 0
     """Seed of training and of the evaluations."""
-    steps: int = 45
-    """Updates."""
-    held_out_per_type: int | None = None
-    """Held-out tasks per task type, 0 for whole splits, None for the environment's number; each is played with and
-    without the skill."""
+    steps: int | None = None
+    """Updates; 25 if none, 45 of one method alone."""
+    held_out: int | None = None
+    """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it."""
     held_out_splits: tuple[str, ...] = ()
-    """Splits of the held-out tasks; the first one is the headline. Empty: the environment's."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields of the training configuration."""
+    """Splits of the held-out tasks, the headline first; the environment's if none is named."""
 
     @property
-    def generated(self) -> bool:
-        """Whether the tasks are generated."""
-        return self.data == "generated"
+    def other(self) -> str | None:
+        """The other method, where there is one."""
+        return None if self.versus in ("none", self.method) else self.versus
 
-    @property
-    def warm_start(self) -> WarmStart:
-        """How a policy starts in the environment."""
-        return warm_started(self.env)[1]
+    def config(self) -> DemoConfig:
+        """What the demonstration is asked to do."""
+        variable = warm_started(self.env)[1].demo.data_variable
+        found = os.environ.get(variable) if variable else None
+        return DemoConfig(
+            out=self.out or Path("runs/demo"),
+            env=self.env,
+            data=self.data or found or "generated",
+            policy=self.policy,
+            shipped=self._start(),
+            preset=self.method,
+            seed=self.seed,
+            steps=self._updates() if self.steps is None else self.steps,
+            held_out_per_type=self.held_out,
+            held_out_splits=self.held_out_splits,
+        )
 
-    @property
-    def tasks(self) -> DemoTasks:
-        """What the environment decides."""
-        return self.warm_start.demo
+    def _updates(self) -> int:
+        return DemoConfig.steps if self.other is None else _STEPS_OF_TWO
 
-    @property
-    def start(self) -> Path:
-        """The folder of the warm-started policy."""
-        return self.policy or self.shipped_start or self.out / "warm_start"
+    def _start(self) -> str:
+        """The shipped policy on which methods part: the hard one, where the environment has it."""
+        return SHIPPED if self.other is None else hardest_start(self.env)
 
-    @property
-    def shipped_start(self) -> Path | None:
-        """The shipped policy that knows the tasks; None where none does."""
-        if self.generated:
-            return shipped_policy(self.env, self.shipped)
-        of_data = self.shipped.replace(SHIPPED, REAL, 1)
-        return shipped_policy(self.env, of_data) if of_data in shipped_names(self.env) else None
+    def quick_config(self) -> QuickDemoConfig:
+        """What the demonstration without training is asked to do.
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Splits of the held-out tasks, the headline first."""
-        return self.held_out_splits or self.tasks.held_out_splits
-
-    @property
-    def per_type(self) -> int | None:
-        """Held-out tasks per task type; None for whole splits."""
-        return (self.tasks.held_out_per_type if self.held_out_per_type is None else self.held_out_per_type) or None
-
-    def evaluation(self, when: str, split: str) -> Path:
-        """Folder of the evaluation "before" or "after" on a split; the headline's is the one that the page shows."""
-        return self.out / (when if split == self.splits[0] else f"{when}_{split}")
-
-    def settings(self) -> dict[str, Any]:
-        """What decides the figures, as JSON-able values."""
-        chosen = {name: value for name, value in asdict(self).items() if name != "out"}
-        policy = None if self.policy is None else str(self.policy)
-        return {**chosen, "held_out_splits": list(self.splits), "held_out_per_type": self.per_type, "policy": policy}
-
-    def training(self) -> TrainConfig:
-        """The training configuration behind the demonstration."""
-        settings: dict[str, Any] = {
-            "model": str(self.start),
-            "method": self.preset,
-            "steps": self.steps,
-            "seed": self.seed,
-            "run": str(self.out),
-            **small_policy_settings(self.env, self.data),
-            **self._quick(),
-        }
-        return TrainConfig(**{**settings, **self.options})
-
-    def _quick(self) -> Mapping[str, Any]:
-        """What halves the time, unless a policy or an option of the user's own might not go with it."""
-        theirs = self.policy is not None or self.options.keys() & {"engine", "attention", "lora_dropout"}
-        return {} if theirs else _QUICK
-
-
-def run_demo(config: DemoConfig, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Runs the demonstration, or goes on with one that was interrupted.
-
-    Args:
-        config: What to run.
-        progress: Told what happens.
-
-    Returns:
-        The summary, as it was written to ``summary.json``: seconds, steps, success rates of the held-out tasks with and
-        without skills before and after training (with 95 % intervals), the gap per task type, and where the pictures
-        and transcripts are.
-
-    Raises:
-        SkillCError: For missing data or extras, and for a folder that holds another run.
-    """
-    training = config.training()
-    check_demo(config)
-    with stop_watch(config.out / "elapsed.json") as elapsed:
-        return _run(config, training, progress or SilentProgress(), elapsed)
-
-
-def _run(config: DemoConfig, training: TrainConfig, progress: Progress, elapsed: Callable[[], float]) -> dict[str, Any]:
-    from trainers.training import run
-
-    warm_start(config, progress)
-    before = _evaluations(config, training, "before", progress)
-    result = run(training, progress=progress)
-    if not result.finished:
-        return {"finished": False, "steps": result.step}
-    after = _evaluations(config, replace(training, model=str(result.policy)), "after", progress)
-    report = make_report(config.out)
-    summary = _summary(config, before, after, report)
-    summary["seconds"] = round(elapsed(), 1)
-    write_json(config.out / "summary.json", summary)
-    return summary
-
-
-@contextmanager
-def stop_watch(path: Path) -> Iterator[Callable[[], float]]:
-    """Counts seconds, those of earlier, interrupted invocations included."""
-    before = float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.exists() else 0.0
-    started = time.perf_counter()
-    try:
-        yield lambda: before + time.perf_counter() - started
-    finally:
-        write_json(path, {"seconds": before + time.perf_counter() - started})
-
-
-def check_same(config: DemoConfig) -> None:
-    """Writes down a demonstration's settings, or compares them with those of the one that its folder holds.
-
-    Raises:
-        ConfigError: The folder holds another demonstration; the message says in what it differs.
-    """
-    # As JSON gives it back: a tuple would differ from the list that it becomes.
-    path, wanted = config.out / "demo.json", json.loads(json.dumps(config.settings()))
-    if path.exists():
-        found = json.loads(path.read_text(encoding="utf-8"))
-        differing = [
-            f"{name} was {found.get(name)!r} and is {wanted.get(name)!r}"
-            for name in sorted({*found, *wanted})
-            if found.get(name) != wanted.get(name)
-        ]
-        if differing:
+        Raises:
+            ConfigError: Tasks are named that the shipped policies do not know.
+        """
+        if self.data not in (None, "generated"):
             raise ConfigError(
-                f"{config.out} holds another demonstration ({'; '.join(differing)}); name another folder."
+                f"--quick plays shipped policies, which know generated tasks only, got --data {self.data}; leave "
+                "--data out, or leave --quick out to train on these tasks."
             )
-    write_json(path, wanted)
+        return QuickDemoConfig(self.out or Path("runs/quick"), self.env, self.policy, self.seed, self.held_out)
 
 
-def check_demo(config: DemoConfig) -> None:
-    """Finds mistakes before anything takes time, and writes the settings down.
-
-    Raises:
-        SkillCError: For missing data, settings out of range, and a folder that holds another demonstration.
-    """
-    from trainers.recipes import recipe_in
-    from trainers.rollout import tasks_of
-
-    training = config.training()
-    recipe_in(training.env, training.method, training.method_options)
-    if config.held_out_per_type is not None and config.held_out_per_type < 0:
-        raise ConfigError(f"held_out_per_type must be at least 1, or 0 for all, got {config.held_out_per_type}.")
-    if config.policy is not None and not config.policy.is_dir():
-        raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with `skillc make-policy`.")
-    make_folder(config.out)
-    for split in (training.split, *config.splits):
-        tasks_of(replace(training, split=split))
-    check_same(config)
+def demo(options: DemoOptions) -> int:
+    """Runs the command; 130 if it was interrupted."""
+    if options.quick:
+        return _quick(options)
+    if options.other is None:
+        summary = run_demo(options.config(), progress=make_progress())
+    else:
+        summary = run_demo_versus(options.config(), options.other, say=complain)
+    if not summary["finished"]:
+        complain(f"Interrupted after {summary['steps']} updates; the same command goes on from there.")
+        return 130
+    say(describe(summary))
+    return 0
 
 
-def warm_start(config: DemoConfig, progress: Progress) -> None:
-    """Clones a policy from demonstrations in the training split where none is named, unless that was done before."""
-    from trainers.warmstart import CARD, make_policy
-
-    if config.policy is not None or config.generated or (config.start / CARD).exists():
-        return
-    progress.note(f"Warm-starting a policy by behaviour cloning in {config.data}; once, some half an hour on a core.")
-    make_policy(
-        data_recipe(config.data, config.env),
-        config.start,
-        progress=lambda phase, done, of, _: progress.phase(phase, done, of),
-    )
+def _quick(options: DemoOptions) -> int:
+    result = run_quick_demo(options.quick_config(), progress=make_progress())
+    say(describe_quick_demo(result))
+    if options.open_page:
+        open_page(result.page)
+    return 0
 
 
-def _evaluations(config: DemoConfig, training: TrainConfig, name: str, progress: Progress) -> dict[str, PairedReport]:
-    """Evaluates a policy on every held-out split."""
-    return {
-        split: _evaluation(config, replace(training, split=split), config.evaluation(name, split), progress)
-        for split in config.splits
-    }
+def open_page(path: Path) -> bool:
+    """Opens a page in the user's browser, where there is a screen; tells whether one took it."""
+    return _has_screen() and webbrowser.open(path.resolve().as_uri())
 
 
-def _evaluation(config: DemoConfig, held_out: TrainConfig, folder: Path, progress: Progress) -> PairedReport:
-    """Evaluates a policy on a held-out panel; an evaluation that lies there from an interrupted run is taken."""
-    from trainers.evaluation.paired_report import PairedReport
-    from trainers.evaluation.policy import evaluate_policy
-
-    if (folder / "report.json").exists():
-        return PairedReport.load(folder / "report.json")
-    progress.note(f"Playing held-out tasks of {held_out.split}: {folder.name}.")
-    report = evaluate_policy(held_out, per_type=config.per_type, progress=progress)
-    report.save_all(folder)
-    return report.paired
+def _has_screen() -> bool:
+    """Whether output goes to a terminal in a graphical session; elsewhere a browser might be a text one."""
+    if not sys.stdout.isatty():
+        return False
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _summary(
-    config: DemoConfig, before: Mapping[str, PairedReport], after: Mapping[str, PairedReport], report: ReportFiles
-) -> dict[str, Any]:
-    splits = {split: _compared(before[split], after[split]) for split in config.splits}
-    headline = config.splits[0]
-    return {
-        "finished": True,
-        "env": config.env,
-        "preset": config.preset,
-        "data": config.data,
-        "seed": config.seed,
-        "steps": config.steps,
-        "split": headline,
-        **splits[headline],
-        "splits": splits,
-        "page": str(report.page),
-        "pictures": {name: str(path) for name, path in sorted(report.figures.items())},
-        "transcripts": [str(config.out / name / "transcripts.jsonl") for name in ("before", "after")],
-    }
+def describe(summary: Mapping[str, Any]) -> str:
+    """Puts the summary into a few lines."""
+    lines = [
+        f"\nSuccess on {summary['games']} held-out tasks (95 % intervals), before and after "
+        f"{summary['steps']} updates of {summary['preset']}:",
+        *_rates(summary),
+        f"  Without skills: {_points(summary['change_without'])}.",
+    ]
+    if other := summary.get("beside"):
+        found = summary["differences"]
+        lines += [
+            f"The same of {other['preset']}, from the same start on the same tasks:",
+            *_rates(other),
+            f"{summary['preset']} minus {other['preset']}, without skills: {_points(found['without'])};",
+            f"  with skills: {_points(found['with'])}. One run each: other seeds may differ by more.",
+        ]
+    lines.append(f"  {summary['seconds']:.0f} seconds in all. Page with pictures and transcripts: {summary['page']}")
+    return "\n".join(lines)
 
 
-def _compared(before: PairedReport, after: PairedReport) -> dict[str, Any]:
-    from trainers.evaluation.paired_report import compare_reports
-
-    return {
-        "games": before.overall.n,
-        "panel_sha256": before.panel_sha256,
-        **_rates(before.overall, "before"),
-        **_rates(after.overall, "after"),
-        "change_without": _change(compare_reports(before, after, skill=False)["overall"]),
-        "gap_before": {kind: counts.gap for kind, counts in before.per_type.items()},
-        "gap_after": {kind: counts.gap for kind, counts in after.per_type.items()},
-    }
+def _rates(summary: Mapping[str, Any]) -> Iterator[str]:
+    for arm in ("with", "without"):
+        shown = []
+        for when in ("before", "after"):
+            low, high = summary[f"sr_{arm}_{when}_interval"]
+            rate = f"{100 * summary[f'sr_{arm}_{when}']:5.1f} % [{100 * low:.0f}, {100 * high:.0f}]"
+            shown.append(rate.rjust(18))
+        yield f"  {arm + ' skills':<15} {'  ->  '.join(shown)}"
 
 
-def _rates(counts: PairedCounts, when: str) -> dict[str, Any]:
-    return {
-        f"sr_with_{when}": counts.sr_with,
-        f"sr_with_{when}_interval": list(asdict(counts.sr_with_interval).values()),
-        f"sr_without_{when}": counts.sr_without,
-        f"sr_without_{when}_interval": list(asdict(counts.sr_without_interval).values()),
-    }
+def _points(change: Mapping[str, Any]) -> str:
+    low, high = change["interval"]
+    return f"{change['points']:+.1f} points, 95 % interval [{low:+.1f}, {high:+.1f}]"
 
 
-def _change(change: Change) -> dict[str, Any]:
-    return {"points": 100 * change.change, "interval": [100 * change.interval.low, 100 * change.interval.high]}
+COMMAND = Command(
+    DemoOptions, demo, "interrupted; the same command goes on from what is finished (--quick plays again)."
+)

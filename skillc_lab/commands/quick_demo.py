@@ -5,22 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.commands.demo import DemoConfig
-from skillc_lab.report import make_report
+from skillc_lab.commands.demonstration import DemoConfig
+from skillc_lab.report import choose_tasks, group_by_task, make_report
 from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
-from trainers.tracking.progress import Progress, SilentProgress
-from trainers.tracking.run_folder import make_folder, write_json
+from trainers.evaluation import PairedReport, evaluate_policy
+from trainers.models import load_model, load_plain_tokenizer, without_bars
+from trainers.tracking import Progress, SilentProgress, make_folder, write_json
 
-if TYPE_CHECKING:
-    from skillc_gym.episodes import Episode
-    from trainers.evaluation.paired_report import PairedReport
+__all__ = ["QuickDemoConfig", "QuickDemoResult", "describe_quick_demo", "run_quick_demo", "side_by_side"]
 
-__all__ = ["QuickDemoConfig", "QuickDemoResult", "run_quick_demo"]
+_WIDTH = 78
+_RATES = ("sr_with", "sr_without", "gap")
+_NO_TRAINED = (
+    "No trained policy comes with this version: `skillc demo` trains one in some ten minutes, and\n"
+    "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class QuickDemoConfig:
 
     @property
     def demo(self) -> DemoConfig:
-        """The whole demonstration, whose tasks and wording are taken."""
+        """The whole demonstration, whose tasks and prompts are taken."""
         return DemoConfig(out=self.out, env=self.env, seed=self.seed)
 
     @property
@@ -75,6 +81,10 @@ class QuickDemoConfig:
         trained = self.policy or shipped_trained_policy(self.env)
         return {"start": start, **({"trained": trained} if trained else {})}
 
+    def held_out(self, policy: Path) -> TrainConfig:
+        """The settings of a policy's evaluation."""
+        return replace(self.demo.training(), split=self.demo.splits[0], model=str(policy))
+
 
 @dataclass(frozen=True)
 class QuickDemoResult:
@@ -95,8 +105,6 @@ class QuickDemoResult:
     @property
     def example(self) -> dict[str, Episode]:
         """Episodes of the task that shows most, by policy and condition: the skill decides it before training."""
-        from skillc_lab.report import choose_tasks, group_by_task
-
         start, *later = (report.episodes for report in self.reports.values())
         task, *_ = choose_tasks(start, later[-1] if later else start, 2)  # of one alone, a failure where there is any
         with_skill, without = group_by_task(start)[task].pair
@@ -122,36 +130,63 @@ def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None)
         SkillCError: For missing extras and unknown environments.
     """
     started = time.perf_counter()
-    policies = config.policies
+    settings = {name: config.held_out(policy) for name, policy in config.policies.items()}
     make_folder(config.out)
-    for name in policies:
-        _require_loadable(_held_out(config, name))
-    reports = {name: _evaluation(config, name, progress or SilentProgress()) for name in policies}
-    folders = [config.out / name for name in policies]
-    before = folders[0] if len(folders) > 1 else None
+    for held_out in settings.values():
+        # A checkpoint that is broken is found before minutes are spent on playing another one.
+        with without_bars():
+            load_plain_tokenizer(held_out)
+            load_model(held_out)
+    reports = {}
+    for name, held_out in settings.items():
+        report = evaluate_policy(held_out, per_type=config.per_type, progress=progress or SilentProgress())
+        report.save_all(config.out / name)
+        reports[name] = report.paired
+    first, *later = (config.out / name for name in settings)
     title = f"With the skill and without: {config.env}, held-out tasks"
-    page = make_report(folders[-1], before=before, out=config.out / "report", title=title).page
-    result = QuickDemoResult(config.demo.splits[0], reports, page, time.perf_counter() - started)
+    made = make_report(
+        later[-1] if later else first, before=first if later else None, out=config.out / "report", title=title
+    )
+    result = QuickDemoResult(config.demo.splits[0], reports, made.page, time.perf_counter() - started)
     write_json(config.out / "summary.json", result.to_json())
     return result
 
 
-def _evaluation(config: QuickDemoConfig, name: str, progress: Progress) -> PairedReport:
-    from trainers.evaluation.policy import evaluate_policy
+def describe_quick_demo(result: QuickDemoResult) -> str:
+    """Puts the result into lines: both policies' rates, and one task's commands side by side."""
+    tasks = next(iter(result.reports.values())).overall.n
+    parts = [
+        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{side_by_side(result.example)}",
+        f"Success in per cent on {tasks} held-out tasks of {result.split} (95 % intervals):\n",
+        f"  {'policy':<8}{'with the skill':>22}{'without':>22}{'gap':>22}",
+        *(_row(name, report) for name, report in result.reports.items()),
+        "" if "trained" in result.reports else f"\n{_NO_TRAINED}",
+        f"\n{result.seconds:.0f} seconds. Page with every figure and transcripts: {result.page}",
+    ]
+    return "\n".join(part for part in parts if part)
 
-    report = evaluate_policy(_held_out(config, name), per_type=config.per_type, progress=progress)
-    report.save_all(config.out / name)
-    return report.paired
+
+def side_by_side(episodes: Mapping[str, Episode]) -> str:
+    """A task's commands in columns, one for each episode; the same command again and again is written once."""
+    width = _WIDTH // len(episodes)
+    columns = [[title, "-" * len(title), *_commands(episode)] for title, episode in episodes.items()]
+    rows = zip_longest(*columns, fillvalue="")
+    lines = ("  " + "".join(_fit(cell, width) for cell in row).rstrip() for row in rows)
+    return "\n".join([f"  Task: {next(iter(episodes.values())).goal}", "", *lines, ""])
 
 
-def _held_out(config: QuickDemoConfig, name: str) -> TrainConfig:
-    return replace(config.demo.training(), split=config.demo.splits[0], model=str(config.policies[name]))
+def _commands(episode: Episode) -> list[str]:
+    said = [(command, len(list(times))) for command, times in groupby(turn.action for turn in episode.turns)]
+    lines = [command if times == 1 else f"{command} ({times} times)" for command, times in said]
+    return [*lines, f"= {'solved' if episode.won else 'not solved'} in {len(episode)} steps"]
 
 
-def _require_loadable(config: TrainConfig) -> None:
-    """Finds out that a checkpoint is broken before minutes are spent on playing another one."""
-    from trainers.models import load_model, load_plain_tokenizer, without_bars
+def _row(name: str, report: PairedReport) -> str:
+    found = report.overall.to_json()
+    cells = ((100 * found[rate], *(100 * end for end in found[f"{rate}_interval"])) for rate in _RATES)
+    return f"  {name:<8}{''.join(f'{rate:.0f} [{low:.0f}, {high:.0f}]'.rjust(22) for rate, low, high in cells)}"
 
-    with without_bars():
-        load_plain_tokenizer(config)
-        load_model(config)
+
+def _fit(text: str, width: int) -> str:
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return (plain if len(plain) < width else f"{plain[: width - 4]}...").ljust(width)

@@ -126,9 +126,11 @@ def test_make_policy_refuses(words: str, expected: list[str], damaged: Path, cap
 
 @pytest.mark.parametrize(("words", "expected"), DEMO)
 def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str], damaged: Path, capsys, monkeypatch):
-    import skillc_lab.commands.demo
+    import skillc_lab.commands.demonstration
 
-    monkeypatch.setattr(skillc_lab.commands.demo, "_evaluations", lambda *_: pytest.fail("an evaluation was started"))
+    monkeypatch.setattr(
+        skillc_lab.commands.demonstration, "_evaluations", lambda *_: pytest.fail("an evaluation was started")
+    )
     refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
 
 

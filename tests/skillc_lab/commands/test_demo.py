@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from skillc_lab.commands.cli.demo import DemoOptions, describe
-from skillc_lab.commands.demo import DemoConfig, check_same, run_demo
+from skillc_lab.commands.demo import DemoConfig, DemoOptions, check_same, describe, run_demo
 from tests.skillc_lab.commands.small_demo import SMALL
 from trainers.base import shipped_policy
 from trainers.recipes import RECOMMENDED, recipe_in
@@ -135,11 +134,11 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path):
 
 def test_two_methods_part_from_the_hard_start_and_one_alone_has_the_easy_one(monkeypatch):
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    both, alone = DemoOptions(), DemoOptions(beside="none", preset="skillc")
-    assert (both.preset, both.other, both.config().steps) == (RECOMMENDED, "grpo", 25)
+    both, alone = DemoOptions(), DemoOptions(versus="none", method="skillc")
+    assert (both.method, both.other, both.config().steps) == (RECOMMENDED, "grpo", 25)
     assert both.config().start == shipped_policy("alfworld", "shipped-hard")
     assert (alone.other, alone.config().steps, alone.config().start) == (None, 45, shipped_policy("alfworld"))
-    assert DemoOptions(preset="grpo").other is None
+    assert DemoOptions(method="grpo").other is None
     assert DemoOptions(env="coins").config().shipped == "shipped"
 
 

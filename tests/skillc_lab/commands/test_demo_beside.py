@@ -1,4 +1,4 @@
-"""Two methods demonstrated beside each other."""
+"""Two methods demonstrated and compared."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from skillc_lab.commands import beside
-from skillc_lab.commands.beside import LogRelay, run_demo_beside
-from skillc_lab.commands.cli.demo import describe
-from skillc_lab.commands.demo import DemoConfig
+from skillc_lab.commands import demonstration
+from skillc_lab.commands.demo import DemoConfig, describe
+from skillc_lab.commands.demonstration import log_relay, run_demo_versus
 from tests.skillc_lab.commands.small_demo import SMALL
 
 
@@ -29,10 +28,10 @@ def config(tmp_path: Path) -> DemoConfig:
 def test_lines_of_all_logs_come_whole_and_with_their_names(tmp_path):
     first, second, said = tmp_path / "a.log", tmp_path / "b.log", []
     first.write_text("of an earlier run\n")
-    with LogRelay({"a": first, "longer": second}, said.append, every=3600) as relay:
+    with log_relay({"a": first, "longer": second}, said.append, every=3600) as pass_on:
         with first.open("a") as log:
             log.write("one\ntw")
-        relay.pass_on()
+        pass_on()
         assert said == ["a       one"]
         with first.open("a") as log:
             log.write("o\n")
@@ -41,15 +40,17 @@ def test_lines_of_all_logs_come_whole_and_with_their_names(tmp_path):
 
 
 def test_mistakes_are_found_before_a_process_starts(config, monkeypatch):
-    monkeypatch.setattr(beside, "run_jobs", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr(demonstration, "run_jobs", lambda *_: pytest.fail("a process was started"))
     with pytest.raises(UnknownNameError, match="grop"):
-        run_demo_beside(config, "grop")
+        run_demo_versus(config, "grop")
 
 
 def test_a_run_that_failed_is_named_with_its_log(config, monkeypatch):
-    monkeypatch.setattr(beside, "run_jobs", lambda work, jobs, workers: iter([(job, False) for job in jobs.values()]))
+    monkeypatch.setattr(
+        demonstration, "run_jobs", lambda work, jobs, workers: iter([(job, False) for job in jobs.values()])
+    )
     with pytest.raises(ConfigError, match=r"contrastive_relabelling and grpo failed; .*grpo\.log says why"):
-        run_demo_beside(config, "grpo")
+        run_demo_versus(config, "grpo")
 
 
 @pytest.mark.slow
@@ -66,13 +67,13 @@ def test_both_are_trained_and_shown_on_one_page(config, monkeypatch):
             if stop_after == job.preset:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "run_jobs", here)
+    monkeypatch.setattr(demonstration, "run_jobs", here)
     stop_after, said = "contrastive_relabelling", []
     with pytest.raises(KeyboardInterrupt):
-        run_demo_beside(config, "grpo", say=said.append)
+        run_demo_versus(config, "grpo", say=said.append)
     assert said == ["contrastive_relabelling  step of contrastive_relabelling"]
     stop_after = ""
-    summary = run_demo_beside(config, "grpo")
+    summary = run_demo_versus(config, "grpo")
     # What was finished is not run again.
     assert begun == ["contrastive_relabelling", "grpo"]
     assert json.loads((config.out / "summary.json").read_text()) == json.loads(json.dumps(summary))

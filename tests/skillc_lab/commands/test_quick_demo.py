@@ -14,13 +14,11 @@ from skillc_gym.episodes import Episode
 from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.commands.cli import open_page
-from skillc_lab.commands.cli.demo import DemoOptions
-from skillc_lab.commands.cli.quick_demo import describe_quick_demo, side_by_side
-from skillc_lab.commands.quick_demo import QuickDemoConfig, run_quick_demo
-from trainers.base import shipped_policy, shipped_trained_policy
-from trainers.tracking.json_files import write_json
-from trainers.warmstart import shipped
+from skillc_lab.commands import demo
+from skillc_lab.commands.demo import DemoOptions
+from skillc_lab.commands.quick_demo import QuickDemoConfig, describe_quick_demo, run_quick_demo, side_by_side
+from trainers.base import model_folders, shipped_policy, shipped_trained_policy
+from trainers.tracking import write_json
 
 
 @pytest.fixture
@@ -62,14 +60,14 @@ def test_a_broken_policy_is_found_before_anything_is_played(
     policy = tmp_path / "policy"
     shutil.copytree(shipped_policy("alfworld"), policy)
     (policy / file).write_text("{")
-    monkeypatch.delattr("trainers.evaluation.policy.evaluate_policy")
+    monkeypatch.delattr("skillc_lab.commands.quick_demo.evaluate_policy")
     with pytest.raises(CheckpointError, match="copy it again"):
         run_quick_demo(QuickDemoConfig(tmp_path / "out", policy=policy))
 
 
 def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = shipped_policy("alfworld").name
-    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "shipped.py"))
+    monkeypatch.setattr(model_folders, "_POLICIES", tmp_path)
     with pytest.raises(MissingDataError, match="skillc make-policy --env alfworld"):
         _ = QuickDemoConfig(tmp_path / "out").policies
     write_json(tmp_path / "mine" / "config.json", {})
@@ -134,8 +132,8 @@ def test_commands_stand_side_by_side() -> None:
 
 def test_no_page_is_opened_without_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(open_page.webbrowser, "open", lambda url: not opened.append(url))
-    assert not open_page.open_page(tmp_path)
-    monkeypatch.setattr(open_page, "has_screen", lambda: True)
-    assert open_page.open_page(tmp_path)
+    monkeypatch.setattr(demo.webbrowser, "open", lambda url: not opened.append(url))
+    assert not demo.open_page(tmp_path)
+    monkeypatch.setattr(demo, "_has_screen", lambda: True)
+    assert demo.open_page(tmp_path)
     assert opened == [tmp_path.resolve().as_uri()]
