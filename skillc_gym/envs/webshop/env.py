@@ -221,7 +221,7 @@ class WebShopEnv(TextTaskEnv):
         return self._rate(goal, Page("done", product=own, options=pairs)).total
 
     def identify(self, task_ids: Iterable[str]) -> Info:
-        """Returns what identifies these tasks beside their names: catalogue, prices, goals, noun tagger, rules.
+        """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules.
 
         Raises:
             UnknownNameError: If a task id is not one of `task_ids`.

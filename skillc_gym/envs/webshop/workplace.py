@@ -1,4 +1,4 @@
-"""Where a folder is built: beside its place, by one process at a time, without leftovers of builds that were killed."""
+"""Where a folder is built: next to its place, by one process at a time, without leftovers of killed builds."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _ON_ITS_WAY = re.compile(
 
 
 class BrowserLostError(EngineError):
-    """The browser or its driver died, or answers no longer; a new one goes on from the same address."""
+    """The browser or its driver died, or answers no longer; a new one continues from the same address."""
 
 
 class PageMovedError(BrowserLostError):

@@ -42,7 +42,7 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     Actions, texts, infos, rewards, tasks and snapshots are those of ``skillc/WebShop-v0``; here they are read off the
     page in the browser. An episode's state is the address of its page: a browser that dies is replaced, and the
-    episode goes on from there. A pickled or copied environment starts a browser of its own at that address.
+    episode continues from there. A pickled or copied environment starts a browser of its own at that address.
 
     Args:
         transport: "served" loads every page from the site and clicks with the mouse; "swap" exchanges pages within the
@@ -123,7 +123,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         return self.core.best_score(task_id)
 
     def identify(self, task_ids: Iterable[str]) -> Info:
-        """Returns what identifies these tasks beside their names: catalogue, prices, goals, noun tagger, rules."""
+        """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules."""
         return self.core.identify(task_ids)
 
     @property
@@ -262,7 +262,7 @@ class WebShopBrowserEnv(TextTaskEnv):
                 if attempt == 2:
                     raise
             except BaseException:
-                self._parsed = None  # nobody knows which page the browser shows now
+                self._parsed = None  # it is unknown which page the browser shows now
                 raise
         return None
 

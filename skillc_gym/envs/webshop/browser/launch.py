@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowserSettings", "Processes", "connect", "end", "launch"]
 
-# A shell is Chromium without the windows, tabs and menus that nobody sees: it needs half the processor time.
+# A shell is Chromium without the windows, tabs and menus: it needs half the processor time.
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PREFERENCES = {
@@ -50,7 +50,7 @@ class BrowserSettings:
         width: Width of the page, in pixels.
         height: Height of the page that is seen at once, in pixels.
         window: Whether to show a window.
-        pictures: Whether somebody looks at the pages. If not, their pictures are not loaded, and a headless shell
+        pictures: Whether pages are looked at. If not, their pictures are not loaded, and a headless shell
             draws no frames.
         timeout: Seconds after which an answer is given up.
         site: The name of a site elsewhere, which may be looked up.

@@ -41,7 +41,7 @@ class ParsedPage:
         ticket: The episode's name in the address.
         address: The address of the page within the episode.
         kind: The kind of page.
-        facts: What the site says beside what is to be seen.
+        facts: What the site says in addition to what is visible.
         nodes: The texts in order; the identities of those that are marked as clicked are in ``marked``.
         marked: See ``nodes``.
         controls: What can be clicked on, in the page's order.

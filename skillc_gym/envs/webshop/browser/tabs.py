@@ -126,7 +126,7 @@ class Tab:
             self._browser.restart(self._generation if opened else self._browser.generation)
 
     def release(self) -> None:
-        """Closes the tab, and ends its browser if nobody else uses it; asked again, it opens another one."""
+        """Closes the tab, and ends its browser if no other tab is open in it; used again, it opens another one."""
         browser, self._browser = self._browser, None
         handle, self._handle = self._handle, ""
         if browser is None:
@@ -150,7 +150,7 @@ class Tab:
         """Reads the page as soon as it is another one than that of the given state number.
 
         Raises:
-            SiteLostError: The browser shows that nobody answered.
+            SiteLostError: The browser shows that the site did not answer.
             NoSuchPageError: The site has no such page.
             BrowserLostError: There is no other page in time.
         """

@@ -80,7 +80,7 @@ def local_site(core: WebShopEnv) -> LocalSite:
 
 
 class RemoteSite:
-    """A site that somebody else runs, as ``skillc serve-webshop`` does.
+    """A site that runs elsewhere, as ``skillc serve-webshop`` does.
 
     Args:
         url: Its address.
@@ -88,7 +88,7 @@ class RemoteSite:
 
     Raises:
         ConfigError: It is no address, or what runs there is another shop.
-        SiteLostError: Nobody answers.
+        SiteLostError: It does not answer.
     """
 
     def __init__(self, url: str, front: ShopFront) -> None:

@@ -74,7 +74,7 @@ def _of_folder(source: str | os.PathLike[str] | None, limit: Mapping[str, int]) 
 def build_catalog(
     source: JsonSource | GeneratedSource, folder: Path, progress: Callable[[int], None] | None = None
 ) -> None:
-    """Builds a catalogue beside its place and moves it there when it is whole.
+    """Builds a catalogue next to its place and moves it there when it is whole.
 
     Args:
         source: Where rows come from.

@@ -113,7 +113,7 @@ def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED
 
 
 def by_product(table: GoalTable, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
-    """The same goals with those of a product beside each other, products in an order of their own.
+    """The same goals with those of a product next to each other, products in a shuffled order.
 
     Splits are ranges of goals, so those of test then ask for products that no goal of training asks for, as long as no
     product has as many goals as lie between the two.

@@ -177,7 +177,7 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
         The folder that was written, or was there already.
 
     Raises:
-        ConfigError: If the tagger is a function without an attribute ``id``: nobody could tell later whose nouns
+        ConfigError: If the tagger is a function without an attribute ``id``: it could not be told later whose nouns
             these are.
     """
     if not _has_id(tagger):

@@ -85,7 +85,7 @@ class IndexBuilder:
             ties: Each document's place among equals.
 
         Returns:
-            What the search needs to know beside the arrays.
+            What the search needs to know besides the arrays.
         """
         self._flush()
         self._docs_file.close()

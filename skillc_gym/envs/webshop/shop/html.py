@@ -28,7 +28,7 @@ _FORM = '<form method="post">'
 
 @dataclass(frozen=True)
 class View:
-    """What a page shows beside its texts.
+    """What a page shows besides its texts.
 
     Attributes:
         product: The product looked at.
@@ -58,7 +58,7 @@ def page_fragment(page: Page, found: Iterable[Node], instruction: str, view: Vie
         page: Where the customer is, and what was chosen.
         found: The page's texts after the instruction.
         instruction: The customer's goal.
-        view: What the page shows beside its texts.
+        view: What the page shows besides its texts.
     """
     parts = ["<h1>WebShop</h1>"] if page.kind == "index" else []
     if page.kind != "done":

@@ -56,10 +56,9 @@ class Body:
 
     Attributes:
         text: Its texts, written in the mode "text".
-        clickables: What can be clicked, as upstream lists it.
+        clickables: What can be clicked, as upstream lists it; ``buttons`` are the buttons' labels alone, in lower case.
         actions: The same as actions, without the search button, whose click does nothing.
         targets: The products by their links' texts, or the groups of an option's value.
-        buttons: The labels of its buttons, in lower case.
     """
 
     text: str
@@ -78,7 +77,7 @@ class Store:
     def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
         share = _SHARE if len(catalog) > _LARGE else 1
-        self._searched = lru_cache(_QUERIES // share)(self._search)
+        self._searched = lru_cache(_QUERIES // share)(lambda words: tuple(catalog.search(words)))
         self._results = lru_cache(_PAGES // share)(self._results_body)
         self._item = lru_cache(_ITEMS // share)(self._item_body)
         self._sub = lru_cache(_PAGES // share)(self._sub_body)
@@ -149,7 +148,7 @@ class Store:
     def address(self, page: Page) -> str:
         """Returns the page's own address; `page_at` leads back."""
         hits = page.hits if self._drawn(page.words) else ()
-        return address_of(page, self._asin, hits=hits)
+        return address_of(page, lambda index: self.catalog.listing(index).asin, hits=hits)
 
     def link(self, page: Page, listing: Listing, generator: np.random.Generator) -> str | None:
         """Returns the address that a click on a product's link leads to, None where it leads nowhere."""
@@ -198,9 +197,6 @@ class Store:
         """Whether the results of a query are drawn at random, as upstream has it."""
         return words.startswith("<r>") and not self.fixes.plain_queries
 
-    def _asin(self, index: int) -> str:
-        return self.catalog.listing(index).asin
-
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
         cut = len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
         if cut and not self.fixes.long_queries:
@@ -212,23 +208,19 @@ class Store:
         first = words.split(" ", 1)[0]
         if not self.fixes.plain_queries and first in ("<r>", "<a>", "<c>", "<q>"):
             return self._upstream_find(first, words, generator)
-        return self._searched(words) if len(words) <= _LONGEST else self._search(words)
-
-    def _search(self, words: str) -> tuple[int, ...]:
-        return tuple(self.catalog.search(words))
+        return self._searched(words) if len(words) <= _LONGEST else tuple(self.catalog.search(words))
 
     def _upstream_find(self, first: str, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
         """The hidden commands of upstream's search; None where it raises."""
         if first == "<r>":
             count = len(self.catalog)
             return None if count < _RANDOM else tuple(generator.choice(count, _RANDOM, replace=False).tolist())
-        parts = words.split(" ")
+        _, *parts = words.split(" ")
         products = map(self.catalog.product, range(len(self.catalog)))
         if first == "<q>":
-            query = " ".join(parts[1:]).strip()
-            return tuple(product.index for product in products if product.query == query)
-        if first == "<c>" and len(parts) > 1:
-            return tuple(product.index for product in products if product.category == parts[1].strip())
+            return tuple(product.index for product in products if product.query == " ".join(parts).strip())
+        if first == "<c>" and parts:
+            return tuple(product.index for product in products if product.category == parts[0].strip())
         return None
 
     def _click(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
@@ -288,8 +280,7 @@ class Store:
     def _item_body(self, index: int) -> Body:
         groups: dict[str, tuple[str, ...]] = {}
         for group, values in self.catalog.product(index).options.items():
-            for value in dict.fromkeys(values):
-                groups[value] = (*groups.get(value, ()), group)
+            groups |= {value: (*groups.get(value, ()), group) for value in values}
         return _body(self.nodes(Page("item", product=index)), groups)
 
     def _sub_body(self, index: int, sub: str) -> Body:

@@ -32,8 +32,8 @@ class _Step(NamedTuple):
 class Recording:
     """Follows people through the shop and writes down every episode that ends with a purchase.
 
-    Whoever goes back and on from there has taken back what came in between, so that a recorded episode is the path that
-    led to the purchase. It is played once more in the text environment, whose observations are what is kept.
+    Going back and continuing from there takes back what came in between: a recorded episode is the path that led to the
+    purchase. It is played once more in the text environment, whose observations are kept.
 
     Args:
         path: The file, to which a line is added per episode; its folder is made.
@@ -75,7 +75,7 @@ class Recording:
             self.note(ticket, task, before, f"click[{self._front.asin(after).lower()}]", after)
 
     def _steps_to(self, ticket: str, address: str) -> list[_Step] | None:
-        """The steps that led to a page, None if nobody saw how it was reached."""
+        """The steps that led to a page, None if it is not known how it was reached."""
         steps = self._open.get(ticket, [])
         for place in range(len(steps), 0, -1):
             if steps[place - 1].after == address:

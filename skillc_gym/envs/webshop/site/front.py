@@ -50,7 +50,7 @@ class ShopFront:
     """Shows the pages of an environment's shop; safe to share between threads.
 
     Args:
-        core: The environment, in the mode "url" best of all; used by nobody else from now on.
+        core: The environment, in the mode "url" best of all; used by this front alone from now on.
     """
 
     def __init__(self, core: WebShopEnv) -> None:
