@@ -14,8 +14,8 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
+from skillc_gym.envs.webshop.catalog.catalog import Source, open_catalog
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
-from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
 from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of

@@ -15,7 +15,7 @@ from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 __all__ = ["ORDERS", "keep_goals", "open_goals"]
 

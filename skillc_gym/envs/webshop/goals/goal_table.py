@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, GoalTable, HumanInstruction
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 __all__ = ["SHUFFLE_SEED", "Facts", "by_product", "draw_limit", "human_table", "synthetic_table"]
 

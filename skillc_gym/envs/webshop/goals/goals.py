@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 __all__ = [
     "KINDS",

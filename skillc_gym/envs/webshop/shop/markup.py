@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 __all__ = ["EscapedCatalog", "escape"]
 

@@ -8,7 +8,8 @@ import pickle
 
 import pytest
 
-from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, opening, streams
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, streams
+from skillc_gym.envs.webshop.catalog import catalog as catalog_module
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
@@ -241,7 +242,7 @@ class TestBuilding:
 
     def test_built_folders_open_without_the_cache(self, tmp_path, monkeypatch):
         build_catalog(GeneratedSource(5), tmp_path / "a")
-        monkeypatch.setattr(opening, "build_catalog", None)
+        monkeypatch.setattr(catalog_module, "build_catalog", None)
         assert len(open_catalog(tmp_path / "a")) == 5
 
     def test_progress_is_told(self, tmp_path, monkeypatch):
