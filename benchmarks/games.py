@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from skillc_gym.envs.alfworld.experts import Explorer, Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames, chosen, proved_by_planner, proved_by_upstream
 from trainers.stats import wilson
 
-__all__ = ["KNOBS", "explored", "main", "planned"]
+__all__ = ["KNOBS", "MOVES", "explored", "main", "planned", "stuck", "turned"]
 
 Found = dict[str, Any]
 
@@ -41,6 +42,15 @@ KNOBS: Mapping[str, Sequence[Any]] = {
     "spares": (0, 1, 2, 4),
 }
 """Knob -> what it is set to; the others stay at size "medium"."""
+MOVES: Mapping[str, Mapping[str, int]] = {
+    "difficulty": {"plan": 1, "explorer": 1, "read": 1},
+    "receptacles": {"explorer": 1, "commands": 1},
+    "objects": {"read": 1},
+    "closed": {"plan": 1, "explorer": 1},
+    "hidden": {"plan": 1, "explorer": 1},
+    "spares": {"explorer": -1},
+}
+"""Knob -> the measures that every turn of it moves, upwards (1) or downwards (-1)."""
 
 
 def planned(game: Game) -> Found:
@@ -141,23 +151,31 @@ def _proof(size: str, options: argparse.Namespace) -> Found:
 def knobs(options: argparse.Namespace) -> Found:
     """Shortest plan, the explorer's steps, what it reads and its first commands, one knob turned at a time."""
     count = -(-options.games // len(TASK_TYPES))
-    found = {
-        knob: [{"setting": value, **_turned(count, options.seed, **{knob: value})} for value in values]
-        for knob, values in KNOBS.items()
-    }
-    return {"games_per_type": count, "knobs": found}
+    found = {knob: turned(knob, count, options.seed) for knob in KNOBS}
+    return {"games_per_type": count, "knobs": found, "stuck": [knob for knob in found if stuck(knob, found[knob])]}
 
 
-def _turned(games_per_type: int, seed: int, **knob: Any) -> Found:
+def turned(knob: str, games_per_type: int, seed: int = 0) -> list[Found]:
+    """The mean figures of every setting of a knob."""
+    return [{"setting": value, **_means(games_per_type, seed, **{knob: value})} for value in KNOBS[knob]]
+
+
+def stuck(knob: str, rows: Sequence[Found]) -> list[str]:
+    """The measures that a knob should move with every turn, and does not."""
+    return [
+        name
+        for name, direction in MOVES[knob].items()
+        if not all((after[name] - before[name]) * direction > 0 for before, after in pairwise(rows))
+    ]
+
+
+def _means(games_per_type: int, seed: int, **knob: Any) -> Found:
     games = GeneratedGames("train", seed=seed, games_per_type=games_per_type, size="medium", **knob)
     loaded = [games.load(task_id) for task_id in games.task_ids]
     played = [explored(game, 200) for game in loaded]
-    return {
-        "plan": statistics.mean(len(Planner(game).plan()) for game in loaded),
-        "explorer": statistics.mean(each["steps"] for each in played),
-        "read": statistics.mean(each["read"] for each in played),
-        "commands": statistics.mean(each["commands"] for each in played),
-    }
+    found = {"plan": statistics.mean(len(Planner(game).plan()) for game in loaded)}
+    measures = (("explorer", "steps"), ("read", "read"), ("commands", "commands"))
+    return found | {name: statistics.mean(each[key] for each in played) for name, key in measures}
 
 
 def likeness(options: argparse.Namespace) -> Found:
@@ -216,7 +234,7 @@ MEASURED: Mapping[str, Callable[[argparse.Namespace], Found]] = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measures; 2 where that was refused."""
+    """Measures; 1 where a knob does not move what it should, 2 where the measurement was refused."""
     parser = options_parser(__doc__)
     parser.add_argument("what", choices=MEASURED, help="what is measured")
     parser.add_argument("--data", help="folder or archive of games, or 'generated' (default: ALFWORLD_DATA)")
@@ -227,7 +245,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", nargs="+", default=["small", "real"], help="proofs: sizes of the games")
     parser.add_argument("--upstream", type=int, default=30, help="proofs: how many of a size to play in upstream")
     parser.add_argument("--seed", type=int, default=0, help="of the family of generated games")
-    return measurement(parser, lambda options: MEASURED[options.what](options), words)
+    return measurement(
+        parser, lambda options: MEASURED[options.what](options), words, failed=lambda record: bool(record.get("stuck"))
+    )
 
 
 if __name__ == "__main__":

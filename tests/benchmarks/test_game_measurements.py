@@ -30,15 +30,24 @@ def test_both_experts_are_counted_by_split_and_type(tmp_path: Path):
     assert found["lost"] == []
 
 
-def test_games_are_proved(tmp_path: Path):
-    (proof,) = measured(tmp_path, "proofs", "--games", "12", "--sizes", "small", "--upstream", "0")["proofs"]
-    assert (proof["games"], proof["won_by_planner"], proof["won_in_upstream"]) == (12, 12, 0)
+def test_games_are_proved(tmp_path: Path, capsys):
+    (small, real) = measured(tmp_path, "proofs", "--games", "12", "--upstream", "0")["proofs"]
+    assert (small["size"], small["games"], small["won_by_planner"], small["won_in_upstream"]) == ("small", 12, 12, 0)
+    assert (real["size"], real["games"], real["won_by_planner"]) == ("real", 12, 12)
+    assert main(["proofs", "--sizes", "huge"]) == 2
+    assert "size of a house 'huge'" in capsys.readouterr().err
+    assert main(["proofs", "--games", "6", "--sizes", "small", "--upstream", "-1"]) == 2
+    assert "at least 0, got -1" in capsys.readouterr().err
 
 
-def test_difficulty_lengthens_what_the_explorer_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(games, "KNOBS", {"difficulty": (0.0, 1.0)})
-    easy, hard = measured(tmp_path, "knobs", "--games", "30")["knobs"]["difficulty"]
-    assert all(easy[name] < hard[name] for name in ("plan", "explorer", "read", "commands"))
+def test_difficulty_is_recorded_and_a_knob_that_does_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(games, "KNOBS", {"hidden": (0.0, 1.0), "receptacles": (6, 6)})
+    out = tmp_path / "found.json"
+    assert main(["knobs", "--games", "24", "--out", str(out), "--allow-changes"]) == 1
+    found = json.loads(out.read_text())
+    assert found["stuck"] == ["receptacles"]
+    first, second = found["knobs"]["hidden"]
+    assert first["explorer"] < second["explorer"]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.regime_map import main as draw
+from benchmarks.pictures import main as draw
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import (
     TOLD_APART,
@@ -86,8 +86,8 @@ def test_few_methods_have_all_their_curves_and_many_the_candidates(record):
 
 def test_map_and_curves_are_drawn_from_records(record, tmp_path, capsys):
     path, out = str(tmp_path / "own.json"), tmp_path / "pictures" / "map"
-    assert draw([path, path, "--out", str(out), "--methods", "skillc", "skill0"]) == 0
+    assert draw(["--records", path, path, "--out", str(out), "--methods", "skillc", "skill0"]) == 0
     assert {found.name for found in out.parent.iterdir()} == {"map.png", "map_curves.png"}
-    assert draw([path, "--out", str(out), "--methods", "opsd"]) == 2
+    assert draw(["--records", path, "--out", str(out), "--methods", "opsd"]) == 2
     assert "'opsd'" in capsys.readouterr().err
-    assert draw([str(tmp_path / "none.json"), "--out", str(out)]) == 2
+    assert draw(["--records", str(tmp_path / "none.json"), "--out", str(out)]) == 2
