@@ -10,19 +10,75 @@ import argparse
 import os
 import platform
 import random
+import re
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from benchmarks.browser_load import load_site
-from benchmarks.browser_processes import KINDS, group_members, megabytes, processor_seconds
 from benchmarks.measuring import measurement, options_parser
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.browser import WebShopBrowserEnv
 from skillc_gym.version import __version__
+
+KINDS = ("Python", "driver", "browser", "renderer", "network", "other")
+"""Kinds of processes; Python is this one, with the site."""
+_TYPE = re.compile(r"--type=(\S+)")
+
+
+def group_members(group: int) -> list[int]:
+    """Returns the processes of a process group."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(place.name)) == group:
+                found.append(int(place.name))
+        except ProcessLookupError:
+            continue
+    return found
+
+
+def processor_seconds(group: int) -> dict[str, float]:
+    """Returns the processor time used so far by kind of process; unlike steps per second, it hardly depends on others.
+
+    Args:
+        group: The process group of a driver and its browser.
+    """
+    seconds = dict.fromkeys(KINDS, 0.0) | {"Python": time.process_time()}
+    for process in group_members(group):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            seconds[_kind(process, group)] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            continue
+    return seconds
+
+
+def _kind(process: int, group: int) -> str:
+    line = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    if process == group:
+        return "driver"
+    if "NetworkService" in line:
+        return "network"
+    found = _TYPE.search(line)
+    return "browser" if found is None else "renderer" if found[1] == "renderer" else "other"
+
+
+def megabytes(processes: list[int]) -> float:
+    """Returns the memory that belongs to processes alone; what other browsers on the machine share does not count."""
+    total = 0
+    for process in processes:
+        try:
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
+    return total / 1024
+
 
 UPSTREAM = 4.1
 """Steps per second of upstream's own Selenium loop, random clicks, Chromium 156, a machine of two cores."""

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bench_webshop import anonymous_megabytes, environment_kilobytes, peak_megabytes, resets, walk
 from benchmarks.measuring import measurement, options_parser
-from benchmarks.shop_walks import anonymous_megabytes, environment_kilobytes, peak_megabytes, resets, walk
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, Product, build_catalog, open_catalog
 from skillc_gym.envs.webshop.experts import parse_instruction

@@ -20,8 +20,7 @@ from typing import Any
 
 from benchmarks.measuring import measurement, options_parser
 from trainers.config import TrainConfig
-from trainers.recipes import Recipe, get_recipe, recipe_names
-from trainers.recipes.additions import ADDITIONS
+from trainers.recipes import ADDITIONS, Recipe, get_recipe, recipe_names
 from trainers.training import run
 from trainers.warmstart import small_policy_settings
 

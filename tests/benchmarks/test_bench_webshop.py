@@ -10,9 +10,9 @@ import subprocess
 import pytest
 
 from benchmarks import bench, bench_webshop, bench_webshop_catalog, measure_shopper, parity_webshop
-from benchmarks.browser_processes import KINDS, group_members, megabytes, processor_seconds
+from benchmarks.bench_browser import KINDS, group_members, megabytes, processor_seconds
+from benchmarks.bench_webshop import environment_kilobytes, resets, walk
 from benchmarks.measuring import Bench, Figure
-from benchmarks.shop_walks import environment_kilobytes, resets, walk
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
 

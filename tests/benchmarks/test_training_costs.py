@@ -1,21 +1,17 @@
-"""What an update costs: environments' share, methods next to GRPO, next to TRL's trainer; credit of planted entries."""
+"""What an update costs: methods next to GRPO, this trainer next to TRL's; credit of planted entries."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from benchmarks.env_share import Clock
-from benchmarks.env_share import measure as measure_share
 from benchmarks.method_costs import _references, measure_costs, same_rollouts
 from benchmarks.planted_entries import EMPTY, measure_planted, planted_bank
 from benchmarks.trl_throughput import _padded
 from benchmarks.trl_throughput import measure as measure_throughput
-from skillc_gym.vector import PairedVectorEnv
 from tests.trainers.toys import toy_config
 from trainers.base import TokenRow
 from trainers.config import TrainConfig
@@ -23,30 +19,6 @@ from trainers.recipes import get_recipe
 from trainers.warmstart import small_policy_settings
 
 HEAT = "pick_heat_then_place_in_recep"
-
-
-def test_a_clock_counts_calls_also_those_that_fail():
-    clock = Clock()
-
-    def fails(seconds: float) -> None:
-        time.sleep(seconds)
-        raise ValueError("fell over")
-
-    assert clock.around(lambda value: value)(3) == 3
-    clock.take()
-    with pytest.raises(ValueError, match="fell over"):
-        clock.around(fails)(0.01)
-    assert clock.take() >= 0.01
-    assert clock.take() == 0.0
-
-
-def test_the_environments_share_is_a_part_of_generating(toy_folder: Path):
-    plain = PairedVectorEnv.step
-    world = measure_share(toy_config(toy_folder, steps=3, validate_every=99, transcripts_every=0, save_every=99))
-    assert PairedVectorEnv.step is plain
-    assert len(world["every_share"]) == 2
-    assert 0 < world["seconds"]["env"] < world["seconds"]["generate"]
-    assert 0 < world["share"] < 1
 
 
 def test_methods_are_measured_on_the_same_rollouts_as_grpo(toy_folder: Path):

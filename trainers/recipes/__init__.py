@@ -8,10 +8,10 @@ from typing import Any
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from trainers.base import Registry
-from trainers.recipes.additions import add
+from trainers.recipes.additions import ADDITIONS, add
 from trainers.recipes.recipe import Recipe
 
-__all__ = ["RECIPES", "RECOMMENDED", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
+__all__ = ["ADDITIONS", "RECIPES", "RECOMMENDED", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
 
 RECOMMENDED = "contrastive_relabelling"
 """The method to start with where a policy has to learn to do without its skills."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hostile_shop import SHOP
 
-from benchmarks.browser_episodes import Comparison, Trio, draw
+from benchmarks.parity_browser import Comparison, Trio, draw
 
 
 @pytest.fixture(scope="module")
