@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -44,26 +44,19 @@ def checkout() -> Path | None:
 @cache
 def declared_extras() -> Mapping[str, tuple[str, ...]]:
     """Each extra with the names of its distributions, this package's own left out."""
-    found: dict[str, list[str]] = {}
-    for extra, requirement in _checkouts() if checkout() else _installed():
+    root = checkout()
+    if root:
+        table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+        pairs = [(extra, requirement) for extra, requirements in table.items() for requirement in requirements]
+    else:
+        known = metadata.requires("skillc-gym") or ()
+        pairs = [(marker[1], requirement) for requirement in known if (marker := _MARKER.search(requirement))]
+    found: dict[str, tuple[str, ...]] = {}
+    for extra, requirement in pairs:
         name = _NAME.match(requirement)
         if name and name[0] != "skillc-gym":
-            found.setdefault(extra, []).append(name[0])
-    return {extra: tuple(names) for extra, names in found.items()}
-
-
-def _checkouts() -> Iterator[tuple[str, str]]:
-    root = checkout()
-    assert root
-    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    return ((extra, requirement) for extra, requirements in extras.items() for requirement in requirements)
-
-
-def _installed() -> Iterator[tuple[str, str]]:
-    for requirement in metadata.requires("skillc-gym") or ():
-        marker = _MARKER.search(requirement)
-        if marker:
-            yield marker[1], requirement
+            found[extra] = (*found.get(extra, ()), name[0])
+    return found
 
 
 def version_of(distribution: str) -> str | None:
@@ -80,8 +73,7 @@ def extra_of(module: str) -> str | None:
     if top in _BROUGHT_ALONG:
         return _BROUGHT_ALONG[top]
     declared = declared_extras()
-    order = [*PURPOSES, *declared]
-    return next((extra for extra in order if top.replace("_", "-") in declared.get(extra, ())), None)
+    return next((extra for extra in [*PURPOSES, *declared] if top.replace("_", "-") in declared.get(extra, ())), None)
 
 
 def missing_package(module: str) -> MissingExtraError | None:

@@ -23,6 +23,7 @@ import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.base import check_values
 
 __all__ = ["ALIASES", "Option", "field_docs", "options_of", "parse"]
 
@@ -72,11 +73,6 @@ class Option:
     def is_list(self) -> bool:
         """Whether it takes any number of words."""
         return get_origin(_core(self.hint)) is tuple
-
-    @property
-    def is_mapping(self) -> bool:
-        """Whether it is a group of options, each of which can be given behind a dot."""
-        return get_origin(_core(self.hint)) is Mapping or _core(self.hint) is Mapping
 
 
 def parse(options: type[Options], words: Sequence[str], prog: str) -> Options:
@@ -141,6 +137,11 @@ def _core(hint: Any) -> Any:
     return hint
 
 
+def _is_mapping(kind: Any) -> bool:
+    """Whether it is the type of a group of options, each of which can be given after a dot."""
+    return Mapping in (kind, get_origin(kind))
+
+
 def _build(options: type, values: Mapping[str, Any]) -> Any:
     given = {}
     for spec, _, group in _fields(options):
@@ -148,7 +149,9 @@ def _build(options: type, values: Mapping[str, Any]) -> Any:
             given[spec.name] = _build(group, values)
         elif spec.name.rstrip("_") in values:
             given[spec.name] = values[spec.name.rstrip("_")]
-    return options(**given)
+    made = options(**given)
+    check_values(made)
+    return made
 
 
 @functools.cache
@@ -288,7 +291,7 @@ def _read(option: Option, words: list[str]) -> Any:
     if get_origin(core) is Literal and words[0] not in get_args(core):
         raise unknown_name(option.name, words[0], get_args(core))
     try:
-        if option.is_mapping:
+        if _is_mapping(core):
             return TypeAdapter(Json[dict[str, Any]]).validate_python(words[0])
         return TypeAdapter(core).validate_python(words if option.is_list else words[0])
     except ValidationError as error:
@@ -312,7 +315,7 @@ def _json_in_help() -> ConstructorRegistry:
 
     @found.primitive_rule
     def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-        if _core(info.type) is not Mapping and get_origin(_core(info.type)) is not Mapping:
+        if not _is_mapping(_core(info.type)):
             return None
         return PrimitiveConstructorSpec(
             nargs=1,

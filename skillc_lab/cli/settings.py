@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from trainers.config import TrainConfig
-from trainers.config.groups import (
+from trainers.config import (
     AdapterSettings,
     EnvironmentSettings,
     GenerationSettings,
@@ -18,6 +17,7 @@ from trainers.config.groups import (
     RolloutSettings,
     RunSettings,
     SamplingSettings,
+    TrainConfig,
     ValidationSettings,
     VllmSettings,
 )

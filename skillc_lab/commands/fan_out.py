@@ -16,133 +16,13 @@ import tyro
 
 from skillc_gym.errors import ConfigError, MissingDataError, missing_extra, unknown_name
 from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.cli.main import command_names
 from trainers.base import Natural, NotNegative, Positive
 
 __all__ = ["COMMAND", "FanOutOptions", "Outcome", "fan_out", "read_commands", "run_one"]
 
 _KEPT = 2000
 """Characters of a command's output that come back."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended.
-
-    Attributes:
-        words: The command, behind ``skillc``.
-        status: Its exit status; -1 if its machine was lost as often as was allowed.
-        said: The end of what it wrote.
-        seconds: How long it took.
-        machine: Where it ran; "" if that is not known.
-    """
-
-    words: tuple[str, ...]
-    status: int
-    said: str = ""
-    seconds: float = 0.0
-    machine: str = ""
-
-
-def read_commands(text: str) -> list[tuple[str, ...]]:
-    """One command a line, quoted as in a shell; ``skillc`` in front may be left out, ``#`` begins a comment.
-
-    Raises:
-        ConfigError: A line cannot be read, or there is none.
-    """
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            words = shlex.split(line, comments=True)
-        except ValueError as error:
-            raise ConfigError(f"Line {number} is no command ({error}): {line!r}") from error
-        words = words[1:] if words[:1] == ["skillc"] else words
-        found += [tuple(words)] if words else []
-    if not found:
-        raise ConfigError("There is no command in the file; write one a line, such as: evaluate model=shipped seed=1")
-    return found
-
-
-def run_one(words: Sequence[str], folder: str) -> Outcome:
-    """Runs a command in a process of its own, in a folder that all machines see."""
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "skillc_lab", *words],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    seconds = time.monotonic() - began
-    return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
-
-
-def fan_out(
-    commands: Sequence[Sequence[str]],
-    *,
-    address: str = "auto",
-    cpus: float = 1.0,
-    gpus: float = 0.0,
-    retries: int = 3,
-    note: Callable[[Outcome], object] = lambda outcome: None,
-) -> list[Outcome]:
-    """Runs commands as Ray tasks.
-
-    Args:
-        commands: Words behind ``skillc`` each; what they write must lie on storage that all machines share.
-        address: Of a cluster that runs; "auto" for the one this machine belongs to, "local" for this machine alone.
-        cpus: Cores that a command takes.
-        gpus: GPUs that a command takes; parts of one are allowed.
-        retries: How often a command is begun again whose machine was lost.
-        note: Told each outcome as it comes.
-
-    Returns:
-        Outcomes in the order of the commands.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        ConfigError: There is no cluster at the address.
-    """
-    ray = _connected(address)
-    try:
-        task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=retries)(run_one)
-        waiting = {task.remote(list(words), str(Path.cwd())): place for place, words in enumerate(commands)}
-        outcomes: dict[int, Outcome] = {}
-        while waiting:
-            (ready,), _ = ray.wait(list(waiting), num_returns=1)
-            place = waiting.pop(ready)
-            outcomes[place] = _outcome(ray, ready, commands[place])
-            note(outcomes[place])
-    finally:
-        ray.shutdown()
-    return [outcomes[place] for place in range(len(commands))]
-
-
-def _connected(address: str) -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise missing_extra("ray", "ray") from error
-    try:
-        ray.init(address=address, log_to_driver=False)
-    except Exception as error:  # Ray raises plain ones, too.
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ConfigError(
-            f"Ray neither found nor started a cluster at address={address!r} ({said}). Start one with `ray start "
-            "--head`, or pass --address local."
-        ) from error
-    return ray
-
-
-def _outcome(ray: Any, ready: Any, words: Sequence[str]) -> Outcome:
-    try:
-        outcome: Outcome = ray.get(ready)
-    except ray.exceptions.RayError as error:
-        return Outcome(tuple(words), -1, str(error).strip()[-_KEPT:])
-    return outcome
-
-
-# The command -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,23 +47,30 @@ class FanOutOptions:
     """How often a command whose machine was lost is begun again."""
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended.
+
+    Attributes:
+        words: The command, after ``skillc``.
+        status: Its exit status; -1 if its machine was lost as often as was allowed.
+        said: The end of what it wrote.
+        seconds: How long it took.
+        machine: Where it ran; "" if that is not known.
+    """
+
+    words: tuple[str, ...]
+    status: int
+    said: str = ""
+    seconds: float = 0.0
+    machine: str = ""
+
+
 def run(options: FanOutOptions) -> int:
     """Runs the command; 1 if one of the commands failed."""
-    from skillc_lab.cli.main import command_names
-
     if not options.file.is_file():
         raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
-    commands = read_commands(options.file.read_text(encoding="utf-8"))
-    for name in {words[0] for words in commands}.difference(command_names()):
-        raise unknown_name("command", name, command_names())
-    outcomes = fan_out(
-        commands,
-        address=options.address,
-        cpus=options.cpus,
-        gpus=options.gpus,
-        retries=options.retries,
-        note=_tell,
-    )
+    outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options, note=_tell)
     failed = sum(outcome.status != 0 for outcome in outcomes)
     say(f"{len(outcomes) - failed} of {len(outcomes)} commands succeeded.")
     return 1 if failed else 0
@@ -195,6 +82,92 @@ def _tell(outcome: Outcome) -> None:
     complain(f"{how}{where}, {outcome.seconds:.0f} s: skillc {shlex.join(outcome.words)}")
     if outcome.status != 0:
         complain("\n".join(f"    {line}" for line in outcome.said.splitlines()[-5:]))
+
+
+def read_commands(text: str) -> list[tuple[str, ...]]:
+    """One command a line, quoted as in a shell; ``skillc`` in front may be left out, ``#`` begins a comment.
+
+    Raises:
+        ConfigError: A line cannot be read, or there is none.
+        UnknownNameError: There is no such command.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise ConfigError(f"Line {number} is no command ({error}): {line!r}") from error
+        words = words[1:] if words[:1] == ["skillc"] else words
+        found += [tuple(words)] if words else []
+    if not found:
+        raise ConfigError("There is no command in the file; write one a line, such as: evaluate model=shipped seed=1")
+    for name in {words[0] for words in found}.difference(command_names()):
+        raise unknown_name("command", name, command_names())
+    return found
+
+
+def run_one(words: Sequence[str], folder: str) -> Outcome:
+    """Runs a command in a process of its own, in a folder that all machines see."""
+    began = time.monotonic()
+    program = [sys.executable, "-m", "skillc_lab", *words]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(program, cwd=folder, check=False, **pipes)
+    seconds = time.monotonic() - began
+    return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
+
+
+def fan_out(
+    commands: Sequence[Sequence[str]],
+    options: FanOutOptions,
+    *,
+    note: Callable[[Outcome], object] = lambda outcome: None,
+) -> list[Outcome]:
+    """Runs commands as Ray tasks.
+
+    Args:
+        commands: Words after ``skillc`` each; what they write must lie on storage that all machines share.
+        options: The cluster, what a command takes of it, and how often one is begun again.
+        note: Told each outcome as it comes.
+
+    Returns:
+        Outcomes in the order of the commands.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        ConfigError: There is no cluster at the address.
+    """
+    ray = _connected(options.address)
+    try:
+        remote = ray.remote(num_cpus=options.cpus, num_gpus=options.gpus, max_retries=options.retries)(run_one).remote
+        waiting = {remote(list(words), str(Path.cwd())): place for place, words in enumerate(commands)}
+        outcomes: dict[int, Outcome] = {}
+        while waiting:
+            (ready,), _ = ray.wait(list(waiting), num_returns=1)
+            place = waiting.pop(ready)
+            try:
+                outcomes[place] = ray.get(ready)
+            except ray.exceptions.RayError as error:
+                outcomes[place] = Outcome(tuple(commands[place]), -1, str(error).strip()[-_KEPT:])
+            note(outcomes[place])
+    finally:
+        ray.shutdown()
+    return [outcomes[place] for place in range(len(commands))]
+
+
+def _connected(address: str) -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise missing_extra("ray", "ray") from error
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except Exception as error:  # Ray raises plain ones, too.
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ConfigError(
+            f"Ray neither found nor started a cluster at address={address!r} ({said}). Start one with `ray start "
+            "--head`, or pass --address local."
+        ) from error
+    return ray
 
 
 COMMAND = Command(FanOutOptions, run, "interrupted; what was finished stays.")

@@ -12,8 +12,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.settings import Settings
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
-from trainers.config import TrainConfig
-from trainers.config.groups import PolicySettings
+from trainers.config import PolicySettings, TrainConfig
 
 __all__ = ["COMMAND", "PlanOptions"]
 

@@ -67,13 +67,13 @@ def check_values(options: Any, *, prefix: str = "") -> None:
 @cache
 def _fields(kind: Any) -> tuple[tuple[str, Any, TypeAdapter[Any]], ...]:
     """Name, type and check of every field; built when first asked for, since pydantic is slow to import."""
-    from pydantic import ConfigDict, TypeAdapter
+    from pydantic import TypeAdapter
 
     hints = typing.get_type_hints(kind, include_extras=True)
     names = [
         name for name in getattr(kind, "__dataclass_fields__", {}) if get_origin(hints[name]) is not typing.ClassVar
     ]
-    return tuple((name, hints[name], TypeAdapter(hints[name], config=ConfigDict(strict=True))) for name in names)
+    return tuple((name, hints[name], TypeAdapter(hints[name])) for name in names)
 
 
 def _error(name: str, value: Any, hint: Any, found: Mapping[str, Any]) -> Exception:

@@ -69,7 +69,7 @@ POLICY = [
     ("--episodes 0", ["episodes must be at least 1"]),
     ("--batches 0", ["batches must be at least 1"]),
     ("--batch-episodes 0", ["batch_episodes must be at least 1"]),
-    ("--seed -1", ["Seeds must be at least 0"]),
+    ("--seed -1", ["seed must be at least 0"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
     ("--env webshop --slips 0.1", ["no slips in webshop", "must be 0, got 0.1"]),
     ("--out {bad}/archive.zip/x", ["archive.zip", "choose another"]),

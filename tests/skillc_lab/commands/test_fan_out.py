@@ -11,7 +11,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError, MissingExtraError
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.commands.fan_out import Outcome, fan_out, read_commands
+from skillc_lab.commands.fan_out import FanOutOptions, Outcome, fan_out, read_commands
 
 COMMANDS = "# two\nskillc play --help\n\nmake-games --count 'no number'  # wrong\n"
 
@@ -66,9 +66,8 @@ def test_a_file_is_read_like_a_shell() -> None:
 
 def test_outcomes_come_in_the_commands_order_and_lost_machines_are_told(ray: FakeRay) -> None:
     noted: list[int] = []
-    found = fan_out(
-        [("a",), ("wrong",), ("lost",)], cpus=2, gpus=0.5, retries=1, note=lambda each: noted.append(each.status)
-    )
+    options = FanOutOptions(Path("f"), cpus=2, gpus=0.5, retries=1)
+    found = fan_out([("a",), ("wrong",), ("lost",)], options, note=lambda each: noted.append(each.status))
     assert [each.status for each in found] == [0, 2, -1]
     assert noted == [-1, 2, 0]
     assert found[2].said == "the node died"
@@ -86,6 +85,8 @@ def test_the_command_says_what_failed(ray: FakeRay, tmp_path: Path, capsys: pyte
     assert skillc(["fan-out", str(file)]) == 2
     assert "evaluate" in capsys.readouterr().err
     assert skillc(["fan-out", str(tmp_path / "none")]) == 2
+    assert skillc(["fan-out", str(file), "--cpus", "0"]) == 2
+    assert "cpus must be positive" in capsys.readouterr().err
 
 
 def test_without_ray_or_cluster_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, ray: FakeRay) -> None:
@@ -94,17 +95,17 @@ def test_without_ray_or_cluster_the_remedy_is_named(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(ray, "init", nobody)
     with pytest.raises(ConfigError, match="ray start --head"):
-        fan_out([("a",)])
+        fan_out([("a",)], FanOutOptions(Path("f")))
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"skillc-gym\[ray\]"):
-        fan_out([("a",)])
+        fan_out([("a",)], FanOutOptions(Path("f")))
 
 
 @pytest.mark.slow
 def test_a_local_cluster_runs_commands() -> None:
     pytest.importorskip("ray", reason="needs the extra 'ray'")
     try:
-        found = fan_out(read_commands(COMMANDS), address="local")
+        found = fan_out(read_commands(COMMANDS), FanOutOptions(Path("f"), address="local"))
     except ConfigError as error:
         pytest.skip(f"no local cluster starts here: {error}")
     assert [outcome.status for outcome in found] == [0, 2]
