@@ -42,21 +42,11 @@ class _Stopped:
     won = False
     admissible: ClassVar[list[str]] = []
 
-    def reset(self) -> str:
+    def reset(self, *_given: Any) -> Any:
         """There is no game."""
         raise ResetNeeded("No task is being played: call reset() first.")
 
-    def step(self, command: str) -> tuple[str, bool]:
-        """There is no game."""
-        return self.reset(), False
-
-    def snapshot(self) -> Any:
-        """There is no game."""
-        return self.reset()
-
-    def restore(self, state: Any) -> None:
-        """There is no game."""
-        self.reset()
+    step = snapshot = restore = reset
 
 
 STOPPED: Engine = _Stopped()
