@@ -258,7 +258,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return result
 
     def render(self) -> tuple[Any, ...]:
-        """What every member renders."""
+        """What every member renders.
+
+        Raises:
+            ResetNeeded: There was no reset yet.
+        """
+        if not any(self._started):
+            raise ResetNeeded("Nothing is being played: call reset() first")
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -300,6 +300,8 @@ def test_it_works_for_environments_that_are_not_text():
 
 def test_rendering_and_closing(toy_library):
     groups = PairedVectorEnv(lambda: TimeLimit(ToyEnv(render_mode="ansi"), 5), 1, 2, library=toy_library)
+    with pytest.raises(ResetNeeded):
+        groups.render()
     start_observations, _ = groups.reset(seed=0)
     assert groups.render() == (start_observations[1], start_observations[1])
     groups.close()
