@@ -9,12 +9,12 @@ from typing import Any
 import yaml
 
 from skill_library import load_library
+from skillc_gym import __version__
 from skillc_gym.envs.registry import EnvSpec, described_env, env_spec
 from skillc_gym.errors import MissingDataError
-from skillc_gym.version import __version__
 from skillc_lab.report import read_object
 from trainers.config import current_settings
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation import PairedReport
 
 __all__ = ["environment_card", "policy_card"]
 

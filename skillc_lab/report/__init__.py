@@ -1,22 +1,10 @@
 """Pictures and pages from the records of a run."""
 
 from skillc_lab.report.comparison import SeedRun, mean_curve, save_comparison
-from skillc_lab.report.examples import Example, Fold, TaskEpisodes, all_folds, choose_tasks, examples, group_by_task
-from skillc_lab.report.figures import draw_before_after, save_figures, save_outcome_figure, save_versus
-from skillc_lab.report.page import ReportFiles, make_report, render_page, replay_page
-from skillc_lab.report.records import (
-    ComparedRun,
-    Evaluation,
-    RunRecords,
-    Series,
-    Source,
-    moving_mean,
-    read_evaluation,
-    read_object,
-    read_run,
-    read_source,
-    transcripts_of_step,
-)
+from skillc_lab.report.examples import choose_tasks, examples, group_by_task
+from skillc_lab.report.figures import draw_before_after
+from skillc_lab.report.page import ReportFiles, make_report, replay_page
+from skillc_lab.report.records import RunRecords, Series, moving_mean, read_object, transcripts_of_step
 from skillc_lab.report.style import (
     SOFT,
     WITH,
@@ -26,7 +14,6 @@ from skillc_lab.report.style import (
     new_figure,
     rate_axis,
     rates_across,
-    step_axis,
     title,
     type_styles,
 )
@@ -35,18 +22,11 @@ __all__ = [
     "SOFT",
     "WITH",
     "WITHOUT",
-    "ComparedRun",
-    "Evaluation",
-    "Example",
-    "Fold",
     "ReportFiles",
     "RunRecords",
     "SeedRun",
     "Series",
-    "Source",
-    "TaskEpisodes",
     "TypeStyle",
-    "all_folds",
     "choose_tasks",
     "draw_before_after",
     "examples",
@@ -58,17 +38,9 @@ __all__ = [
     "new_figure",
     "rate_axis",
     "rates_across",
-    "read_evaluation",
     "read_object",
-    "read_run",
-    "read_source",
-    "render_page",
     "replay_page",
     "save_comparison",
-    "save_figures",
-    "save_outcome_figure",
-    "save_versus",
-    "step_axis",
     "title",
     "transcripts_of_step",
     "type_styles",

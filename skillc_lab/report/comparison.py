@@ -1,4 +1,4 @@
-"""Methods side by side over seeds: the course of success without the skill, and held-out success before and after."""
+"""Demonstrations over seeds: the course of success without the skill, and held-out success before and after."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.report.records import Series
-from skillc_lab.report.style import SOFT, TypeStyle, figure_style, new_figure, rate_axis, title, type_styles
+from skillc_lab.report.style import (
+    SOFT,
+    TypeStyle,
+    figure_style,
+    new_figure,
+    rate_axis,
+    rates_across,
+    title,
+    type_styles,
+)
 from trainers.stats import MeanEstimate, mean_over_seeds
 
 __all__ = ["SeedRun", "mean_curve", "save_comparison"]
@@ -59,9 +68,6 @@ def save_comparison(runs: Sequence[SeedRun], path: Path, *, heading: str = "Meth
         path: The file; its folder is made.
         heading: What is compared where.
 
-    Returns:
-        The path.
-
     Raises:
         ConfigError: There are no runs.
         MissingExtraError: matplotlib is not installed.
@@ -75,7 +81,11 @@ def save_comparison(runs: Sequence[SeedRun], path: Path, *, heading: str = "Meth
         left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
         for name, found in methods.items():
             _draw_course(left, found, styles[name])
-        _finish_course(left)
+        title(left, "Success without the skill", "held-back panel; thin: seeds, bold: mean, band: 95 % (Student's t)")
+        left.set_xlabel("update")
+        left.xaxis.get_major_locator().set_params(integer=True)
+        rate_axis(left, "success rate")
+        left.legend(loc="best")
         _draw_outcomes(right, methods, styles)
         figure.suptitle(heading, x=0.01, ha="left", fontsize=11.5)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,44 +97,30 @@ def _draw_course(axes: Any, runs: Sequence[SeedRun], style: TypeStyle) -> None:
     for run in runs:
         axes.plot(run.course.steps, run.course.values, color=style.colour, linewidth=0.7, alpha=0.45)
     curve = mean_curve(runs)
-    steps, means = [step for step, _ in curve], [estimate.mean for _, estimate in curve]
-    if all(estimate.interval for _, estimate in curve):
-        bounds = [estimate.interval for _, estimate in curve if estimate.interval]
+    steps, bounds = [step for step, _ in curve], [estimate.interval for _, estimate in curve if estimate.interval]
+    if len(bounds) == len(curve):
         low, high = [max(0.0, b.low) for b in bounds], [min(1.0, b.high) for b in bounds]
         axes.fill_between(steps, low, high, color=style.colour, alpha=0.16, linewidth=0)
-    seeds = f"{style.label} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
-    axes.plot(steps, means, color=style.colour, linestyle=style.linestyle, marker=style.marker, label=seeds)
-
-
-def _finish_course(axes: Any) -> None:
-    title(axes, "Success without the skill", "held-back panel; thin: seeds, bold: mean, band: 95 % (Student's t)")
-    axes.set_xlabel("update")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    rate_axis(axes, "success rate")
-    axes.legend(loc="best")
+    label = f"{style.label} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
+    look = {"color": style.colour, "linestyle": style.linestyle, "marker": style.marker}
+    axes.plot(steps, [estimate.mean for _, estimate in curve], label=label, **look)
 
 
 def _draw_outcomes(axes: Any, methods: Mapping[str, Sequence[SeedRun]], styles: Mapping[str, TypeStyle]) -> None:
     rows = [(arm, name) for arm in ("without", "with") for name in methods]
     for row, (arm, name) in enumerate(rows):
-        for when, filled, offset in (("before", False, -0.14), ("after", True, 0.14)):
+        for when, face, offset in (("before", "white", -0.14), ("after", styles[name].colour, 0.14)):
             values = [getattr(run, when)[arm] for run in methods[name]]
-            _draw_estimate(axes, row + offset, values, styles[name], filled=filled)
+            _draw_estimate(axes, row + offset, values, styles[name], face)
     axes.axhline(len(methods) - 0.5, color="#c9cdd4", linewidth=0.8)
-    axes.set_yticks(range(len(rows)), [f"{styles[name].label}, {arm}" for arm, name in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
-    axes.set_xlabel("success rate")
-    axes.grid(visible=False, axis="y")
+    rates_across(axes, [f"{styles[name].label}, {arm}" for arm, name in rows])
     title(axes, "Held-out tasks", "hollow: before; filled: after; ticks: seeds; bars: 95 %")
 
 
-def _draw_estimate(axes: Any, y: float, values: Sequence[float], style: TypeStyle, *, filled: bool) -> None:
+def _draw_estimate(axes: Any, y: float, values: Sequence[float], style: TypeStyle, face: str) -> None:
     estimate = mean_over_seeds(values)
     axes.plot(values, [y] * len(values), linestyle="none", marker="|", markersize=9, color=SOFT, alpha=0.7)
     if estimate.interval is not None:
         ends = [max(0.0, estimate.interval.low), min(1.0, estimate.interval.high)]
         axes.plot(ends, [y, y], color=style.colour, linewidth=1.3)
-    face = style.colour if filled else "white"
     axes.plot(estimate.mean, y, marker=style.marker, color=style.colour, mfc=face, markersize=6, zorder=4)

@@ -9,7 +9,7 @@ from typing import Any
 
 from skillc_gym.errors import missing_extra
 from skillc_lab.report.records import RunRecords
-from trainers.tracking.progress import short_type
+from trainers.tracking import short_type
 
 __all__ = [
     "SOFT",

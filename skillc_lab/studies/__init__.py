@@ -1,7 +1,7 @@
 """Methods compared under one protocol: same panel, start, tasks, seeds and budget of generated tokens."""
 
-from skillc_lab.studies.cells import Changed, Replay, cell_path, read_cell, run_cell, write_cell
-from skillc_lab.studies.check import CellCheck, check_cell, require_recorded, restore_cells
+from skillc_lab.studies.cells import Changed, Replay, cell_path, read_cell, run_cell
+from skillc_lab.studies.check import check_cell, require_recorded, restore_cells
 from skillc_lab.studies.pictures import (
     TOLD_APART,
     curve_names,
@@ -18,23 +18,20 @@ from skillc_lab.studies.result import (
     TaskOutcome,
     Usage,
     area_under_curve,
-    area_weights,
     by_env_steps,
     tokens_to_reach,
 )
 from skillc_lab.studies.run import compare, require_one_revision
 from skillc_lab.studies.run_file import RunFile, held_out_split, read_run_file
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
-from skillc_lab.studies.table import COLUMNS, BaselineComparison, Column, MethodRow, comparison_table, method_rows
+from skillc_lab.studies.table import COLUMNS, Column, MethodRow, comparison_table, method_rows
 from skillc_lab.studies.workers import run_jobs
 
 __all__ = [
     "COLUMNS",
     "TOLD_APART",
     "UNTRAINED",
-    "BaselineComparison",
     "Cell",
-    "CellCheck",
     "CellResult",
     "Changed",
     "Column",
@@ -50,7 +47,6 @@ __all__ = [
     "area",
     "area_difference",
     "area_under_curve",
-    "area_weights",
     "by_env_steps",
     "by_lead",
     "cell_path",
@@ -78,6 +74,5 @@ __all__ = [
     "run_jobs",
     "success",
     "tokens_to_reach",
-    "write_cell",
     "write_comparison",
 ]

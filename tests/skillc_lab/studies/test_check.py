@@ -1,25 +1,30 @@
-"""A cell beside the same one of a record."""
+"""A plan and a record: cells compared task by task, and cells taken over."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import (
     CellResult,
     ComparisonPlan,
     ComparisonRecord,
     CurvePoint,
+    RunFile,
     TaskOutcome,
     Usage,
     cell_path,
     check_cell,
+    read_cell,
+    read_record,
     read_run_file,
     require_recorded,
+    restore_cells,
     write_comparison,
 )
 from tests.skillc_lab.studies_of import TEXT, write_run_file
@@ -104,3 +109,44 @@ def test_the_command_says_which_cells_equal_the_record(plan, run_file, tmp_path,
     assert "easy-ppo-seed1: differs in 1 of 4 tasks without the skill" in capsys.readouterr().out
     assert skillc([*words, "--check", str(tmp_path / "none.json")]) == 2
     assert skillc([*words, *check, "--draw"]) == 2
+
+
+def plan_of(folder: Path, **changes: Any) -> ComparisonPlan:
+    fields = {"methods": ["grpo", "ppo"], "starts": {"easy": "shipped"}, "seeds": [0, 1]}
+    numbers = {"budget_tokens": 100, "steps": 4, "evaluate_every": 2}
+    return RunFile(**{**fields, **numbers, **changes}).plan("own", folder)
+
+
+def test_finished_cells_come_back_as_they_were(tmp_path):
+    here, there = plan_of(tmp_path / "here"), plan_of(tmp_path / "there", methods=["grpo", "ppo", "rloo"])
+    done = [result_of(here.cells[0]), lose(result_of(here.cells[3]), 0)]
+    write_comparison(here, done)
+    record = read_record(here.folder / "own.json")
+    assert [cell.name for cell in restore_cells(there, record)] == ["easy-grpo-seed0", "easy-ppo-seed1"]
+    assert [found for cell in there.jobs if (found := read_cell(there, cell))] == done
+    assert restore_cells(there, record) == []
+
+
+def test_settings_that_came_later_count_as_their_defaults(tmp_path):
+    plan, record = plan_of(tmp_path / "there"), record_of(plan_of(tmp_path / "here"))
+    older = {name: value for name, value in record.protocol["settings"].items() if name != "clip_high"}
+    assert restore_cells(plan, replace(record, protocol={**record.protocol, "settings": older}))
+    gone = {**older, "no_more": 1}
+    with pytest.raises(CheckpointError, match="no_more was 1 and is nothing"):
+        restore_cells(plan, replace(record, protocol={**record.protocol, "settings": gone}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"budget_tokens": 200}, "budget_tokens was 100 and is 200"),
+        ({"held_out_per_type": 3}, "per_type"),
+        ({"starts": {"easy": "shipped-hard"}}, "start was"),
+        ({"overrides": {"grpo": {"learning_rate": 1e-5}}}, "overrides was"),
+    ],
+)
+def test_another_protocol_is_refused(tmp_path, changes, named):
+    other = plan_of(tmp_path / "there", **changes)
+    with pytest.raises(CheckpointError, match=named):
+        restore_cells(other, record_of(plan_of(tmp_path / "here")))
+    assert not (other.folder / "cells").exists()
