@@ -72,7 +72,7 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     steps = config.step_limit or 1
     rows = members * (1 if config.form == "conversation" else steps)
     recipe = recipe_in(config.env, config.method, config.method_options)
-    losses = [loss.configured(clip=config.clip, beta=config.kl_coef) for loss in recipe.losses]
+    losses = [loss.configured(clip=config.clip, kl_coef=config.kl_coef) for loss in recipe.losses]
     teachers = {loss.teacher.weights for loss in losses if loss.teacher is not None}
     inputs = {name for loss in losses for name in loss.inputs}
     # "auto" is autocast on a GPU.

@@ -17,7 +17,8 @@ SKILLS, METHOD = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="u
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    exec(compile(SKILLS, PAGE.name, "exec"), {"folder": tmp_path})
+    monkeypatch.chdir(tmp_path)
+    exec(compile(SKILLS, PAGE.name, "exec"), {})
     (tmp_path / "my_method.py").write_text(METHOD, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_method", raising=False)

@@ -71,7 +71,7 @@ def test_a_loss_type_does_not_go_with_another_aggregation() -> None:
 
 
 def test_recipes_take_the_runs_settings_where_theirs_are_open() -> None:
-    own = ClippedPolicyGradient(clip_high=0.5).configured(clip=0.1, beta=0.0, clip_high=0.3, ratio="sequence")
+    own = ClippedPolicyGradient(clip_high=0.5).configured(clip=0.1, kl_coef=0.0, clip_high=0.3, ratio="sequence")
     assert (own.clip, own.clip_high, own.ratio) == (0.1, 0.5, "sequence")
 
 

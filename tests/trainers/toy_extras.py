@@ -1,11 +1,14 @@
-"""A wrapper that shapes rewards, a logger and a metric from outside."""
+"""A wrapper that shapes rewards, a logger, a metric and an allocation from outside."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
+
+from trainers.recipes import Allocation
 
 
 class Allowance(gymnasium.Wrapper[str, str, str, str]):
@@ -35,6 +38,16 @@ class Kept:
 
     def close(self) -> None:
         self.records.append("closed")
+
+
+@dataclass(frozen=True)
+class FirstType(Allocation):
+    """Every rollout of the first task type."""
+
+    name: ClassVar[str] = "first_type"
+
+    def n_plus(self, curriculum: Any, task_type: str, group_size: int) -> int:
+        return group_size if task_type == curriculum.task_types[0] else 0
 
 
 def mean_reward(trajectories: Any) -> dict[str, float]:

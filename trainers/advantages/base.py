@@ -212,6 +212,8 @@ class Scheme(Options):
     name: ClassVar[str]
     inputs: ClassVar[frozenset[str]] = frozenset()
     """Figures per own token that it needs in ``batch.scores``: "logprobs", "ref_logprobs", or a head of a loss."""
+    targets: ClassVar[frozenset[str]] = frozenset()
+    """Figures for losses that it gives beside the advantages."""
     whole_trajectories: ClassVar[bool] = False
     """Whether it reads ``batch.trajectories``; columns are enough for the others."""
 

@@ -82,6 +82,7 @@ class Ppo(Scheme):
 
     name: ClassVar[str] = "ppo"
     inputs: ClassVar[frozenset[str]] = frozenset({"values"})
+    targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     gamma: float = 1.0
     gae_lambda: float = 1.0
     whitening: bool = True

@@ -35,7 +35,7 @@ def _leaves(part: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
         elif isinstance(value, tuple):
             for entry in value:
                 yield from _leaves(entry, entry.name)
-        else:
+        elif value is not None:
             yield from _leaves(value, spec.name)
 
 
@@ -89,6 +89,6 @@ def _rebuilt(part: Any, prefix: str, changes: Mapping[str, Any]) -> Any:
                 new[spec.name] = changes[asked[-1]]
         elif isinstance(value, tuple):
             new[spec.name] = tuple(_rebuilt(entry, entry.name, changes) for entry in value)
-        else:
+        elif value is not None:
             new[spec.name] = _rebuilt(value, spec.name, changes)
     return replace(part, **new) if new else part

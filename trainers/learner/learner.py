@@ -134,7 +134,7 @@ class Learner:
         if self.backend.num_processes > 1 or loss is None or loss.teacher is not None:
             return None
         return {
-            name: self._norm(replace(loss, beta=0.0), own, Advantages(values)) if any(map(_any, values)) else 0.0
+            name: self._norm(replace(loss, kl_coef=0.0), own, Advantages(values)) if any(map(_any, values)) else 0.0
             for name, values in advantages.parts.items()
         }
 

@@ -159,7 +159,7 @@ class Objective:
 def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objective:
     """A recipe's losses, with the run's settings where it leaves them open."""
     losses = [
-        loss.configured(clip=config.clip, beta=config.kl_coef, clip_high=config.clip_high, ratio=config.ratio)
+        loss.configured(clip=config.clip, kl_coef=config.kl_coef, clip_high=config.clip_high, ratio=config.ratio)
         for loss in recipe.losses
     ]
     return Objective(losses, pad_id, exact_sampling=engine_spec(config.engine).exact_logprobs)

@@ -131,6 +131,8 @@ class Loss(Options):
     """
 
     name: ClassVar[str]
+    targets: ClassVar[frozenset[str]] = frozenset()
+    """Figures that it reads and a credit-assignment scheme must give."""
     coefficient: float
 
     @property
@@ -158,7 +160,7 @@ class Loss(Options):
         return np.ones(len(batch.task))
 
     def configured(
-        self, *, clip: float, beta: float, clip_high: float | None = None, ratio: RatioLevel = "token"
+        self, *, clip: float, kl_coef: float, clip_high: float | None = None, ratio: RatioLevel = "token"
     ) -> Loss:
         """The loss with a run's own settings where it leaves them open."""
         return self

@@ -34,7 +34,7 @@ class ClippedPolicyGradient(Loss):
     Attributes:
         coefficient: Weight in the sum of losses.
         clip: Half width of the trust region; the run's (``clip=``) if None.
-        beta: Weight of the penalty; the run's (``beta=``) if None.
+        kl_coef: Weight of the penalty; the run's (``kl_coef=``) if None.
         clip_high: Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip.
         ratio: A probability ratio per token or per row; the run's (``ratio=``) if None.
     """
@@ -42,28 +42,28 @@ class ClippedPolicyGradient(Loss):
     name: ClassVar[str] = "policy"
     coefficient: float = 1.0
     clip: float | None = None
-    beta: float | None = None
+    kl_coef: float | None = None
     clip_high: float | None = None
     ratio: RatioLevel | None = None
 
     @property
     def inputs(self) -> frozenset[str]:
         """The old log-probabilities, and the reference's with a penalty."""
-        return frozenset({"old_logprobs", "ref_logprobs"} if self.beta else {"old_logprobs"})
+        return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else {"old_logprobs"})
 
     @property
     def needs_advantages(self) -> bool:
         """Without a penalty, rows without advantages have no gradient."""
-        return not self.beta
+        return not self.kl_coef
 
     def configured(
-        self, *, clip: float, beta: float, clip_high: float | None = None, ratio: RatioLevel = "token"
+        self, *, clip: float, kl_coef: float, clip_high: float | None = None, ratio: RatioLevel = "token"
     ) -> ClippedPolicyGradient:
         """Takes the run's settings where its own are open."""
         return replace(
             self,
             clip=clip if self.clip is None else self.clip,
-            beta=beta if self.beta is None else self.beta,
+            kl_coef=kl_coef if self.kl_coef is None else self.kl_coef,
             clip_high=clip_high if self.clip_high is None else self.clip_high,
             ratio=self.ratio or ratio,
         )
@@ -80,9 +80,9 @@ class ClippedPolicyGradient(Loss):
             sequences=inputs.mask if self.ratio == "sequence" else None,
         )
         kl = inputs.logprobs.new_zeros(inputs.logprobs.shape)
-        if self.beta:
+        if self.kl_coef:
             kl = k3(inputs.logprobs, inputs["ref_logprobs"])
-            values = values + self.beta * kl
+            values = values + self.kl_coef * kl
         return TokenLoss(values, {"kl": kl.detach(), "clip_fraction": clipped})
 
 

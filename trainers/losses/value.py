@@ -30,6 +30,7 @@ class Value(Loss):
     """
 
     name: ClassVar[str] = "value"
+    targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     coefficient: float = 0.5
     value_clip: float = 0.5
 

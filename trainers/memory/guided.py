@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from skill_library import SkillLibrary, SkillText
 from trainers.advantages import RolloutBatch
 from trainers.advantages.group_baselines import usual_success
-from trainers.allocation.difficulty import DifficultyRouter
+from trainers.allocation import DifficultyRouter
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
 
 __all__ = ["GuidedLibrary", "specific_text"]

@@ -7,11 +7,55 @@ from typing import Any
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
-from trainers.base import Registry
-from trainers.recipes.additions import ADDITIONS, add
-from trainers.recipes.recipe import Recipe
+from trainers.base import Registry, flat_options
+from trainers.recipes.additions import ADDITIONS, add, current_name
+from trainers.recipes.method import Credit, Method
+from trainers.recipes.parts.adaptive_allocation import ByContrast, ByDifficulty, ByNeed, BySignal
+from trainers.recipes.parts.allocation import Allocation, Allocator, Always, Drawn, Half, Never, Paired, Whole
+from trainers.recipes.parts.curriculum import (
+    ContrastAverage,
+    Gating,
+    Internalization,
+    NoCurriculum,
+    Pruning,
+    SkillBudget,
+)
+from trainers.recipes.parts.rows import RowMaker, UpdateView
+from trainers.recipes.recipe import ALLOCATIONS, SCHEMES, Recipe
 
-__all__ = ["ADDITIONS", "RECIPES", "RECOMMENDED", "Recipe", "get_recipe", "recipe_in", "recipe_names"]
+__all__ = [
+    "ADDITIONS",
+    "ALLOCATIONS",
+    "RECIPES",
+    "RECOMMENDED",
+    "SCHEMES",
+    "Allocation",
+    "Allocator",
+    "Always",
+    "ByContrast",
+    "ByDifficulty",
+    "ByNeed",
+    "BySignal",
+    "ContrastAverage",
+    "Credit",
+    "Drawn",
+    "Gating",
+    "Half",
+    "Internalization",
+    "Method",
+    "Never",
+    "NoCurriculum",
+    "Paired",
+    "Pruning",
+    "Recipe",
+    "RowMaker",
+    "SkillBudget",
+    "UpdateView",
+    "Whole",
+    "get_recipe",
+    "recipe_in",
+    "recipe_names",
+]
 
 RECOMMENDED = "contrastive_relabelling"
 """The method to start with where a policy has to learn to do without its skills."""
@@ -41,7 +85,7 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
         >>> get_recipe("skillc", correction_mask="success").overrides
         {'correction_mask': 'success'}
     """
-    base, *additions = name.split("+")
+    base, *additions = current_name(name).split("+")
     recipe = RECIPES.get(base)
     if not isinstance(recipe, Recipe):
         raise ConfigError(f"method={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
@@ -55,7 +99,11 @@ def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     Args:
         env: Short name or id of the environment.
         name: Name of the method.
-        options: What was chosen; it has the last word. Errors as of :func:`get_recipe`.
+        options: What was chosen; it has the last word. A curriculum's options move nothing in a method without one.
+            Errors as of :func:`get_recipe`.
     """
-    implied = {} if get_recipe(name).curriculum.own_schedule else env_spec(env).curriculum
-    return get_recipe(name, **{**implied, **options})
+    recipe = get_recipe(name)
+    implied = {} if recipe.curriculum.own_schedule else env_spec(env).curriculum
+    # An environment's demonstration sets a curriculum's options for all methods alike, those without one included.
+    unused = set() if recipe.curriculum.steers else set(flat_options(Internalization())) - set(recipe.options)
+    return get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})

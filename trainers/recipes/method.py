@@ -12,6 +12,8 @@ from skillc_gym.curricula.skills import Retirement
 from skillc_gym.errors import CheckpointError
 from trainers.advantages import Advantages, RolloutBatch, Signals, per_rollout
 from trainers.advantages.diagnostics import advantage_diagnostics
+from trainers.recipes.additions import current_name
+from trainers.recipes.parts.curriculum import ContrastAverage
 from trainers.recipes.recipe import Recipe
 
 __all__ = ["Credit", "Method"]
@@ -48,7 +50,8 @@ class Method:
         self.recipe = recipe
         self.total_steps = int(total_steps)
         self.curriculum = recipe.curriculum.start(task_types, self.total_steps)
-        self.contrast = recipe.contrast.start()
+        self._contrast = recipe.contrast or ContrastAverage()
+        self.contrast = self._contrast.start()
         self.allocator = recipe.allocation.start(self.curriculum)
         self._visits: dict[str, int] = {}
 
@@ -80,7 +83,8 @@ class Method:
         """
         for kind in batch.type_of.values():
             self.curriculum.is_active(kind)
-        observed = self.recipe.contrast.observed(batch, pairs=self.recipe.allocation.pairs)
+        shown = self._contrast.observed(batch, pairs=self.recipe.allocation.pairs)
+        observed = shown if self.recipe.contrast else {}
         self.contrast.update(observed)
         corrections = {task: self.correction(task, kind) for task, kind in batch.type_of.items()}
         batch = replace(batch, signals=self._signals(batch, corrections))
@@ -114,7 +118,7 @@ class Method:
 
     def describe(self) -> dict[str, Any]:
         """The state in the terms of the log: gap and gate per type, the active set, the contrast (0 once retired)."""
-        by_task = self.recipe.contrast.key == "task"
+        by_task = self._contrast.key == "task"
         return {
             "gap": {k: self.curriculum.gap(k) for k in self.task_types},
             "gate": {k: self.curriculum.gate(k) for k in self.task_types},
@@ -144,22 +148,26 @@ class Method:
         if missing:
             raise CheckpointError(f"The method's state lacks {', '.join(missing)}; it is not a complete checkpoint")
         self._check_origin(state)
-        self.curriculum.load_state_dict(state["curriculum"])
+        self.curriculum.load_state_dict(self._curriculum_state(state["curriculum"]))
         self.contrast.load_state_dict(state["contrast"])
         self._visits = {task: int(count) for task, count in state["visits"].items()}
         self.allocator.load_state_dict(state["allocation"])
 
     def _check_origin(self, state: Mapping[str, Any]) -> None:
-        if state["preset"] != self.recipe.name:
+        if current_name(state["preset"], quietly=True) != self.recipe.name:
             raise CheckpointError(
-                f"The checkpoint is of preset {state['preset']!r}, this run is {self.recipe.name!r}; "
-                f"resume with preset={state['preset']} or start a new run folder"
+                f"The checkpoint is of method {state['preset']!r}, this run is {self.recipe.name!r}; "
+                f"resume with method={state['preset']} or start a new run folder"
             )
-        mine, theirs = self.recipe.options, state["options"]
-        changed = [k for k in sorted(set(mine) | set(theirs)) if mine.get(k) != theirs.get(k)]
+        mine, theirs = self.recipe.options, self.recipe.current_options(state["options"])
+        changed = [k for k in sorted(mine) if mine[k] != theirs[k]]
         if changed:
-            described = ", ".join(f"{k}={theirs.get(k)!r} (now {mine.get(k)!r})" for k in changed)
+            described = ", ".join(f"{k}={theirs[k]!r} (now {mine[k]!r})" for k in changed)
             raise CheckpointError(f"The checkpoint was written with other options: {described}; resume with the same")
+
+    def _curriculum_state(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A saved curriculum; methods without one once had one, whose options moved nothing."""
+        return state if self.recipe.curriculum.steers else {**state, "config": self.curriculum.config}
 
     def _signals(self, batch: RolloutBatch, corrections: Mapping[str, float]) -> Signals:
         per_task = {
@@ -169,7 +177,7 @@ class Method:
         return Signals(*np.asarray([per_task[task] for task in batch.task], dtype=np.float64).T)
 
     def _delta(self, task: str, task_type: str) -> float:
-        return self.contrast.value(task if self.recipe.contrast.key == "task" else task_type)
+        return self.contrast.value(task if self._contrast.key == "task" else task_type)
 
     def _effective_contrast(self, task: str, task_type: str) -> float:
         return self._delta(task, task_type) if task_type in self.active else 0.0

@@ -6,72 +6,99 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from skillc_gym.errors import ConfigError, unknown_name
-from trainers.advantages import Csca, Scheme
-from trainers.base import Registry, flat_options, option_names, override
-from trainers.losses import ClippedPolicyGradient, Loss
+from skillc_gym.errors import ConfigError
+from trainers.advantages.base import Scheme
+from trainers.advantages.group_baselines import Grpo
+from trainers.base import Registry, current_names, flat_options, option_names, override
+from trainers.losses.base import Loss
+from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.memory import FixedLibrary, Memory
-from trainers.recipes.parts.allocation import Allocation, Paired
-from trainers.recipes.parts.allocations import ALLOCATIONS
-from trainers.recipes.parts.contrast import ContrastAverage
-from trainers.recipes.parts.curriculum import Internalization
+from trainers.recipes.parts.allocation import Allocation, Never
+from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RowMaker
 
-__all__ = ["SCHEMES", "Recipe"]
+__all__ = ["ALLOCATIONS", "SCHEMES", "Recipe"]
 
 SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
-"""By the names that ``preset.advantage=`` takes."""
+"""By the names that ``method.advantage=`` takes."""
+ALLOCATIONS = Registry("allocation", "trainers.recipes.parts", "ALLOCATION", "skillc_gym.allocations")
+"""By the names that ``method.allocation=`` takes."""
+
+_RENAMED: Mapping[str, str] = {"lam": "correction_weight", "beta": "kl_coef"}
+"""New name by old name of options; both are understood where a recipe has no option of the old name."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A method; the default parts are SkillC's, to the letter of its equations.
+    """A method; the default parts are plain GRPO without skills, so that what a method adds stands in its recipe.
 
     Attributes:
         name: Name of the recipe.
         summary: One sentence on what it is.
         allocation: Who sees the skill.
-        curriculum: Gate and retirement, driven by validations.
-        contrast: The moving average of what a skill is worth.
+        curriculum: Gate and retirement, driven by validations; by default nothing follows from them.
+        contrast: The moving average of what a skill is worth; None is one with its defaults where the allocation plays
+            both conditions, and none elsewhere.
         advantage: Credit assignment.
         losses: What an update minimises: the sum of these, each times its coefficient.
         rows: What is trained on beside the rollouts.
         memory: Which skill text an episode sees.
         overrides: What was changed from the recipe of this name, recorded by :func:`trainers.recipes.get_recipe`.
+
+    Raises:
+        ConfigError: Parts do not go together.
     """
 
     name: str
     summary: str
-    allocation: Allocation = field(default_factory=Paired)
-    curriculum: Internalization = field(default_factory=Internalization)
-    contrast: ContrastAverage = field(default_factory=ContrastAverage)
-    advantage: Scheme = field(default_factory=Csca)
+    allocation: Allocation = field(default_factory=Never)
+    curriculum: NoCurriculum = field(default_factory=NoCurriculum)
+    contrast: ContrastAverage | None = None
+    advantage: Scheme = field(default_factory=Grpo)
     losses: tuple[Loss, ...] = (ClippedPolicyGradient(),)
     rows: tuple[RowMaker, ...] = ()
     memory: Memory = field(default_factory=FixedLibrary)
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.allocation.pairs and self.contrast.key == "task":
-            raise ConfigError(
-                f"Unpaired groups have no contrast per task; use key='type' with allocation={self.allocation.name!r}"
-            )
+        if self.contrast is None and self.allocation.compares:
+            object.__setattr__(self, "contrast", ContrastAverage())
+        if wrong := self._misfit():
+            raise ConfigError(f"{self.name}: {wrong}")
+
+    def _misfit(self) -> str:
+        """What does not go together, with a remedy; empty where all does."""
+        allocation = f"allocation={self.allocation.name!r}"
         names = [loss.name for loss in self.losses] + [maker.name for maker in self.rows]
         if not self.losses or len(set(names)) < len(names):
-            raise ConfigError(f"A recipe has at least one loss, and its losses and row makers differ in name: {names}")
-
+            return f"a recipe has at least one loss, and its losses and row makers differ in name: {names}"
+        if self.allocation.follows_curriculum and not self.curriculum.steers:
+            return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
+        if not self.allocation.pairs and self.contrast and self.contrast.key == "task":
+            return f"unpaired groups have no contrast per task; use key='type' with {allocation}"
+        lacking = {name for loss in self.losses for name in loss.targets} - self.advantage.targets
+        if lacking:
+            return f"a loss reads {', '.join(sorted(lacking))}, which advantage={self.advantage.name!r} does not give"
         idle = [maker.name for maker in self.rows if maker.needs_comparison and not self.allocation.compares]
         if idle:
-            raise ConfigError(
-                f"{self.name}: {', '.join(idle)} would never make a row, because allocation={self.allocation.name!r} "
-                "plays no task in both conditions; take another one, as in half_skill_grpo+relabelling, "
-                "grpo+gate+relabelling or skillc+relabelling"
+            return (
+                f"{', '.join(idle)} would never make a row, because {allocation} plays no task in both conditions; "
+                "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
+        return ""
 
     @property
     def uses_skills(self) -> bool:
         """Whether any training rollout sees a skill."""
         return self.allocation.uses_skills
+
+    def current_options(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """Recorded options as this version has them, whichever wrote them: those of parts that are gone left out."""
+        options = current_names(recorded, _RENAMED, quietly=True)
+        if self.allocation.name == "half" and options.get("rho") == 0.5:
+            # Half a group's skills were a curriculum's once, with a fixed share.
+            options["allocation"] = "half"
+        return {**self.options, **{name: value for name, value in options.items() if name in self.options}}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -89,7 +116,8 @@ class Recipe:
             UnknownNameError: No such option, or no such value of an option.
             ConfigError: A value out of range.
         """
-        return replace(self._changed(overrides), overrides={**self.overrides, **overrides})
+        changes = self._current(overrides)
+        return replace(self._changed(changes), overrides={**self.overrides, **changes})
 
     def variant(self, name: str, summary: str, **changes: Any) -> Recipe:
         """Another recipe: this one with some options changed, under a name of its own."""
@@ -99,11 +127,15 @@ class Recipe:
     def _parts(self) -> _Parts:
         return _Parts(**{spec.name: getattr(self, spec.name) for spec in fields(_Parts)})
 
+    def _current(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        known = option_names(self._parts)
+        return current_names(options, {old: new for old, new in _RENAMED.items() if old not in known})
+
     def _changed(self, changes: Mapping[str, Any]) -> Recipe:
-        options = dict(changes)
+        options = self._current(changes)
         recipe = self
         if "allocation" in options:
-            recipe = replace(recipe, allocation=_allocation(options.pop("allocation")))
+            recipe = replace(recipe, allocation=ALLOCATIONS.get(options.pop("allocation"))())
         if "advantage" in options:
             recipe = replace(recipe, advantage=_scheme(options.pop("advantage"), recipe.advantage))
         parts = override(recipe._parts, options) if options else recipe._parts
@@ -115,18 +147,12 @@ class _Parts:
     """The parts of a recipe that have options."""
 
     allocation: Allocation
-    curriculum: Internalization
-    contrast: ContrastAverage
+    curriculum: NoCurriculum
+    contrast: ContrastAverage | None
     advantage: Scheme
     losses: tuple[Loss, ...]
     rows: tuple[RowMaker, ...]
     memory: Memory
-
-
-def _allocation(name: str) -> Allocation:
-    if name not in ALLOCATIONS:
-        raise unknown_name("allocation", name, ALLOCATIONS)
-    return ALLOCATIONS[name]()
 
 
 def _scheme(name: str, present: Scheme) -> Scheme:

@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from trainers.allocation.fading import fading_allocation
-from trainers.allocation.need import Trials, gap_lower_bound, skill_needed, wilson_bounds
-from trainers.allocation.signal import signal_allocation
+from trainers.allocation import (
+    Trials,
+    fading_allocation,
+    gap_lower_bound,
+    signal_allocation,
+    skill_needed,
+    wilson_bounds,
+)
 from trainers.stats import wilson
 
 RATE = st.floats(0, 1)

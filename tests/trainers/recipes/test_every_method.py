@@ -42,10 +42,10 @@ WORLDS: dict[str, dict[str, Any]] = {
     "webshop": {"env_options": {"generator": {"seed": 0, "size": 1000}}},
 }
 VARIANTS = (
-    "grpo+relabelling+gate",
+    "grpo+relabelling+need",
     "skillc+forward_distillation+baseline",
     "skillc+allocation",
-    "grpo+gate",
+    "grpo+need",
     "grpo+entropy",
 )
 ODD_PARTS = ("gigpo", "ppo", "opsd_jsd", "skill_sd", "opid", "half_skill_grpo+relabelling")

@@ -182,7 +182,7 @@ def test_a_restored_method_goes_on_with_the_identical_trace(name: str) -> None:
 
 def test_checkpoints_of_another_run_are_refused() -> None:
     state = start("skillc")
-    with pytest.raises(CheckpointError, match=r"preset 'grpo'.*'skillc'"):
+    with pytest.raises(CheckpointError, match=r"method 'grpo'.*'skillc'"):
         state.load_state_dict(start("grpo").state_dict())
     with pytest.raises(CheckpointError, match=r"omega=0\.1 \(now 0\.4\)"):
         state.load_state_dict(start("skillc", omega=0.1).state_dict())

@@ -13,16 +13,12 @@ from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError, UnknownNameError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Advantages, RolloutBatch, Signals
-from trainers.allocation.difficulty import DifficultyRouter
+from trainers.allocation import DifficultyRouter
 from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
-from trainers.recipes.parts.adaptive_allocation import ByContrast, ByNeed, BySignal
-from trainers.recipes.parts.difficulty_allocation import ByDifficulty
-from trainers.recipes.parts.guided_rows import GuidedRows
-from trainers.recipes.parts.hindsight_rows import HindsightRows
-from trainers.recipes.parts.relabelled_rows import RelabelledRows, WonRows
-from trainers.recipes.parts.rows import UpdateView
+from trainers.recipes.parts.adaptive_allocation import ByContrast, ByDifficulty, ByNeed, BySignal
+from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.training_rows import TrainingRow
 
 CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
@@ -200,7 +196,7 @@ def test_additions_combine_with_any_recipe():
     assert recipe.allocation == BySignal(kappa=2.0)
     with pytest.raises(UnknownNameError, match="relabelling"):
         get_recipe("grpo+relabeling")
-    with pytest.raises(ConfigError, match="differ in name"):
+    with pytest.raises(ConfigError, match="named once"):
         get_recipe("skillc+relabelling+relabelling")
 
 
@@ -208,8 +204,8 @@ def test_additions_combine_with_any_recipe():
 def test_relabelling_is_refused_where_no_task_is_played_in_both_conditions(name):
     with pytest.raises(ConfigError, match=rf"{name}\+relabelling: relabelled_rows would never make a row"):
         get_recipe(f"{name}+relabelling")
-    assert get_recipe(f"{name}+relabelling+gate") == replace(
-        get_recipe(f"{name}+gate+relabelling"), name=f"{name}+relabelling+gate"
+    assert get_recipe(f"{name}+relabelling+need") == replace(
+        get_recipe(f"{name}+need+relabelling"), name=f"{name}+relabelling+need"
     )
 
 

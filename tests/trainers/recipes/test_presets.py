@@ -7,7 +7,10 @@ import json
 import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.recipes import get_recipe, recipe_in, recipe_names
+from trainers.advantages import Grpo
+from trainers.recipes import Recipe, get_recipe, recipe_in, recipe_names
+from trainers.recipes.method import Method
+from trainers.recipes.parts.allocation import Half
 
 
 def test_the_ten_methods_exist_under_their_names() -> None:
@@ -96,7 +99,72 @@ def test_skill0s_budget_acts_in_the_shop_too() -> None:
 
 
 def test_without_pairs_the_correction_can_be_none() -> None:
-    assert get_recipe("no_pairing").curriculum.gating.lam == 1.0
-    without = get_recipe("no_pairing", lam=0).curriculum.start(("a",), total_steps=1)
+    assert get_recipe("no_pairing").curriculum.gating.correction_weight == 1.0
+    without = get_recipe("no_pairing", correction_weight=0).curriculum.start(("a",), total_steps=1)
     without.update({"a": 1.0}, {"a": 0.0}, 0)
     assert (without.lam("a"), without.gate("a") > 0.9) == (0.0, True)
+
+
+def test_a_recipe_of_ones_own_has_neither_curriculum_nor_skills_that_it_does_not_name() -> None:
+    plain = Recipe(name="mine", summary="")
+    assert (plain.uses_skills, plain.curriculum.steers, plain.contrast, plain.advantage) == (False, False, None, Grpo())
+    assert "tau_retire" not in plain.options
+    method = Method(Recipe(name="mine", summary="", allocation=Half()), ("a",), total_steps=10)
+    for step in range(10):
+        assert method.validate({"a": 0.0}, {"a": 1.0}, step) == ()
+        assert method.n_plus("a", 8) == 4
+
+
+def test_a_curriculums_options_move_nothing_in_a_method_without_one() -> None:
+    assert recipe_in("alfworld", "grpo", {"tau_retire": 0.05, "eps": 0.1}) == get_recipe("grpo", eps=0.1)
+    with pytest.raises(UnknownNameError, match="eps"):
+        recipe_in("alfworld", "grpo", {"epz": 0.1})
+
+
+@pytest.mark.parametrize(
+    "name", ["skillc+need+allocation", "gigpo+baseline", "ppo+baseline", "rloo+baseline", "skill05+baseline"]
+)
+def test_an_addition_that_does_not_fit_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="leave"):
+        get_recipe(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("ppo", {"advantage": "grpo"}), ("grpo", {"allocation": "paired"}), ("grpo", {"allocation": "drawn"})],
+)
+def test_a_part_that_does_not_fit_is_refused(name: str, options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"does not give|asks a curriculum"):
+        get_recipe(name, **options)
+
+
+def test_an_allocation_of_ones_own_is_named_by_its_module() -> None:
+    recipe = get_recipe("grpo", allocation="tests.trainers.toy_extras:FirstType")
+    assert recipe.options["allocation"] == "first_type"
+    assert [Method(recipe, ("a", "b"), 1).n_plus(kind, 4) for kind in "ab"] == [4, 0]
+    with pytest.raises(UnknownNameError, match="Did you mean 'need'"):
+        get_recipe("grpo", allocation="neet")
+
+
+def test_old_names_of_options_and_additions_are_understood() -> None:
+    with pytest.warns(FutureWarning, match="lam is called correction_weight now"):
+        assert get_recipe("skillc", lam=0.5) == get_recipe("skillc", correction_weight=0.5)
+    with pytest.warns(FutureWarning, match="gate is called need now"):
+        assert get_recipe("grpo+gate") == get_recipe("grpo+need")
+    with pytest.warns(FutureWarning, match="beta is called kl_coef now"):
+        assert get_recipe("grpo", beta=0.1).losses[0].kl_coef == 0.1
+
+
+@pytest.mark.parametrize("name", ["grpo+gate", "half_skill_grpo", "skillc"])
+def test_a_state_that_an_older_version_wrote_is_taken(name: str) -> None:
+    recipe = get_recipe(name.replace("gate", "need"))
+    curriculum = {"temperature": 0.1, "rho": 0.5 if name == "half_skill_grpo" else None, "tau_retire": 0.05}
+    older = {"lam" if key == "correction_weight" else key: value for key, value in recipe.options.items()}
+    older |= {} if recipe.curriculum.steers else curriculum
+    older["allocation"] = "paired" if older["allocation"] == "half" else older["allocation"]
+    method = Method(recipe, ("a",), total_steps=4)
+    state = {**method.state_dict(), "preset": name, "options": older}
+    if not recipe.curriculum.steers:
+        state["curriculum"] = {**state["curriculum"], "config": curriculum, "gap": {"a": 0.25}}
+    method.load_state_dict(json.loads(json.dumps(state)))
+    assert method.curriculum.gap("a") == (0.0 if recipe.curriculum.steers else 0.25)

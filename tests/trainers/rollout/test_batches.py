@@ -69,7 +69,7 @@ def test_padding_and_cutting_into_micro_batches_do_not_change_the_loss(
         tensors = collate(batch, 0, torch.device("cpu"), ["policy"])
         completion = tensors.tokens.input_ids[:, -tensors.tokens.mask.shape[1] :]
         figures = {"logprobs": table[completion], "ref_logprobs": reference[completion]}
-        total += float(policy_value(ClippedPolicyGradient(beta=0.3), tensors, figures, exact_sampling=True))
+        total += float(policy_value(ClippedPolicyGradient(kl_coef=0.3), tensors, figures, exact_sampling=True))
     expected = 0.0
     for r, advantage in zip(rows, advantages, strict=True):
         own = [token for token, mask in zip(r.completion_ids, r.loss_mask, strict=True) if mask]
@@ -132,7 +132,7 @@ def test_clipping_stops_gradients_only_on_the_far_side() -> None:
 
 
 def test_the_sampling_ratio_scales_the_policy_term_only() -> None:
-    logprobs, loss = torch.zeros(1, 2), ClippedPolicyGradient(beta=0.5)
+    logprobs, loss = torch.zeros(1, 2), ClippedPolicyGradient(kl_coef=0.5)
     ones, reference = torch.ones(1, 2), logprobs - 1
     plain, log = loss_of(loss, logprobs, ones, ref_logprobs=reference)
     halved, _ = loss_of(loss, logprobs, ones, ref_logprobs=reference, sampling_ratio=torch.full((1, 2), 0.5))

@@ -1,4 +1,4 @@
-"""Allocations that follow what training rollouts show: the study's ``allocation`` and ``gate``, and by contrast."""
+"""Allocations that follow what training rollouts show: by signal, by need, by contrast, by difficulty."""
 
 from __future__ import annotations
 
@@ -8,17 +8,30 @@ from typing import Any, ClassVar
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.advantages import RolloutBatch
-from trainers.allocation.fading import fading_allocation
-from trainers.allocation.need import Trials, skill_needed
-from trainers.allocation.signal import signal_allocation
+from trainers.advantages.group_baselines import usual_success
+from trainers.allocation import DifficultyRouter, Trials, fading_allocation, signal_allocation, skill_needed
 from trainers.recipes.parts.allocation import Allocation, Allocator
 
-__all__ = ["ByContrast", "ByNeed", "BySignal"]
+__all__ = ["ALLOCATIONS", "ByContrast", "ByDifficulty", "ByNeed", "BySignal", "ByTrials"]
+
+
+class ByTrials(Allocation):
+    """Base of allocations by a type's training rollouts with and without the skill, of which past ones fade."""
+
+    memory: float
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """How many rollouts of a group see the skill, by what a type's rollouts have shown."""
+        raise NotImplementedError
+
+    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
+        """With nothing seen yet."""
+        return _CountingAllocator(self, curriculum)
 
 
 @dataclass(frozen=True)
-class BySignal(Allocation):
-    """:func:`trainers.allocation.signal.signal_allocation` from each type's training rollouts.
+class BySignal(ByTrials):
+    """:func:`trainers.allocation.signal_allocation` from each type's training rollouts.
 
     Attributes:
         kappa: How much practice with the skill is worth to the policy without it.
@@ -31,14 +44,15 @@ class BySignal(Allocation):
     memory: float = 0.9
     prior: float = 2.0
 
-    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
-        """With nothing seen yet."""
-        return _SignalAllocator(self, curriculum)
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """More where the outcome varies more."""
+        p_with, p_without = ((each.wins + self.prior / 2) / (each.tries + self.prior) for each in (injected, plain))
+        return signal_allocation(p_with, p_without, group_size, self.kappa)
 
 
 @dataclass(frozen=True)
-class ByNeed(Allocation):
-    """:func:`trainers.allocation.need.skill_needed`: half of a group where the skill is needed, else none.
+class ByNeed(ByTrials):
+    """:func:`trainers.allocation.skill_needed`: half of a group where the skill is needed, else none.
 
     Until a type has had ``probes`` rollouts of each condition lately, one rollout of its groups sees the skill, so that
     there is something to judge by.
@@ -54,14 +68,21 @@ class ByNeed(Allocation):
     memory: float = 0.9
     probes: float = 4.0
 
-    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
-        """With nothing seen yet."""
-        return _NeedAllocator(self, curriculum)
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """Half, one to probe, or none."""
+        if group_size < 2:
+            return 0
+        if skill_needed(injected, plain, group_size, self.level):
+            return group_size // 2
+        # A group without the skill would, by its type's rate, most likely see no success.
+        rare = plain.tries > 0 and plain.wins / plain.tries < 1.0 / group_size
+        blind = plain.tries < self.probes or rare
+        return 1 if blind and injected.tries < self.probes else 0
 
 
 @dataclass(frozen=True)
-class ByContrast(Allocation):
-    """:func:`trainers.allocation.fading.fading_allocation` from each type's training rollouts: half, then ever fewer.
+class ByContrast(ByTrials):
+    """:func:`trainers.allocation.fading_allocation` from each type's training rollouts: half, then ever fewer.
 
     Attributes:
         full_gap: Gap of success rates from which on half of a group sees the skill.
@@ -74,18 +95,26 @@ class ByContrast(Allocation):
     memory: float = 0.9
     prior: float = 1.0
 
-    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
-        """With nothing seen yet."""
-        return _ContrastAllocator(self, curriculum)
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """Half while the skill matters."""
+        if group_size < 2:
+            return 0
+        gap = (injected.wins + self.prior) / (injected.tries + self.prior) - plain.wins / (plain.tries + self.prior)
+        return fading_allocation(gap, group_size, self.full_gap)
 
 
 class _CountingAllocator(Allocator):
     """Counts rollouts and successes per type and condition, the past fading."""
 
-    def __init__(self, options: BySignal | ByNeed | ByContrast, curriculum: InternalizationCurriculum) -> None:
+    def __init__(self, options: ByTrials, curriculum: InternalizationCurriculum) -> None:
         super().__init__(options, curriculum)
-        self._fade = options.memory
+        self._rule = options
         self._trials = {kind: (Trials(0.0, 0.0), Trials(0.0, 0.0)) for kind in curriculum.task_types}
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        if not self.curriculum.is_active(task_type):
+            return 0
+        return self._rule.from_trials(*self._trials[task_type], group_size)
 
     def observe(self, batch: RolloutBatch) -> None:
         for kind in sorted(set(batch.task_type)):
@@ -95,7 +124,8 @@ class _CountingAllocator(Allocator):
             self._trials[kind] = (self._faded(injected, seen[0]), self._faded(plain, seen[1]))
 
     def _faded(self, trials: Trials, outcomes: list[bool]) -> Trials:
-        return Trials(self._fade * trials.wins + sum(outcomes), self._fade * trials.tries + len(outcomes))
+        fade = self._rule.memory
+        return Trials(fade * trials.wins + sum(outcomes), fade * trials.tries + len(outcomes))
 
     def state_dict(self) -> dict[str, Any]:
         return {"trials": {kind: [list(injected), list(plain)] for kind, (injected, plain) in self._trials.items()}}
@@ -104,51 +134,33 @@ class _CountingAllocator(Allocator):
         self._trials = {kind: (Trials(*pair[0]), Trials(*pair[1])) for kind, pair in state["trials"].items()}
 
 
-class _SignalAllocator(_CountingAllocator):
-    def __init__(self, options: BySignal, curriculum: InternalizationCurriculum) -> None:
+@dataclass(frozen=True)
+class ByDifficulty(Allocation):
+    """Every rollout sees a skill, but for half of an easy type's groups: those are probes."""
+
+    name: ClassVar[str] = "difficulty"
+
+    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
+        """With no type known to be easy."""
+        return _DifficultyAllocator(self, curriculum)
+
+
+class _DifficultyAllocator(Allocator):
+    def __init__(self, options: Allocation, curriculum: InternalizationCurriculum) -> None:
         super().__init__(options, curriculum)
-        self._signal = options
+        self._router = DifficultyRouter()
 
     def n_plus(self, task_type: str, group_size: int) -> int:
-        if not self.curriculum.is_active(task_type):
-            return 0
-        injected, plain = (self._rate(trials) for trials in self._trials[task_type])
-        return signal_allocation(injected, plain, group_size, self._signal.kappa)
+        return group_size - group_size // 2 if self._router.level(task_type) == "easy" else group_size
 
-    def _rate(self, trials: Trials) -> float:
-        prior = self._signal.prior
-        return (trials.wins + prior / 2) / (trials.tries + prior)
+    def observe(self, batch: RolloutBatch) -> None:
+        self._router.observe(usual_success(batch))
 
+    def state_dict(self) -> dict[str, Any]:
+        return self._router.state_dict()
 
-class _ContrastAllocator(_CountingAllocator):
-    def __init__(self, options: ByContrast, curriculum: InternalizationCurriculum) -> None:
-        super().__init__(options, curriculum)
-        self._fading = options
-
-    def n_plus(self, task_type: str, group_size: int) -> int:
-        if not self.curriculum.is_active(task_type) or group_size < 2:
-            return 0
-        injected, plain = self._trials[task_type]
-        prior = self._fading.prior
-        gap = (injected.wins + prior) / (injected.tries + prior) - plain.wins / (plain.tries + prior)
-        return fading_allocation(gap, group_size, self._fading.full_gap)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._router.load_state_dict(state)
 
 
-class _NeedAllocator(_CountingAllocator):
-    def __init__(self, options: ByNeed, curriculum: InternalizationCurriculum) -> None:
-        super().__init__(options, curriculum)
-        self._need = options
-
-    def n_plus(self, task_type: str, group_size: int) -> int:
-        if not self.curriculum.is_active(task_type) or group_size < 2:
-            return 0
-        injected, plain = self._trials[task_type]
-        if skill_needed(injected, plain, group_size, self._need.level):
-            return group_size // 2
-        blind = plain.tries < self._need.probes or skill_free_success_is_rare(plain, group_size)
-        return 1 if blind and injected.tries < self._need.probes else 0
-
-
-def skill_free_success_is_rare(plain: Trials, group_size: int) -> bool:
-    """Whether a group without the skill would, by its rate, most likely see no success."""
-    return plain.tries > 0 and plain.wins / plain.tries < 1.0 / group_size
+ALLOCATIONS = (BySignal, ByNeed, ByContrast, ByDifficulty)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
+from skillc_gym.errors import ConfigError
 from trainers.advantages import RolloutBatch
 from trainers.base import Options
 
-__all__ = ["Allocation", "Allocator", "Always", "Drawn", "Never", "Paired", "Whole"]
+__all__ = ["ALLOCATIONS", "Allocation", "Allocator", "Always", "Drawn", "Half", "Never", "Paired", "Whole"]
 
 
 class Allocation(Options):
@@ -26,6 +27,8 @@ class Allocation(Options):
     """Whether any training rollout sees a skill."""
     compares: ClassVar[bool] = True
     """Whether a task or a type is played in both conditions, so that an update shows what its skill is worth."""
+    follows_curriculum: ClassVar[bool] = False
+    """Whether it asks a curriculum how many see the skill."""
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """How many rollouts of a group of this type see the skill."""
@@ -63,10 +66,28 @@ class Paired(Allocation):
     """``n_plus`` of each group by the curriculum; a retired type's groups are skill-free."""
 
     name: ClassVar[str] = "paired"
+    follows_curriculum: ClassVar[bool] = True
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """The curriculum's number."""
         return curriculum.n_plus(task_type, group_size)
+
+
+@dataclass(frozen=True)
+class Half(Allocation):
+    """Half of each group, rounded up."""
+
+    name: ClassVar[str] = "half"
+
+    def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
+        """Half.
+
+        Raises:
+            ConfigError: A group of one has no halves.
+        """
+        if group_size < 2:
+            raise ConfigError(f"allocation=half needs groups of at least 2 rollouts, got group_size={group_size}")
+        return (group_size + 1) // 2
 
 
 @dataclass(frozen=True)
@@ -111,6 +132,7 @@ class Drawn(Allocation):
     """Whole groups, in the share of a type's groups that the curriculum asks for."""
 
     name: ClassVar[str] = "drawn"
+    follows_curriculum: ClassVar[bool] = True
     pairs: ClassVar[bool] = False
 
     def start(self, curriculum: InternalizationCurriculum) -> Allocator:
@@ -139,3 +161,6 @@ class _DrawnAllocator(Allocator):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._carry = {kind: float(state["carry"][kind]) for kind in self.curriculum.task_types}
+
+
+ALLOCATIONS = (Paired, Drawn, Half, Whole, Always, Never)

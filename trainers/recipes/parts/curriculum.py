@@ -1,4 +1,4 @@
-"""The options of the internalisation curriculum, as parts of a recipe."""
+"""The options of curriculum and contrast, as parts of a recipe."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from skillc_gym.curricula.skills import ALFWORLD_CAPACITY, RETIREMENT_REASONS, InternalizationCurriculum
-from trainers.base import Options
+from trainers.advantages import Contrast, RolloutBatch
+from trainers.advantages.contrast import ContrastKey, paired_contrasts, unpaired_contrasts
+from trainers.base import NotNegative, Options, Share
 
-__all__ = ["Gating", "Internalization", "Pruning", "SkillBudget"]
+__all__ = ["ContrastAverage", "Gating", "Internalization", "NoCurriculum", "Pruning", "SkillBudget"]
+
+
+# The options of the internalisation curriculum, as parts of a recipe.
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class Gating(Options):
         gate: A fixed gate, or None.
         rho_min: Smallest share of each branch.
         rho: A fixed share of skill-injected rollouts, or None.
-        lam: Weight of the correction.
+        correction_weight: Weight of the correction.
         beta_freq: How fast the correction of a repeated task fades.
     """
 
@@ -29,7 +34,7 @@ class Gating(Options):
     gate: float | None = None
     rho_min: float = 0.1
     rho: float | None = None
-    lam: float = 1.0
+    correction_weight: float = 1.0
     beta_freq: float = 0.01
 
 
@@ -57,12 +62,26 @@ class Pruning(Options):
 
 
 @dataclass(frozen=True)
-class Internalization:
-    """The curriculum of :class:`skillc_gym.curricula.skills.InternalizationCurriculum`."""
+class NoCurriculum:
+    """Validations measure the gap of every type, and nothing follows from it."""
 
-    own_schedule: ClassVar[bool] = False
+    steers: ClassVar[bool] = False
+    """Whether gate, share of skill-injected rollouts and retirement follow from the gaps."""
+    own_schedule: ClassVar[bool] = True
     """Whether capacity and reasons to retire are the method's own in every environment; otherwise an environment may
     imply others (:attr:`skillc_gym.envs.registry.EnvSpec.curriculum`: SkillC never prunes WebShop's one skill)."""
+
+    def start(self, task_types: Sequence[str], total_steps: int) -> InternalizationCurriculum:
+        """What measures."""
+        return InternalizationCurriculum(task_types, total_steps=total_steps, retire_by=())
+
+
+@dataclass(frozen=True)
+class Internalization(NoCurriculum):
+    """The curriculum of :class:`skillc_gym.curricula.skills.InternalizationCurriculum`."""
+
+    steers: ClassVar[bool] = True
+    own_schedule: ClassVar[bool] = False
 
     gating: Gating = field(default_factory=Gating)
     pruning: Pruning = field(default_factory=Pruning)
@@ -77,6 +96,7 @@ class Internalization:
             ConfigError: An option lies outside its range.
         """
         options = {**asdict(self.gating), **asdict(self.pruning)}
+        options["lam"] = options.pop("correction_weight")
         return InternalizationCurriculum(task_types, total_steps=total_steps, **options)
 
 
@@ -85,3 +105,31 @@ class SkillBudget(Internalization):
     """The same with a budget of skills that shrinks in every environment, as Skill0's does."""
 
     own_schedule: ClassVar[bool] = True
+
+
+# The options of the contrast, as a part of a recipe.
+
+
+@dataclass(frozen=True)
+class ContrastAverage(Options):
+    """What an update shows of the skills' worth, and how it is averaged over updates.
+
+    Attributes:
+        key: What shares one moving average: a task type, or a task.
+        contrast_decay: Weight of the past in that average.
+        contrast_clip: Bound of the smoothed contrast.
+        bias_correction: Whether the average is corrected for its start at 0.
+    """
+
+    key: ContrastKey = "type"
+    contrast_decay: Share = 0.9
+    contrast_clip: NotNegative = 2.0
+    bias_correction: bool = True
+
+    def start(self) -> Contrast:
+        """A fresh moving average."""
+        return Contrast(self.contrast_decay, self.contrast_clip, self.bias_correction)
+
+    def observed(self, batch: RolloutBatch, *, pairs: bool) -> dict[str, float]:
+        """One update's contrasts by key: within tasks where groups are paired, between tasks of a type otherwise."""
+        return paired_contrasts(batch, self.key) if pairs else unpaired_contrasts(batch)

@@ -1,4 +1,4 @@
-"""Row makers: what a recipe trains on beside the update's own rollouts."""
+"""Row makers: what a recipe trains on beside the rollouts of the update, or in their place."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trainers.advantages import Advantages, RolloutBatch
+import numpy as np
+
+from skillc_gym.episodes import Episode
+from trainers.advantages import Advantages, FloatArray, RolloutBatch, relabelling_weights
+from trainers.advantages.group_baselines import is_guided
 from trainers.base import Options
+from trainers.memory import specific_text
 from trainers.rollout.rows import Prompts
 from trainers.rollout.training_rows import TrainingRow, token_weight
+from trainers.writers import StepWriter
 
-__all__ = ["RowMaker", "UpdateView"]
+__all__ = ["GuidedRows", "HindsightRows", "RelabelledRows", "RowMaker", "UpdateView", "WonRows"]
+
+
+# Row makers: what a recipe trains on beside the update's own rollouts.
 
 
 @dataclass(frozen=True)
@@ -60,3 +69,159 @@ class RowMaker(Options):
         a loss with a teacher may bring the row that the teacher reads; without, the loss's own prompt is rendered.
         """
         raise NotImplementedError
+
+
+# Won episodes as rows that are imitated behind the prompt without the skill.
+
+
+@dataclass(frozen=True)
+class RelabelledRows(RowMaker):
+    """Rows for :class:`trainers.losses.relabelling.Relabelling`, weighed by :func:`relabelling_weights`.
+
+    Attributes:
+        only_blind: Only for tasks of which no skill-free rollout of the update succeeded.
+        most: Largest number of relabelled episodes, as a share of the update's.
+        discounted: Whether an episode weighs less, the more often its task is won without the skill.
+    """
+
+    name: ClassVar[str] = "relabelled_rows"
+    needs_comparison: ClassVar[bool] = True
+    only_blind: bool = False
+    most: float = 0.5
+    discounted: bool = True
+
+    def __call__(self, update: UpdateView) -> list[TrainingRow]:
+        """This process's relabelled rows."""
+        weights = self.weights(update)
+        number = {i: place for place, i in enumerate(update.own)}
+        return [row for i in update.own if weights[i] for row in _imitated(update, i, number[i], float(weights[i]))]
+
+    def weights(self, update: UpdateView) -> FloatArray:
+        """Weight of every rollout of the update, float64[N]; the same on all processes."""
+        batch = update.batch
+        weights = relabelling_weights(
+            batch.success, batch.task, batch.condition, batch.signals.contrast, discounted=self.discounted
+        )
+        if self.only_blind:
+            seen = {
+                task for task, z, won in zip(batch.task, batch.condition, batch.success, strict=True) if won and not z
+            }
+            weights = np.where([task in seen for task in batch.task], 0.0, weights)
+        order = np.argsort(-weights, kind="stable")
+        weights[order[int(self.most * len(weights)) :]] = 0.0
+        return weights
+
+
+@dataclass(frozen=True)
+class WonRows(RowMaker):
+    """Every won episode at full weight, in whichever condition it was played."""
+
+    name: ClassVar[str] = "won_rows"
+
+    def __call__(self, update: UpdateView) -> list[TrainingRow]:
+        """This process's won episodes."""
+        won = np.asarray(update.batch.success) > 0
+        return [row for place, i in enumerate(update.own) if won[i] for row in _imitated(update, i, place, 1.0)]
+
+
+def _imitated(update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
+    trajectory = update.batch.trajectories[i]
+    weights = {"relabelling": update.weight(i, weight)}
+    return [
+        TrainingRow(
+            row=update.prompts.with_skill_text(row, ""),
+            advantages=np.zeros(row.model_tokens),
+            weights=weights,
+            trajectory=place,
+            task_type=trajectory.episode.task_type,
+        )
+        for row in trajectory.rows
+    ]
+
+
+# Rollouts whose teacher reads a skill that was written from how the episode went (OPID, arXiv 2606.26790).
+
+
+@dataclass(frozen=True)
+class HindsightRows(RowMaker):
+    """The update's own rollouts with a teacher's text each, in place of those without.
+
+    A won episode's text is its own steps; a lost one's are those of the won episodes of its task in this update, or of
+    its task type if there are none. Where nobody won, the teacher reads what the student reads. The paper lets a
+    language model write, for the episode and for up to five single steps.
+
+    Attributes:
+        least: Share of the won episodes that must have taken a step.
+    """
+
+    name: ClassVar[str] = "hindsight_rows"
+    least: float = 0.6
+
+    def __call__(self, update: UpdateView) -> list[TrainingRow]:
+        """This process's rows, each with the policy gradient acting on it."""
+        episodes = [trajectory.episode for trajectory in update.batch.trajectories]
+        writer = StepWriter(self.least)
+        return [
+            row
+            for place, i in enumerate(update.own)
+            for row in _taught(update, i, place, _lesson(writer, episodes[i], episodes))
+        ]
+
+
+def _lesson(writer: StepWriter, episode: Episode, everyone: Sequence[Episode]) -> str:
+    if episode.won:
+        chosen = [episode]
+    else:
+        won = [other for other in everyone if other.won and other.task_type == episode.task_type]
+        chosen = [other for other in won if other.task_id == episode.task_id] or won
+    drafts = writer.write([*chosen, *([] if episode.won else [episode])]) if chosen else []
+    return drafts[0].text if drafts else ""
+
+
+def _taught(update: UpdateView, i: int, place: int, text: str) -> list[TrainingRow]:
+    trajectory = update.batch.trajectories[i]
+    advantages = np.broadcast_to(np.asarray(update.advantages.values[i], dtype=np.float64), trajectory.model_tokens)
+    return [
+        TrainingRow(
+            row=row,
+            advantages=advantages[own],
+            weights={"policy": update.weight(i)},
+            trajectory=place,
+            task_type=trajectory.episode.task_type,
+            teachers={"policy": update.prompts.with_skill_text(row, text)},
+        )
+        for row, own in trajectory.own_rows()
+    ]
+
+
+# Won guided episodes behind the usual prompt, taught by the guided one: Skill0.5's internalisation.
+
+
+@dataclass(frozen=True)
+class GuidedRows(RowMaker):
+    """Rows for :class:`trainers.losses.distribution_distillation.GuidedDistillation`."""
+
+    name: ClassVar[str] = "guided_rows"
+
+    def __call__(self, update: UpdateView) -> list[TrainingRow]:
+        """This process's won guided episodes."""
+        return [row for place, i in enumerate(update.own) for row in _guided(update, i, place)]
+
+
+def _guided(update: UpdateView, i: int, place: int) -> list[TrainingRow]:
+    trajectory = update.batch.trajectories[i]
+    episode, library = trajectory.episode, update.prompts.library
+    if library is None or not episode.won or not is_guided(episode.skill):
+        return []
+    usual = specific_text(library, episode.task_type).text
+    return [
+        TrainingRow(
+            row=update.prompts.with_skill_text(row, usual),
+            advantages=np.zeros(row.model_tokens),
+            weights={"guided_distillation": update.weight(i)},
+            trajectory=place,
+            task_type=episode.task_type,
+            teachers={"guided_distillation": update.prompts.with_skill_text(row, episode.skill_text)},
+        )
+        for row in trajectory.rows
+    ]

@@ -1,0 +1,187 @@
+"""How many rollouts of a group see the skill: pure rules."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from statistics import NormalDist, fmean
+from typing import Any, Literal, NamedTuple
+
+from skillc_gym.errors import ConfigError
+
+__all__ = [
+    "Difficulty",
+    "DifficultyRouter",
+    "Trials",
+    "fading_allocation",
+    "gap_lower_bound",
+    "signal_allocation",
+    "skill_needed",
+    "wilson_bounds",
+]
+
+
+# Half of a group sees the skill while it matters, ever fewer as the gap closes.
+
+
+def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int:
+    """``n+ = max(1, round(G / 2 * clip(gap / full_gap, 0, 1)))``, halves rounded up.
+
+    One rollout always sees the skill, so that the gap stays known and following the skill stays practised.
+
+    Args:
+        gap: Success with the skill minus success without.
+        group_size: Rollouts per group, G; at least 2.
+        full_gap: Gap from which on half of the group sees the skill.
+
+    Returns:
+        Between 1 and ``G // 2``.
+
+    Raises:
+        ConfigError: A group of fewer than two, or ``full_gap`` not positive.
+    """
+    if group_size < 2 or not full_gap > 0.0:
+        raise ConfigError(
+            f"A fading allocation needs group_size >= 2 and full_gap > 0, got {group_size} and {full_gap}."
+        )
+    half = group_size // 2
+    return min(half, max(1, math.floor(half * min(max(gap / full_gap, 0.0), 1.0) + 0.5)))
+
+
+# Rollouts where they tell most: the study's variant ``allocation``.
+
+
+def signal_allocation(p_with: float, p_without: float, group_size: int, kappa: float = 1.0) -> int:
+    """``n+ = clip(G kappa s1 / (kappa s1 + s0), 1, G - 1)`` with ``s = sqrt(p (1 - p))``, rounded half up.
+
+    A branch that always wins or always loses has no gradient; the branch whose outcome varies gets the rollouts
+    (Neyman's allocation). Where neither varies the group is split by ``kappa`` alone.
+
+    Args:
+        p_with: Success with the skill in training rollouts, in [0, 1].
+        p_without: Success without it, in [0, 1].
+        group_size: Rollouts per group, at least 2.
+        kappa: How much practice with the skill is worth to the policy without it; 1 treats the branches alike.
+
+    Returns:
+        Number of skill-injected rollouts, 1 to ``group_size - 1``.
+
+    Raises:
+        ConfigError: A value lies out of range.
+    """
+    if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and kappa > 0.0 and group_size >= 2):
+        raise ConfigError(
+            "signal_allocation needs rates in [0, 1], kappa > 0 and at least 2 rollouts per group; got "
+            f"p_with={p_with}, p_without={p_without}, kappa={kappa}, group_size={group_size}"
+        )
+    s1, s0 = (math.sqrt(p * (1.0 - p)) for p in (p_with, p_without))
+    share = kappa * s1 / (kappa * s1 + s0) if s1 + s0 > 0.0 else kappa / (kappa + 1.0)
+    return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
+
+
+# Show the skill only where its absence leaves a group blind: the study's variant ``gate``.
+
+
+class Trials(NamedTuple):
+    """Rollouts of one condition and how many of them succeeded; decayed counts may be fractional."""
+
+    wins: float
+    tries: float
+
+
+def skill_needed(injected: Trials, plain: Trials, group_size: int, level: float = 0.95) -> bool:
+    """Whether skill-free success is surely below ``1 / G`` and the skill surely helps.
+
+    The Wilson upper bound of skill-free success at the training temperature must lie below ``1 / group_size`` (a group
+    without the skill then most likely sees no success at all), and the lower bound of the gap above 0. Without trials
+    of both conditions nothing is sure, so nothing is shown.
+
+    Args:
+        injected: Rollouts with the skill.
+        plain: Rollouts without it.
+        group_size: Rollouts per group, G.
+        level: Two-sided confidence level of every interval.
+
+    Raises:
+        ConfigError: Counts that are no counts, or a level outside (0, 1).
+    """
+    upper = wilson_bounds(*plain, level)[1]
+    return upper < 1.0 / group_size and gap_lower_bound(injected, plain, level) > 0.0
+
+
+def gap_lower_bound(injected: Trials, plain: Trials, level: float = 0.95) -> float:
+    """Lower end of Newcombe's interval for the difference of two independent rates; -1 without trials of both.
+
+    Source: Newcombe 1998, Statistics in Medicine 17, 873-890, method 10.
+    """
+    low, _ = wilson_bounds(*injected, level)
+    _, high = wilson_bounds(*plain, level)
+    if not injected.tries or not plain.tries:
+        return -1.0
+    first, second = injected.wins / injected.tries, plain.wins / plain.tries
+    return first - second - math.hypot(first - low, high - second)
+
+
+def wilson_bounds(wins: float, tries: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a rate from possibly fractional counts; (0, 1) without trials.
+
+    Raises:
+        ConfigError: Not ``0 <= wins <= tries``, or a level outside (0, 1).
+    """
+    if not 0.0 <= wins <= tries or not math.isfinite(tries) or not 0.0 < level < 1.0:
+        raise ConfigError(f"A rate needs 0 <= wins <= tries and a level in (0, 1), got {wins} of {tries} at {level}")
+    if tries == 0.0:
+        return 0.0, 1.0
+    z2 = NormalDist().inv_cdf((1.0 + level) / 2.0) ** 2
+    rate, scale = wins / tries, 1.0 + z2 / tries
+    centre = (rate + z2 / (2.0 * tries)) / scale
+    half = math.sqrt(z2 * (rate * (1.0 - rate) / tries + z2 / (4.0 * tries * tries))) / scale
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+# Hard, medium and easy task types by recent success: the router of Skill0.5 (arXiv 2605.28424).
+
+
+Difficulty = Literal["hard", "medium", "easy"]
+
+
+class DifficultyRouter:
+    """A type without any success is hard; one above the mean of the successes above 0 over some updates is easy.
+
+    The paper routes each task by the eight rollouts just played, and then plays eight more; here a type is routed by
+    its rollouts of the last update in which it came up. Types not seen yet are medium.
+
+    Args:
+        window: Updates whose means make the threshold.
+    """
+
+    def __init__(self, window: int = 5) -> None:
+        self._means: deque[float] = deque(maxlen=window)
+        self._rates: dict[str, float] = {}
+
+    def observe(self, rates: Mapping[str, float]) -> None:
+        """Takes in the success of each type of an update, among rollouts with their usual prompt."""
+        self._rates.update(rates)
+        above = [rate for _, rate in sorted(rates.items()) if rate > 0]
+        if above:
+            self._means.append(fmean(above))
+
+    def level(self, task_type: str) -> Difficulty:
+        """How hard a type is now."""
+        rate = self._rates.get(task_type)
+        if rate is None:
+            return "medium"
+        if rate == 0.0:
+            return "hard"
+        return "easy" if self._means and rate > fmean(self._means) else "medium"
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it has seen, as JSON-able values."""
+        return {"means": list(self._means), "rates": dict(sorted(self._rates.items()))}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what it had seen."""
+        self._means.clear()
+        self._means.extend(float(mean) for mean in state["means"])
+        self._rates = {kind: float(rate) for kind, rate in state["rates"].items()}
