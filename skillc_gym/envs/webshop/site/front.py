@@ -36,14 +36,12 @@ class PageView:
         fragment: The page as HTML, without what stands around it.
         facts: What an environment's info adds to what the page shows: query_cut, and after a purchase the parts of the
             score.
-        score: The score of the purchase, None before one.
     """
 
     page: Page
     address: str
     fragment: str
     facts: Mapping[str, Any]
-    score: float | None
 
 
 class ShopFront:
@@ -89,9 +87,8 @@ class ShopFront:
         with self._lock:
             info = self._go(task, page)
             facts = {name: info[name] for name in info if name not in self._plain}
-            score = info["task_score"] if page.kind == "done" else None
             facts = {"query_cut": info["query_cut"], **facts}
-            return PageView(page, self._store.address(page), self.core.fragment(), facts, score)
+            return PageView(page, self._store.address(page), self.core.fragment(), facts)
 
     def act(self, task: int, page: Page, action: str) -> Page | None:
         """Returns the page that an action leads to, None if it is not possible."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,7 @@ from skillc_gym.errors import missing_extra
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["TITLES", "picture", "render", "shop_page"]
-
-TITLES = {"index": "WebShop", "results": "Results", "item": "Product", "sub": "Details", "done": "Thank you"}
-_PARTS = (
-    ("r_type", "Kind of product", "how near the product is to the kind asked for"),
-    ("r_att", "Attributes", "share of the attributes asked for"),
-    ("r_option", "Options", "share of the options asked for"),
-    ("r_price", "Price", "whether it is within the limit"),
-)
+__all__ = ["picture", "render", "shop_page"]
 
 
 @lru_cache(1)
@@ -45,7 +36,7 @@ def render(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
 
 
-def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = False, note: str = "") -> str:
+def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = False) -> str:
     """Writes a page of the shop.
 
     Args:
@@ -54,23 +45,11 @@ def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = Fa
             page has changed.
         searchable: Whether one can search from here.
         person: Whether a person is playing, who sees the parts of the score.
-        note: Said above the page.
     """
     page = view.page
     words = page.words if page.kind in ("results", "item", "sub") else ""
-    return render(
-        "shop.html",
-        view=view,
-        kind=page.kind,
-        state=state,
-        title=TITLES[page.kind],
-        words=words,
-        searchable=searchable and page.kind != "index",
-        facts=json.dumps(view.facts),
-        parts=_parts(view.facts) if person and view.score is not None else [],
-        person=person,
-        note=note,
-    )
+    asked = {"words": words, "searchable": searchable and page.kind != "index", "person": person}
+    return render("shop.html", view=view, kind=page.kind, state=state, facts=json.dumps(view.facts), **asked)
 
 
 def picture(asin: str, category: str = "") -> str:
@@ -80,9 +59,3 @@ def picture(asin: str, category: str = "") -> str:
     dots = [(digest[i] * 160 // 256, digest[i + 1] * 160 // 256, 6 + digest[i + 2] % 22) for i in range(2, 17, 3)]
     hues = {"hue": hue, "ink": f"hsl({(hue + turn) % 360},45%,38%)"}
     return render("picture.svg", category=category, mark=asin[-4:], dots=dots, **hues)
-
-
-def _parts(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "meaning": meaning, "value": float(facts[key])} for key, name, meaning in _PARTS if key in facts
-    ]

@@ -229,7 +229,6 @@ PARENT = """
     sys.path[:0] = {path!r}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have switched it off for its children
     from hostile_shop import SHOP
-from small_shop import RUG, play
     from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
     env = WebShopBrowserEnv(data=SHOP, transport="swap")
     env.reset(seed=0)
