@@ -102,9 +102,6 @@ PRIVATE_YET: set[str] = {
     "trainers.evaluation.policy",
     "trainers.evaluation.trials",
     "trainers.evaluation.usage",
-    "trainers.tracking.json_files",
-    "trainers.tracking.progress",
-    "trainers.tracking.run_folder",
 }
 """What they import still that is not public: a module inside a room, or room:name; it only shrinks."""
 

@@ -11,8 +11,7 @@ from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.recipe_help import agent_help
 from skillc_lab.cli.settings import Settings
-from trainers.tracking.progress import make_progress
-from trainers.tracking.run_folder import make_folder
+from trainers.tracking import make_folder, make_progress
 
 __all__ = ["COMMAND", "EvaluateOptions"]
 

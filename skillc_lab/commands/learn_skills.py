@@ -18,7 +18,7 @@ from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
 from trainers.engines.registry import ENGINES, check_engine
-from trainers.tracking.json_files import json_line
+from trainers.tracking import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
 
 __all__ = ["COMMAND", "LearnSkillsOptions"]

@@ -12,7 +12,7 @@ import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError
 from tests.trainers.toys import next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
@@ -147,9 +147,3 @@ def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, mo
 def test_values_out_of_range_say_so(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         TrainConfig(model="m", **changes)
-
-
-def test_an_unknown_optimiser_names_those_that_exist() -> None:
-    unknown: dict[str, Any] = {"optimiser": "adamw8"}
-    with pytest.raises(UnknownNameError, match="adamw_8bit"):
-        TrainConfig(model="m", **unknown)
