@@ -17,7 +17,7 @@ from skillc_gym.version import __version__
 from skillc_lab.tables import Table, write_record
 from trainers.tracking import require_clean
 
-__all__ = ["RECORDS", "Bench", "Figure", "exit_status", "measurement", "options_parser", "versions_of"]
+__all__ = ["RECORDS", "Bench", "Figure", "exit_status", "figure", "measurement", "options_parser", "versions_of"]
 
 RECORDS = Path(__file__).parent / "records"
 
@@ -30,6 +30,13 @@ def exit_status(work: Callable[[], object]) -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
+
+
+def figure(value: float | None) -> str:
+    """A measured value with three digits; nothing where there is none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def versions_of(*packages: str) -> dict[str, str]:
@@ -102,7 +109,7 @@ def _value(value: Any, indent: str) -> str:
 
 
 def _figure(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else f"{value}"
+    return figure(value) if isinstance(value, float) else f"{value}"
 
 
 @dataclass(frozen=True)
@@ -144,15 +151,15 @@ class Bench:
     def table(self) -> Table:
         """A row per figure."""
         rows = [
-            [each.name, f"{each.ours:,.4g}", _recorded(each), _goal(each), "" if each.met else "MISSED"]
+            [each.name, figure(each.ours), _recorded(each), _goal(each), "" if each.met else "MISSED"]
             for each in self.figures
         ]
         return Table(["measured", "ours", "upstream", "goal", ""], rows, numbers=(1, 2, 3))
 
 
-def _recorded(figure: Figure) -> str:
-    return "" if figure.upstream is None else f"{figure.upstream:,.4g}" + " (recorded)" * figure.recorded
+def _recorded(found: Figure) -> str:
+    return figure(found.upstream) + " (recorded)" * (found.recorded and found.upstream is not None)
 
 
-def _goal(figure: Figure) -> str:
-    return "" if figure.goal is None else f"{'>=' if figure.more_is_better else '<='} {figure.goal:,.4g}"
+def _goal(found: Figure) -> str:
+    return "" if found.goal is None else f"{'>=' if found.more_is_better else '<='} {figure(found.goal)}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import jinja2
 
-from benchmarks.measuring import RECORDS
+from benchmarks.measuring import RECORDS, figure
 from skillc_gym.envs.registry import env_spec, short_type
 from skillc_lab.studies import ComparisonRecord, MethodRow, Regime, comparison_table, read_record, regimes_of
 from skillc_lab.tables import Table, points, rate, read_json
@@ -162,13 +162,6 @@ def share(won: int, episodes: int) -> str:
     """Episodes won in per cent, with Wilson's interval."""
     found = wilson(won, episodes)
     return f"{100 * won / episodes:.1f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
-
-
-def figure(value: float | None) -> str:
-    """A measured value with three digits; nothing where there is none."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def cost_table(name: str) -> str:
