@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz.target import GENERATOR, FuzzTarget, Run
+from benchmarks.fuzz.target import GENERATOR, FuzzTarget, Run, changed_text
 from skillc_gym.envs.alfworld.data import ArchiveSource, decode, open_games
 from skillc_gym.envs.alfworld.engine import NOTHING_HAPPENS, Game, World
 from skillc_gym.errors import SkillCError
@@ -42,20 +42,11 @@ def _changed(provider: Any, value: Any) -> Any:
     way = provider.ConsumeIntInRange(0, 5)
     if way == 0 or not isinstance(value, str):
         return [None, 0, [], {}, "", [[1]], "x"][provider.ConsumeIntInRange(0, 6)]
-    start = provider.ConsumeIntInRange(0, len(value))
-    end = min(len(value), start + provider.ConsumeIntInRange(0, 200))
     if way == 1:
-        return value[:start] + value[end:]
-    if way == 2:
-        return value[:start] + value[start:end] * provider.ConsumeIntInRange(2, 50) + value[end:]
-    if way == 4:
         words = _words(value)
         one, other = (words[provider.ConsumeIntInRange(0, len(words) - 1)] for _ in range(2))
         return value.replace(one, other, provider.ConsumeIntInRange(1, 3))
-    if way == 3:
-        piece = PIECES[provider.ConsumeIntInRange(0, len(PIECES) - 1)]
-        return value[:start] + piece * provider.ConsumeIntInRange(1, MAX_REPEATS) + value[end:]
-    return value[:start] + str(provider.ConsumeUnicodeNoSurrogates(40)) + value[end:]
+    return changed_text(provider, value, PIECES, MAX_REPEATS)
 
 
 @functools.lru_cache(maxsize=64)

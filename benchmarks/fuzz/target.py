@@ -73,13 +73,14 @@ def bounded(run: Run) -> Run:
     return timed
 
 
-def changed_text(provider: Any, text: str, pieces: Sequence[str]) -> str:
+def changed_text(provider: Any, text: str, pieces: Sequence[str], repeats: int = 5_000) -> str:
     """A text with one change that the fuzzer chooses: something dropped, repeated, put in or written over.
 
     Args:
         provider: A ``FuzzedDataProvider``.
         text: What is changed.
-        pieces: What may be put in, up to 5,000 times.
+        pieces: What may be put in.
+        repeats: At most so many times.
     """
     start: int = provider.ConsumeIntInRange(0, len(text))
     end: int = min(len(text), start + provider.ConsumeIntInRange(0, 200))
@@ -89,7 +90,7 @@ def changed_text(provider: Any, text: str, pieces: Sequence[str]) -> str:
     if way == 1:
         return text[:start] + text[start:end] * int(provider.ConsumeIntInRange(2, 50)) + text[end:]
     if way == 2:
-        most = 3 if provider.ConsumeBool() else 5_000
+        most = 3 if provider.ConsumeBool() else repeats
         piece: str = pieces[provider.ConsumeIntInRange(0, len(pieces) - 1)]
         return text[:start] + piece * int(provider.ConsumeIntInRange(1, most)) + text[start:]
     return text[:start] + str(provider.ConsumeUnicode(40)) + text[end:]
