@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.grammar import split_sentence
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.errors import InvalidGameError, MissingExtraError
 
 pytestmark = pytest.mark.upstream
@@ -94,28 +92,6 @@ def test_a_difference_would_be_found(template, upstream):
     assert {key for one in found.differences for key in one} == {"step", "commands", "native", "upstream"}
     assert all("You get to" in one["upstream"][0] for one in found.differences)
     assert sum_up([found])[0]["games_that_differ"] == 1
-
-
-def test_upstream_behind_the_environment(folder, upstream):
-    arguments = list(sys.argv), sys.stdout
-    native = ALFWorldEnv(data=folder, split="valid_seen")
-    env = ALFWorldEnv(data=folder, split="valid_seen", engine="textworld")
-    options = {"task_id": env.task_ids[0]}
-    assert env.reset(seed=1, options=options) == native.reset(seed=1, options=options)
-    commands = random_walk(native.games.load(env.task_ids[0]), np.random.default_rng(0), 12)
-    for command in [*commands, "sing"]:
-        assert env.step(command) == native.step(command)
-    moment = env.snapshot()
-    observation, info = env.step("look")[0], env.step("look")[4]
-    for _ in range(3):
-        env.step("inventory")
-    assert env.restore(moment) == native.restore(native.snapshot())
-    assert (env.step("look")[0], env.step("look")[4]) == (observation, info)
-    assert (list(sys.argv), sys.stdout) == arguments
-    env.close()
-    env.close()
-    assert env.reset(options=options)[1]["task_id"] == env.task_ids[0]
-    env.close()
 
 
 def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template, upstream):
