@@ -14,7 +14,7 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.commands.demonstration import DemoConfig, check_same, run_demo, run_demo_versus
-from skillc_lab.commands.quick_demo import QuickDemoConfig, describe_quick_demo, run_quick_demo
+from skillc_lab.commands.quick_demo import describe_quick_demo, run_quick_demo
 from trainers.base import SHIPPED, hardest_start
 from trainers.recipes import RECOMMENDED
 from trainers.tracking import make_progress
@@ -91,7 +91,7 @@ class DemoOptions:
         """The shipped policy on which methods part: the hard one, where the environment has it."""
         return SHIPPED if self.other is None else hardest_start(self.env)
 
-    def quick_config(self) -> QuickDemoConfig:
+    def quick_config(self) -> DemoConfig:
         """What the demonstration without training is asked to do.
 
         Raises:
@@ -102,7 +102,8 @@ class DemoOptions:
                 f"--quick plays shipped policies, which know generated tasks only, got --data {self.data}; leave "
                 "--data out, or leave --quick out to train on these tasks."
             )
-        return QuickDemoConfig(self.out or Path("runs/quick"), self.env, self.policy, self.seed, self.held_out)
+        out = self.out or Path("runs/quick")
+        return DemoConfig(out, self.env, policy=self.policy, seed=self.seed, held_out_per_type=self.held_out)
 
 
 def demo(options: DemoOptions) -> int:

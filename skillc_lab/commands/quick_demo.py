@@ -14,12 +14,18 @@ from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demonstration import DemoConfig
 from skillc_lab.report import choose_tasks, group_by_task, make_report
 from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
-from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.tracking import Progress, SilentProgress, make_folder, write_json
 
-__all__ = ["QuickDemoConfig", "QuickDemoResult", "describe_quick_demo", "run_quick_demo", "side_by_side"]
+__all__ = [
+    "QuickDemoResult",
+    "describe_quick_demo",
+    "quick_per_type",
+    "quick_policies",
+    "run_quick_demo",
+    "side_by_side",
+]
 
 _WIDTH = 78
 _RATES = ("sr_with", "sr_without", "gap")
@@ -29,61 +35,33 @@ _NO_TRAINED = (
 )
 
 
-@dataclass(frozen=True)
-class QuickDemoConfig:
-    """Settings of the demonstration without training.
+def quick_per_type(config: DemoConfig) -> int:
+    """Held-out tasks per task type: as many as are asked for, or a tenth of what the whole demonstration plays.
 
     Raises:
-        ConfigError: A number lies outside its range.
-        MissingDataError: The policy is not there.
+        ConfigError: The number lies outside its range.
     """
+    if config.held_out_per_type is not None and config.held_out_per_type < 1:
+        raise ConfigError(f"The held-out tasks per task type must be at least 1, got {config.held_out_per_type}.")
+    return config.held_out_per_type or max(1, config.tasks.held_out_per_type // 10)
 
-    out: Path
-    """Folder of evaluations and page."""
-    env: str = "alfworld"
-    """Environment; its tasks are generated."""
-    policy: Path | None = None
-    """Trained policy to show beside its start; None takes the shipped one where there is one."""
-    seed: int = 0
-    """Seed of the episodes."""
-    tasks_per_type: int | None = None
-    """Held-out tasks per task type; None for a tenth of what the whole demonstration evaluates on."""
 
-    def __post_init__(self) -> None:
-        if self.tasks_per_type is not None and self.tasks_per_type < 1:
-            raise ConfigError(f"The held-out tasks per task type must be at least 1, got {self.tasks_per_type}.")
-        if self.policy is not None and not (self.policy / "config.json").is_file():
-            raise MissingDataError(f"There is no checkpoint folder {self.policy}; make one with `skillc demo`.")
+def quick_policies(config: DemoConfig) -> dict[str, Path]:
+    """Folders of the policies: "start", and "trained" where there is one.
 
-    @property
-    def demo(self) -> DemoConfig:
-        """The whole demonstration, whose tasks and prompts are taken."""
-        return DemoConfig(out=self.out, env=self.env, seed=self.seed)
-
-    @property
-    def per_type(self) -> int:
-        """Held-out tasks per task type."""
-        return self.tasks_per_type or max(1, self.demo.tasks.held_out_per_type // 10)
-
-    @property
-    def policies(self) -> dict[str, Path]:
-        """Folders of the policies: "start", and "trained" where there is one.
-
-        Raises:
-            MissingDataError: No policy comes with the environment, and none is named.
-        """
-        try:
-            start = shipped_policy(self.env, hardest_start(self.env))
-        except MissingDataError:
-            if self.policy is None:
-                raise
-            return {"start": self.policy}
-        trained = self.policy or shipped_trained_policy(self.env)
-        return {"start": start, **({"trained": trained} if trained else {})}
-
-    def held_out(self, policy: Path) -> TrainConfig:
-        """The settings of a policy's evaluation."""
-        return replace(self.demo.training(), split=self.demo.splits[0], model=str(policy))
+    Raises:
+        MissingDataError: The policy is not there; or none comes with the environment, and none is named.
+    """
+    if config.policy is not None and not (config.policy / "config.json").is_file():
+        raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with `skillc demo`.")
+    try:
+        start = shipped_policy(config.env, hardest_start(config.env))
+    except MissingDataError:
+        if config.policy is None:
+            raise
+        return {"start": config.policy}
+    trained = config.policy or shipped_trained_policy(config.env)
+    return {"start": start, **({"trained": trained} if trained else {})}
 
 
 @dataclass(frozen=True)
@@ -117,20 +95,21 @@ class QuickDemoResult:
         return {"split": self.split, "policies": policies, "page": str(self.page), "seconds": round(self.seconds, 1)}
 
 
-def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None) -> QuickDemoResult:
+def run_quick_demo(config: DemoConfig, *, progress: Progress | None = None) -> QuickDemoResult:
     """Evaluates the start and the trained policy on held-out tasks, with and without the skill, and writes the page.
 
     Each policy's evaluation goes into the folder of its name, the figures into ``summary.json``.
 
     Args:
-        config: What to show.
+        config: What to show: environment, trained policy, seed, held-out tasks and the folder of it all.
         progress: Told how far it has come.
 
     Raises:
         SkillCError: For missing extras and unknown environments.
     """
-    started = time.perf_counter()
-    settings = {name: config.held_out(policy) for name, policy in config.policies.items()}
+    started, per_type = time.perf_counter(), quick_per_type(config)
+    training = replace(replace(config, policy=None).training(), split=config.splits[0])
+    settings = {name: replace(training, model=str(policy)) for name, policy in quick_policies(config).items()}
     make_folder(config.out)
     for held_out in settings.values():
         # A checkpoint that is broken is found before minutes are spent on playing another one.
@@ -139,7 +118,7 @@ def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None)
             load_model(held_out)
     reports = {}
     for name, held_out in settings.items():
-        report = evaluate_policy(held_out, per_type=config.per_type, progress=progress or SilentProgress())
+        report = evaluate_policy(held_out, per_type=per_type, progress=progress or SilentProgress())
         report.save_all(config.out / name)
         reports[name] = report.paired
     first, *later = (config.out / name for name in settings)
@@ -147,7 +126,7 @@ def run_quick_demo(config: QuickDemoConfig, *, progress: Progress | None = None)
     made = make_report(
         later[-1] if later else first, before=first if later else None, out=config.out / "report", title=title
     )
-    result = QuickDemoResult(config.demo.splits[0], reports, made.page, time.perf_counter() - started)
+    result = QuickDemoResult(config.splits[0], reports, made.page, time.perf_counter() - started)
     write_json(config.out / "summary.json", result.to_json())
     return result
 

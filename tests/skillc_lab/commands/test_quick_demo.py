@@ -15,20 +15,20 @@ from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo
-from skillc_lab.commands.demo import DemoOptions
-from skillc_lab.commands.quick_demo import QuickDemoConfig, describe_quick_demo, run_quick_demo, side_by_side
+from skillc_lab.commands.demo import DemoConfig, DemoOptions
+from skillc_lab.commands.quick_demo import (
+    describe_quick_demo,
+    quick_per_type,
+    quick_policies,
+    run_quick_demo,
+    side_by_side,
+)
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.tracking import write_json
 
 
-@pytest.fixture
-def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QuickDemoConfig, "per_type", 1)
-
-
-@pytest.mark.usefixtures("few_tasks")
 def test_the_command_shows_both_conditions_and_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert skillc(["demo", "--quick", "--out", str(tmp_path)]) == 0
+    assert skillc(["demo", "--quick", "--held-out", "1", "--out", str(tmp_path)]) == 0
     said, aside = capsys.readouterr()
     assert "Loading weights" not in aside
     assert "Success in per cent on 6 held-out tasks of valid_unseen" in said
@@ -39,11 +39,10 @@ def test_the_command_shows_both_conditions_and_the_page(tmp_path: Path, capsys: 
     assert "Success without skills" in (tmp_path / "report" / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("few_tasks")
 def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
     policy = tmp_path / "policy"
     shutil.copytree(shipped_policy("webshop"), policy)
-    result = run_quick_demo(QuickDemoConfig(tmp_path / "out", "webshop", policy))
+    result = run_quick_demo(DemoConfig(tmp_path / "out", "webshop", policy=policy, held_out_per_type=1))
     assert list(result.reports) == ["start", "trained"]
     assert result.reports["start"].outcomes == result.reports["trained"].outcomes
     assert list(result.example) == ["start, with the skill", "start, without", "trained, without"]
@@ -62,40 +61,40 @@ def test_a_broken_policy_is_found_before_anything_is_played(
     (policy / file).write_text("{")
     monkeypatch.delattr("skillc_lab.commands.quick_demo.evaluate_policy")
     with pytest.raises(CheckpointError, match="copy it again"):
-        run_quick_demo(QuickDemoConfig(tmp_path / "out", policy=policy))
+        run_quick_demo(DemoConfig(tmp_path / "out", policy=policy))
 
 
 def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = shipped_policy("alfworld").name
     monkeypatch.setattr(model_folders, "_POLICIES", tmp_path)
     with pytest.raises(MissingDataError, match="skillc make-policy --env alfworld"):
-        _ = QuickDemoConfig(tmp_path / "out").policies
+        _ = quick_policies(DemoConfig(tmp_path / "out"))
     write_json(tmp_path / "mine" / "config.json", {})
-    assert QuickDemoConfig(tmp_path / "out", policy=tmp_path / "mine").policies == {"start": tmp_path / "mine"}
+    assert quick_policies(DemoConfig(tmp_path / "out", policy=tmp_path / "mine")) == {"start": tmp_path / "mine"}
     start, place = tmp_path / name, tmp_path / f"{name}_trained"
     write_json(start / "config.json", {})
     assert shipped_trained_policy("alfworld") is None
     write_json(place / "config.json", {})
     assert shipped_trained_policy("alfworld") == place
-    assert QuickDemoConfig(tmp_path / "out").policies["trained"] == place
+    assert quick_policies(DemoConfig(tmp_path / "out"))["trained"] == place
     hard = place.with_name("checkpoint_hard")
     write_json(hard / "config.json", {})
-    assert QuickDemoConfig(tmp_path / "out").policies == {"start": hard}
+    assert quick_policies(DemoConfig(tmp_path / "out")) == {"start": hard}
     write_json(hard.with_name("checkpoint_hard_trained") / "config.json", {})
     assert shipped_trained_policy("alfworld") == hard.with_name("checkpoint_hard_trained")
 
 
 def test_a_tenth_of_the_whole_demonstration_is_played(tmp_path: Path) -> None:
-    assert QuickDemoConfig(tmp_path).per_type == 4
-    assert QuickDemoConfig(tmp_path, "webshop").per_type == 24
-    assert QuickDemoConfig(tmp_path, tasks_per_type=2).per_type == 2
+    assert quick_per_type(DemoConfig(tmp_path)) == 4
+    assert quick_per_type(DemoConfig(tmp_path, "webshop")) == 24
+    assert quick_per_type(DemoConfig(tmp_path, held_out_per_type=2)) == 2
 
 
 def test_what_it_cannot_show_is_said(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="no checkpoint folder"):
-        QuickDemoConfig(tmp_path, policy=tmp_path / "nowhere")
+        run_quick_demo(DemoConfig(tmp_path, policy=tmp_path / "nowhere"))
     with pytest.raises(ConfigError, match="at least 1"):
-        QuickDemoConfig(tmp_path, tasks_per_type=0)
+        run_quick_demo(DemoConfig(tmp_path, held_out_per_type=0))
     with pytest.raises(ConfigError, match="generated tasks only, got --data games"):
         DemoOptions(quick=True, data="games").quick_config()
 
