@@ -1,7 +1,20 @@
 """Skills as folders of text (SKILL.md), and their loader."""
 
 from skill_library.errors import SkillCError, SkillFileError
-from skill_library.loader import load_library
-from skill_library.skill import GRADES, Skill, SkillLibrary, SkillText
+from skill_library.files import read_bounded
+from skill_library.loader import BUILT_IN, decode, load_library
+from skill_library.skill import EVERY_TYPE, GRADES, Skill, SkillLibrary, SkillText
 
-__all__ = ["GRADES", "Skill", "SkillCError", "SkillFileError", "SkillLibrary", "SkillText", "load_library"]
+__all__ = [
+    "BUILT_IN",
+    "EVERY_TYPE",
+    "GRADES",
+    "Skill",
+    "SkillCError",
+    "SkillFileError",
+    "SkillLibrary",
+    "SkillText",
+    "decode",
+    "load_library",
+    "read_bounded",
+]

@@ -81,30 +81,6 @@ CIRCLES_YET: set[tuple[str, ...]] = set()
 OUTSIDERS = ("skillc_lab", "benchmarks")
 """Packages that use those below as any outsider would: public names of rooms only."""
 
-PRIVATE_YET: set[str] = {
-    "skill_library.errors",
-    "skill_library.files",
-    "skill_library.formats.names",
-    "skill_library.loader",
-    "skill_library.skill",
-    "skillc_gym.envs.alfworld.data.sources",
-    "skillc_gym.envs.alfworld.experts.explorer",
-    "skillc_gym.envs.alfworld.experts.planner",
-    "skillc_gym.envs.alfworld.generate.house",
-    "skillc_gym.envs.alfworld.generate.proofs",
-    "skillc_gym.envs.alfworld.tasks",
-    "skillc_gym.version:__version__",
-    "trainers.engines.registry",
-    "trainers.engines.transformers",
-    "trainers.engines.vllm",
-    "trainers.evaluation.paired_report",
-    "trainers.evaluation.player",
-    "trainers.evaluation.policy",
-    "trainers.evaluation.trials",
-    "trainers.evaluation.usage",
-}
-"""What they import still that is not public: a module inside a room, or room:name; it only shrinks."""
-
 
 def module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -248,7 +224,7 @@ def private_imports(tree: ast.Module) -> Iterator[str]:
 
 def test_the_laboratory_and_benchmarks_import_public_names_only():
     own = [tree for name, tree in modules().items() if name.startswith(OUTSIDERS)]
-    assert {name for tree in own for name in private_imports(tree)} <= PRIVATE_YET
+    assert {name for tree in own for name in private_imports(tree)} == set()
 
 
 def test_private_imports_are_found():

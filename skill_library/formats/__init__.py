@@ -4,18 +4,20 @@ from skill_library.formats.agent_skills import read_agent_skills, write_agent_sk
 from skill_library.formats.bank import read_bank, to_bank
 from skill_library.formats.folders import require_free, write_library
 from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import assign_types
+from skill_library.formats.names import assign_types, plain_name, unique
 from skill_library.formats.sections import read_sections, to_sections
 
 __all__ = [
     "SkillFormat",
     "assign_types",
+    "plain_name",
     "read_agent_skills",
     "read_bank",
     "read_sections",
     "require_free",
     "to_bank",
     "to_sections",
+    "unique",
     "write_agent_skills",
     "write_library",
 ]

@@ -9,11 +9,8 @@ from typing import Annotated
 
 import tyro
 
-from skill_library import Skill, load_library
-from skill_library.errors import SkillFileError
-from skill_library.files import read_bounded
+from skill_library import BUILT_IN, Skill, SkillFileError, decode, load_library, read_bounded
 from skill_library.formats import SkillFormat, assign_types
-from skill_library.loader import BUILT_IN, decode
 from skillc_gym.envs.registry import described_env
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file

@@ -22,7 +22,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_of
 from skillc_lab.planning import episode_length
 from trainers.config import TrainConfig
-from trainers.engines.registry import engine_spec
+from trainers.engines import engine_spec
 from trainers.models import context_limit, load_tokenizer
 
 __all__ = ["COMMAND", "DoctorOptions", "Finding", "examine"]

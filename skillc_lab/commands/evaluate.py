@@ -54,9 +54,7 @@ def evaluate(options: EvaluateOptions) -> int:
     if options.base_url is not None:
         config = config.with_(engine_options={**config.engine_options, "base_url": options.base_url})
     agent = get_agent(options.agent, **options.agent_options)
-    from trainers.evaluation.policy import evaluate_policy, table
-    from trainers.evaluation.trials import trial_table
-    from trainers.evaluation.usage import usage_table
+    from trainers.evaluation import evaluate_policy, report_table, trial_table, usage_table
 
     out = options.out or Path("evaluations") / config.split
     make_folder(out)
@@ -71,10 +69,10 @@ def evaluate(options: EvaluateOptions) -> int:
         folder=out,
     )
     report.save_all(out)
-    greedy = f"\n\nGreedily:\n{table(report.greedy)}" if report.greedy else ""
+    greedy = f"\n\nGreedily:\n{report_table(report.greedy)}" if report.greedy else ""
     trials = f"\n\nFailed tasks tried again, {agent.name}:\n{trial_table(report.trials)}" if report.trials else ""
     used = f"\n\n{usage_table(report.usage)}" if report.usage else ""
-    say(f"{table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
+    say(f"{report_table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
     return 0
 
 

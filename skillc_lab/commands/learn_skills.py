@@ -17,7 +17,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
-from trainers.engines.registry import ENGINES, check_engine
+from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
 
@@ -126,7 +126,7 @@ def _refuse_model(options: LearnSkillsOptions) -> None:
 
 def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
     from trainers.config import TrainConfig
-    from trainers.evaluation.player import policy_player
+    from trainers.evaluation import policy_player
 
     name = str(options.model)
     player = policy_player(

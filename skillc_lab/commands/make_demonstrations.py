@@ -12,8 +12,7 @@ import gymnasium
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.alfworld.experts.explorer import Explorer
-from skillc_gym.envs.alfworld.experts.planner import shortest_plan
+from skillc_gym.envs.alfworld.experts import Explorer, shortest_plan
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from skillc_lab.cli.command import Command, complain

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.alfworld.data.sources import GAME_FILE
-from skillc_gym.envs.alfworld.generate import GeneratedGames
-from skillc_gym.envs.alfworld.generate.house import SCENES
-from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
+from skillc_gym.envs.alfworld import SHORT_NAMES, SPLITS
+from skillc_gym.envs.alfworld.data import GAME_FILE
+from skillc_gym.envs.alfworld.generate import SCENES, GeneratedGames, proved_by_planner, proved_by_upstream
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, count_line, require_empty, say
 

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from skill_library import SkillLibrary, load_library
-from skill_library.errors import SkillFileError
+from skill_library import SkillFileError, SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.cli.command import Command, say

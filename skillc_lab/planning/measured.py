@@ -158,7 +158,7 @@ def engine_agreement(policy: Path, *, vllm_memory: float = 0.2) -> dict[str, Any
     import torch
     from transformers import AutoModelForCausalLM
 
-    from trainers.engines.transformers import TransformersEngine
+    from trainers.engines import TransformersEngine
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForCausalLM.from_pretrained(policy, dtype=torch.float32, attn_implementation="sdpa")
@@ -169,7 +169,7 @@ def engine_agreement(policy: Path, *, vllm_memory: float = 0.2) -> dict[str, Any
         "transformers bfloat16": _compared(model, TransformersEngine(model, [], autocast=torch.bfloat16), requests),
     }
     try:
-        from trainers.engines.vllm import VllmEngine
+        from trainers.engines import VllmEngine
 
         options = {"max_model_len": 128, "gpu_memory_utilization": vllm_memory, "dtype": "float32"}
         found["vllm"] = _compared(model, VllmEngine.load(str(policy), [], **options), requests)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from skill_library import Skill
-from skill_library.formats.names import plain_name, unique
-from skill_library.skill import EVERY_TYPE
+from skill_library import EVERY_TYPE, Skill
+from skill_library.formats import plain_name, unique
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.writers import Draft, LLMWriter, NotedWriter, Writer, supported_steps

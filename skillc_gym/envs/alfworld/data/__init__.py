@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.data.game_set import GameSet
     from skillc_gym.envs.alfworld.data.games import GENERATED, data_path, open_games
     from skillc_gym.envs.alfworld.data.manifest import manifest_of
-    from skillc_gym.envs.alfworld.data.sources import ArchiveSource, decode
+    from skillc_gym.envs.alfworld.data.sources import GAME_FILE, ArchiveSource, decode
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["GENERATED", "ArchiveSource", "GameSet", "data_path", "decode", "manifest_of", "open_games"]
+__all__ = ["GAME_FILE", "GENERATED", "ArchiveSource", "GameSet", "data_path", "decode", "manifest_of", "open_games"]
