@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,14 @@ def test_settings_that_an_older_version_wrote_are_todays() -> None:
     assert {"preset": "grpo", "beta": 0.5, "draw": "types", "minibatches": 1}.items() <= older.items()
     assert TrainConfig.from_json(older) == TrainConfig.from_json(config.to_json()) == config
     assert config.differences(older) == {}
+
+
+def test_hashes_over_settings_are_those_of_the_cells_that_were_recorded() -> None:
+    """A study's cells are known by a hash over all settings: a new name or default would make strangers of them."""
+    settings = json.dumps(TrainConfig(model="m").legacy_json(), sort_keys=True)
+    assert hashlib.sha256(settings.encode()).hexdigest() == (
+        "2d205b722329c08f7c3f5420286df5b912647db6ec520fc2770b21f3b2b9c748"
+    )
 
 
 def test_differences_leave_out_what_moves_no_number() -> None:

@@ -197,9 +197,19 @@ def test_bad_arguments_are_named(call, message):
 
 
 def test_importing_the_advantages_brings_in_no_torch():
-    program = (
-        "import trainers.advantages, trainers.losses, trainers.allocation.need, sys; print('torch' in sys.modules)"
-    )
+    program = "import trainers.advantages, trainers.losses, trainers.allocation, sys; print('torch' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
     )
+
+
+def test_each_task_is_normalised_on_its_own() -> None:
+    got = grpo([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], ["x", "x", "y", "y", "y", "y", "z"])
+    half = 0.5 / (0.5 + 1e-6)
+    np.testing.assert_allclose(got, [half, -half, half, half, -half, -half, 0.0], rtol=1e-12)
+    assert got[-1] == 0.0
+
+
+def test_one_task_per_return() -> None:
+    with pytest.raises(ConfigError, match="2 tasks"):
+        grpo([1.0, 0.0], ["x"])
