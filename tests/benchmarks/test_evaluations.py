@@ -12,8 +12,7 @@ from benchmarks.evaluations import main
 from benchmarks.pages import evaluation_tables
 from tests.skillc_lab.report.synthetic_run import report, write_run
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport
-from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 
 GIT = {"revision": "a" * 40, "changed": False}
 HEAT = "pick_heat_then_place_in_recep"

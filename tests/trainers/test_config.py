@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig
-from trainers.evaluation.panel import open_panel
-from trainers.evaluation.player import policy_player
+from trainers.evaluation import open_panel, policy_player
 from trainers.models import context_limit, within_model
 from trainers.rollout import chat_format, tasks_of
 from trainers.rollout.task_sampling import panel_of, sample_tasks, split_tasks

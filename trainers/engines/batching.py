@@ -62,6 +62,7 @@ class Batch:
     @property
     def counters(self) -> npt.NDArray[np.uint64]:
         """Which random number each reply's next token takes: by turn and place in the reply, shape (n,)."""
+        # No reply has 2**32 tokens, so no two turns share a number.
         return (self.streams << np.uint64(32)) + self.counts.astype(np.uint64)
 
     @property
@@ -108,6 +109,7 @@ def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int) -> li
     for row in sorted(rows, key=lambda row: (lengths[row], row)):
         padded = (len(chunks[-1]) + 1) * lengths[row] if chunks else 0
         if not chunks or padded > most_tokens or padded - total - lengths[row] > _WASTE:
+            # A group ends where one more row would make it too large, or would waste too much on padding.
             chunks.append([])
             total = 0
         chunks[-1].append(row)
@@ -132,10 +134,12 @@ def draw(
     if sampling.greedy:
         tokens = logprobs.argmax(dim=-1, keepdim=True)
     else:
+        # In float64: over a vocabulary of 150,000 a float32 sum is off by more than rare tokens weigh.
         probabilities = logprobs.exp().double()
         if sampling.truncates:
             probabilities = probabilities.masked_fill(~likely_tokens(logprobs, sampling), 0.0)
         cumulative = probabilities.cumsum(dim=-1)
+        # The sum is not quite 1, and less where the tail was cut: the draw is scaled to what there is.
         target = torch.from_numpy(draws).to(logits.device)[:, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, target, right=True).clamp_(max=logits.shape[-1] - 1)
     chosen = logprobs.gather(-1, tokens)

@@ -48,6 +48,7 @@ class Drafts:
 
     def _vote(self, context: tuple[int, ...], token: int) -> None:
         """Counts by the majority vote of Boyer and Moore: whoever has more than half of the votes stands there."""
+        # One leader per context, no count per token: memory stays small, and only a majority is worth a draft.
         leader, votes = self._followed.get(context, (token, 0))
         if not votes:
             self._followed[context] = (token, 1)
@@ -75,6 +76,7 @@ class Drafts:
     def _draft(self, said: list[int], most: int) -> list[int]:
         start = len(said)
         while len(said) < start + most:
+            # The longest context that was seen before decides; a draft goes on from its own tokens.
             known = (self._followed.get(tuple(said[-length:])) for length in _CONTEXTS if length <= len(said))
             token, votes = next(filter(None, known), (0, 0))
             if not votes:
@@ -120,12 +122,14 @@ def sample_tokens(batch: Batch, which: _Ints, rows: _Ints, outputs: Pass, sampli
         eos: Tokens that end a reply.
     """
     for place in range(outputs.logits.shape[1]):
+        # The number depends on the place in the reply alone, so with drafts the same token is drawn as without.
         draws = uniforms(batch.seeds[which], batch.counters[which])
         index = torch.from_numpy(rows).to(outputs.logits.device)
         tokens, logprobs = draw(outputs.logits[index, place], draws, sampling)
         batch.add(which, tokens, logprobs, eos)
         if place == outputs.drafts.shape[1]:
             return
+        # The next place's logits were computed behind the drafted token: they hold for replies that drew it.
         confirmed = batch.alive[which] & (tokens == outputs.drafts[rows, place])
         which, rows = which[confirmed], rows[confirmed]
         if not len(which):

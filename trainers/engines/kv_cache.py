@@ -49,6 +49,7 @@ class ConversationCache:
         have_rows, have_columns = self._capacity
         if rows <= have_rows and columns <= have_columns:
             return
+        # Each growth copies everything, so it grows by more than is asked: rows twofold, columns by half.
         rows = have_rows if rows <= have_rows else max(rows, 2 * have_rows)
         columns = have_columns if columns <= have_columns else max(-(-columns // 64) * 64, have_columns * 3 // 2)
         self._capacity = (rows, columns)
@@ -68,17 +69,21 @@ class ConversationCache:
         self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_args: Any, **_kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Stores the new keys and values, shape (n, heads, q, width); returns all that attention may see."""
+        # The first pass says how many layers there are, and how wide their keys are.
         if layer_idx == len(self.keys):
             self.keys.append(self._blank(keys))
             self.values.append(self._blank(values))
         all_keys, all_values = self.keys[layer_idx], self.values[layer_idx]
+        # Each token goes to its own column: two index tensors pick (n, q) cells, so heads come after them.
         all_keys[self._index, :, self._positions] = keys.transpose(1, 2)
         all_values[self._index, :, self._positions] = values.transpose(1, 2)
+        # With a slice of rows this is a view; with indices attention reads a copy.
         return all_keys[self._rows, :, : self._columns], all_values[self._rows, :, : self._columns]
 
     def copy_rows(self, source: torch.Tensor, target: torch.Tensor, columns: int) -> None:
         """Copies the first columns of some rows over those of others, all at once."""
         for tensor in (*self.keys, *self.values):
+            # The right side is gathered before anything is written, so rows may also be swapped.
             tensor[target, :, :columns] = tensor[source, :, :columns]
 
     def get_seq_length(self, _layer_idx: int = 0) -> int:

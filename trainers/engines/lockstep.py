@@ -100,6 +100,7 @@ class LockstepEngine:
     def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
         """Plays until nobody asks any more; see :class:`trainers.engines.types.StreamingEngine`."""
         while any(everyone := self.exchange.gather(list(requests))):
+            # Everybody asks for everybody, in the same order, and keeps its own part.
             replies = self.exchange.result(partial(self._ask, _together(everyone), sampling))
             start = sum(len(part) for part in everyone[: self.exchange.place])
             own = replies[start : start + len(requests)]

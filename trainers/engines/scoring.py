@@ -157,6 +157,7 @@ class ScoringEngine(TransformersEngine):
         """
         inner = np.array([tree.inner for tree in trees])
         found = [np.zeros(0)] * len(trees)
+        # Leaves need no pass of their own: their probability stands in the logits of the node before them.
         for chunk in chunks_by_length(range(len(trees)), np.maximum(inner, 1), _MOST_NODES):
             rows = np.array(chunk)
             later = self._tree_pass(rows, [trees[row] for row in chunk], lengths[rows]) if inner[rows].any() else None
@@ -176,6 +177,7 @@ class ScoringEngine(TransformersEngine):
         for i, tree in enumerate(trees):
             ids[i, : tree.inner], depths[i, : tree.inner] = tree.tokens[: tree.inner], tree.depths[: tree.inner]
             seen[i, : tree.inner, : tree.inner] = tree.ancestors()
+        # Nodes lie in columns one after another, but a node's position is its depth: replies share positions.
         columns = lengths[:, None] + np.arange(width)
         return self._masked_forward(rows, ids, columns, lengths[:, None] + depths, seen)
 
@@ -187,6 +189,7 @@ class ScoringEngine(TransformersEngine):
         self._columns = max(self._columns, total)
         where = np.broadcast_to(np.arange(total), (len(rows), total)).copy()
         mask = np.repeat((where < columns[:, :1])[:, None], ids.shape[1], axis=1)
+        # Everything before the tree is seen by all of it; within the tree a node sees its ancestors alone.
         for i, own in enumerate(columns):
             mask[i][:, own], where[i, own] = seen[i], positions[i]
         index = self._tensor(rows)

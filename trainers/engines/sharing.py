@@ -72,6 +72,7 @@ class SharingEngine(TransformersEngine):
             together.setdefault(prompt.tobytes(), []).append(i)
         taken: dict[int, list[int]] = {}
         sources: dict[int, tuple[int, _Ints]] = {}
+        # Equal prompts are one line, whichever conversations they continue: what they had said apart is in the prompt.
         for numbers in together.values():
             line, source, begun = self._beginning([batch.keys[i] for i in numbers], batch.prompts[numbers[0]], taken)
             taken[line], sources[line] = numbers, (source, begun)
@@ -93,6 +94,7 @@ class SharingEngine(TransformersEngine):
             line = next(self._numbers)
             return line, line, _NOTHING
         source = self._line_of[best]
+        # A row may be written on only if nobody else needs what lies in it behind the beginning; else it is copied.
         others = (key for key, line in self._line_of.items() if line == source and key not in begun)
         free = source not in taken and all(len(self._said[key]) <= begun[best] for key in others)
         return source if free else next(self._numbers), source, prompt[: begun[best]]
@@ -144,6 +146,7 @@ class SharingEngine(TransformersEngine):
             sample_tokens(batch, order, row_of, outputs, sampling, eos=self._eos)
             if not batch.alive[order].any():
                 return last_of
+            # Whoever drew another token than its row's first needs keys and values of its own from here on.
             order, row_of = self._compact(batch, order, row_of)
             row_of = self._part(batch, order, row_of)
             leaders = _leaders(batch, order, row_of)
@@ -170,6 +173,7 @@ class SharingEngine(TransformersEngine):
         newest, counts = batch.last[order], batch.counts[order]
         for place in np.flatnonzero(batch.alive[order]).tolist():
             together.setdefault((int(row_of[place]), int(counts[place]), int(newest[place])), []).append(place)
+        # The first of a row's different continuations keeps the row; each of the others gets a copy.
         staying: set[int] = set()
         leaving: list[tuple[int, list[int]]] = []
         for (row, *_), places in together.items():
@@ -191,6 +195,7 @@ class SharingEngine(TransformersEngine):
         free = [slot for slot in range(targets.stop, len(self._slots)) if self._slots[slot] is None]
         self._slots += [None] * (len(displaced) - len(free))
         free += range(len(self._slots) - (len(displaced) - len(free)), len(self._slots))
+        # New rows follow the first ones directly, so that a pass can take a slice: whatever lies there moves away.
         moves = list(zip(displaced, free, strict=False))
         for slot, place in moves:
             self._slots[place] = self._slots[slot]
@@ -206,6 +211,7 @@ class SharingEngine(TransformersEngine):
 
 def _leaders(batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
     """One request of each row: one that goes on, or of those that have ended the longest."""
+    # Sorted by row, then by whether it goes on, then by length: the last of each row speaks for it.
     ranked = np.lexsort((batch.positions[order], batch.alive[order], row_of))
     last = np.flatnonzero(np.diff(row_of[ranked], append=-1))
     leaders: _Ints = order[ranked[last]]

@@ -165,6 +165,7 @@ class TransformersEngine:
         wanted = {request.key: i for i, request in enumerate(requests)}
         idle = sorted((c.last_call, c.slot) for key, c in self._known.items() if key not in wanted)
         fresh = [key for key in wanted if key not in self._known]
+        # Conversations that this call does not continue give way, the least recently used first.
         surplus = max(0, len(self._known) + len(fresh) - self.max_rows)
         self.release([self._slots[slot] for _, slot in idle[:surplus]])
         free = [slot for slot, key in enumerate(self._slots) if key is None]
@@ -175,6 +176,7 @@ class TransformersEngine:
             self._known[key] = Conversation(slot, np.zeros(0, dtype=np.int64))
         for key in wanted:
             self._known[key].last_call = self._calls
+        # The rows of a call are the first ones, so a pass takes a slice of the cache and copies nothing.
         self._to_front(list(wanted))
         return np.array([wanted[self._slots[slot]] for slot in range(len(requests))])
 
@@ -201,6 +203,7 @@ class TransformersEngine:
         cached = np.array([common_prefix(self._known[self._slots[r]].tokens, p) for r, p in enumerate(prompts)])
         new = np.array([len(prompt) for prompt in prompts]) - cached
         first: dict[bytes, int] = {}
+        # Fresh prompts that are equal, as a group's are, are computed once; their other rows get copies.
         original = [
             row if cached[row] else first.setdefault(prompt.tobytes(), row) for row, prompt in enumerate(prompts)
         ]
@@ -249,6 +252,7 @@ class TransformersEngine:
             alive = batch.alive[order]
             if not alive.any():
                 return
+            # Moving rows costs a copy, computing ended ones costs a share of each pass: moved once a quarter has ended.
             if alive.sum() <= 0.75 * len(order):
                 self._to_front([batch.keys[i] for i in order[alive]])
                 numbers = {batch.keys[i]: i for i in order[alive]}
@@ -280,6 +284,7 @@ class TransformersEngine:
         self._cache.aim(rows, index[:, None], where, columns)
         output: Any = self.model(
             input_ids=self._tensor(ids),
+            # Padding may stand behind the last position that the model has an embedding for.
             position_ids=where.clamp(max=self._end),
             attention_mask=self._mask(where, columns),
             past_key_values=self._cache,
@@ -290,6 +295,7 @@ class TransformersEngine:
         return logits.float()
 
     def _mask(self, positions: torch.Tensor, columns: int) -> torch.Tensor | dict[str, torch.Tensor]:
+        # Token p lies in column p: causal means columns up to the position, whatever rubbish lies behind it.
         seen = torch.arange(columns, device=positions.device)
         full = (seen <= positions[:, :, None])[:, None]
         if self._window is None:

@@ -82,6 +82,7 @@ class VllmEngine:
                         under_way[name] = request
                         prompt = {"prompt_token_ids": list(request.prompt_ids)}
                         engine.add_request(name, prompt, self._params(request, sampling))
+                    # A step moves all requests by a token; those that ended make room for what follows from them.
                     ended = [output for output in engine.step() if output.finished]
                 replies = [(under_way.pop(output.request_id), _reply(output.outputs[0])) for output in ended]
                 self.tokens_generated += sum(len(reply.token_ids) for _, reply in replies)

@@ -8,15 +8,22 @@ from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, PhaseProgress, RunningAgent, ZeroShotRunner
-    from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome
-    from trainers.evaluation.paired_report import Change, PairedReport, compare_reports
+    from trainers.evaluation.outcomes import (
+        ArmOutcome,
+        PairedCounts,
+        PairedOutcome,
+        graded,
+        mean_scores,
+        pass_at_k,
+        pass_rates,
+    )
+    from trainers.evaluation.paired import Change, PairedReport, compare_reports, cut_warning, paired_evaluation
     from trainers.evaluation.player import PolicyPlayer, policy_player
-    from trainers.evaluation.policy import PolicyReport, evaluate_policy
-    from trainers.evaluation.repeats import pass_at_k, pass_rates
-    from trainers.evaluation.scores import graded, mean_scores
+    from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
     from trainers.evaluation.table import table as report_table
-    from trainers.evaluation.trials import TrialReport, play_trials, trial_table
-    from trainers.evaluation.usage import usage_table
+    from trainers.evaluation.table import trial_table, usage_table
+    from trainers.evaluation.trials import TrialOutcome, TrialReport, play_trials
+    from trainers.evaluation.usage import Usage, no_price, usage_report
     from trainers.evaluation.validation import retirement_rule, validation_record
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
@@ -33,12 +40,18 @@ __all__ = [
     "PolicyPlayer",
     "PolicyReport",
     "RunningAgent",
+    "TrialOutcome",
     "TrialReport",
+    "Usage",
     "ZeroShotRunner",
     "compare_reports",
+    "cut_warning",
     "evaluate_policy",
     "graded",
     "mean_scores",
+    "no_price",
+    "open_panel",
+    "paired_evaluation",
     "pass_at_k",
     "pass_rates",
     "play_trials",
@@ -46,6 +59,7 @@ __all__ = [
     "report_table",
     "retirement_rule",
     "trial_table",
+    "usage_report",
     "usage_table",
     "validation_record",
 ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trainers.config import TrainConfig
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation.paired import PairedReport
 from trainers.evaluation.player import PolicyPlayer
 from trainers.evaluation.trials import TrialReport
 from trainers.rollout.collect import GroupRollouts

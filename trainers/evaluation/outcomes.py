@@ -1,16 +1,18 @@
-"""What became of the tasks of a paired evaluation, counted."""
+"""What became of the tasks of a paired evaluation: counts, rates, chances of several tries, mean scores."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
-from trainers.stats import Interval, paired_difference, wilson
+from skillc_gym.errors import ConfigError
+from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
-__all__ = ["ArmOutcome", "PairedCounts", "PairedOutcome"]
+__all__ = ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 
 _ARM = ("won", "score", "steps", "cut")
 
@@ -180,3 +182,86 @@ class PairedCounts:
         rates = {name: getattr(self, name) for name in ("sr_with", "sr_without", "gap")}
         intervals = {f"{name}_interval": getattr(self, f"{name}_interval").to_json() for name in rates}
         return {"n": self.n, **asdict(self), **rates, **intervals}
+
+
+# Several tries, and scores -------------------------------------------------------------------------------------------
+
+
+def pass_at_k(successes: int, n: int, k: int) -> float:
+    """The unbiased estimate of the chance that at least one of ``k`` episodes succeeds.
+
+    ``1 - C(n - c, k) / C(n, k)`` for c successes in n episodes (Chen et al. 2021, arXiv 2107.03374, equation 1).
+
+    Raises:
+        ConfigError: More successes or a larger k than there are episodes.
+    """
+    if not 0 <= successes <= n or not 1 <= k <= n:
+        raise ConfigError(f"pass@k needs 0 <= successes <= n and 1 <= k <= n, got {successes} of {n} and k={k}")
+    return 1.0 - math.comb(n - successes, k) / math.comb(n, k)
+
+
+def pass_rates(outcomes: Iterable[PairedOutcome], attempts: int) -> dict[str, dict[str, Any]]:
+    """pass@k with and without the skill for k = 1, 2, 4, ... and all attempts, averaged over tasks.
+
+    Args:
+        outcomes: Every task as often as there are attempts.
+        attempts: Pairs per task.
+
+    Returns:
+        By k (as text, as JSON has it): for each condition its rate and a 95 % bootstrap interval over tasks.
+    """
+    wins = _wins(outcomes)
+    return {
+        str(k): {arm: _rate([pass_at_k(won, attempts, k) for won in counts]) for arm, counts in wins.items()}
+        for k in _ks(attempts)
+    }
+
+
+def _ks(attempts: int) -> Sequence[int]:
+    return [*(2**i for i in range(attempts.bit_length()) if 2**i < attempts), attempts]
+
+
+def _wins(outcomes: Iterable[PairedOutcome]) -> Mapping[str, Sequence[int]]:
+    won: dict[str, Counter[str]] = {"with": Counter(), "without": Counter()}
+    for outcome in outcomes:
+        for arm, counts in won.items():
+            counts[outcome.task_id] += outcome.arm(arm == "with").won
+    return {arm: list(counts.values()) for arm, counts in won.items()}
+
+
+def _rate(values: Sequence[float]) -> dict[str, Any]:
+    return {"rate": fmean(values), "interval": bootstrap_mean(values, seed=0, resamples=2_000).to_json()}
+
+
+def graded(outcomes: Sequence[PairedOutcome]) -> bool:
+    """Whether the environment gives scores of its own: some that are neither 0 nor 1, or known best ones."""
+    return any(
+        outcome.best_score is not None or any(outcome.arm(skill).score not in (0.0, 1.0) for skill in (True, False))
+        for outcome in outcomes
+    )
+
+
+def mean_scores(outcomes: Sequence[PairedOutcome]) -> dict[str, Any]:
+    """Mean score in both conditions, with 95 % bootstrap intervals over tasks.
+
+    Returns:
+        ``"all"``: tasks, and per condition mean and interval; ``"reachable"``: the same over the tasks whose best known
+        score is 1, None if the environment says of no task what is within reach.
+    """
+    known = [outcome for outcome in outcomes if outcome.best_score is not None]
+    reachable = [outcome for outcome in known if outcome.best_score == 1.0]
+    return {"all": _means(outcomes), "reachable": _means(reachable) if known else None}
+
+
+def _means(outcomes: Sequence[PairedOutcome]) -> dict[str, Any]:
+    by_task: dict[str, list[PairedOutcome]] = {}
+    for outcome in outcomes:
+        by_task.setdefault(outcome.task_id, []).append(outcome)
+    return {"tasks": len(by_task), "with": _mean(by_task, skill=True), "without": _mean(by_task, skill=False)}
+
+
+def _mean(by_task: dict[str, list[PairedOutcome]], *, skill: bool) -> dict[str, Any] | None:
+    values = [fmean(outcome.arm(skill).score for outcome in found) for found in by_task.values()]
+    if not values:
+        return None
+    return {"mean": fmean(values), "interval": bootstrap_mean(values, seed=0, resamples=2_000).to_json()}

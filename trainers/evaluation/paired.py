@@ -2,29 +2,227 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluation.paired_report import (
-    ArmOutcome,
-    Change,
-    PairedCounts,
-    PairedOutcome,
-    PairedReport,
-    compare_reports,
-)
+from skillc_gym.panels import panel_hash
+from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
+from trainers.stats import Interval, paired_difference
+from trainers.tracking.json_files import write_json
 
-__all__ = [
-    "ArmOutcome",
-    "Change",
-    "PairedCounts",
-    "PairedOutcome",
-    "PairedReport",
-    "compare_reports",
-    "paired_evaluation",
-]
+__all__ = ["Change", "PairedReport", "compare_reports", "cut_warning", "paired_evaluation"]
+
+
+@dataclass(frozen=True)
+class PairedReport:
+    """A paired evaluation; every rate follows from ``outcomes``.
+
+    Attributes:
+        outcomes: One per task of the panel, in its order; with several attempts per task, attempt by attempt.
+        seed: Seed of the evaluation.
+        sampling: How replies were sampled.
+        identity: What identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
+        episodes: The episodes in the order played, for transcripts; not part of the JSON.
+        agent: Name of the agent that played, "" for the policy itself; in both conditions it is shown the same.
+    """
+
+    outcomes: tuple[PairedOutcome, ...]
+    seed: int
+    sampling: Mapping[str, Any]
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    episodes: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    agent: str = ""
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The panel: each task once, in its order."""
+        return tuple(dict.fromkeys(outcome.task_id for outcome in self.outcomes))
+
+    @property
+    def attempts(self) -> int:
+        """Pairs of episodes per task."""
+        return len(self.outcomes) // len(self.tasks) if self.tasks else 1
+
+    @cached_property
+    def overall(self) -> PairedCounts:
+        """All tasks together, each weighing the same."""
+        return PairedCounts.of(self.outcomes, self.attempts)
+
+    @cached_property
+    def per_type(self) -> dict[str, PairedCounts]:
+        """Each task type by itself, sorted by name."""
+        kinds = sorted({outcome.task_type for outcome in self.outcomes})
+        return {
+            kind: PairedCounts.of((o for o in self.outcomes if o.task_type == kind), self.attempts) for kind in kinds
+        }
+
+    @property
+    def panel_sha256(self) -> str:
+        """Hash of the tasks' names and of what identifies them; reports are comparable task by task where it agrees."""
+        names = panel_hash(self.tasks)
+        if not self.identity:
+            return names
+        return hashlib.sha256(f"{names}\n{json.dumps(self.identity, sort_keys=True)}".encode()).hexdigest()
+
+    def cuts(self, cut: str = "context") -> dict[str, int]:
+        """How many episodes with and without the skill were cut for a reason ("context" or "steps")."""
+        return {
+            arm: sum(outcome.arm(arm == "with").cut == cut for outcome in self.outcomes) for arm in ("with", "without")
+        }
+
+    @property
+    def sr_with(self) -> dict[str, float]:
+        """Success rate with the skill per type, as the curriculum takes it."""
+        return {kind: counts.sr_with for kind, counts in self.per_type.items()}
+
+    @property
+    def sr_without(self) -> dict[str, float]:
+        """Success rate without the skill per type."""
+        return {kind: counts.sr_without for kind, counts in self.per_type.items()}
+
+    @property
+    def overall_with(self) -> float:
+        """Success rate with the skill over the whole panel."""
+        return self.overall.sr_with
+
+    @property
+    def overall_without(self) -> float:
+        """Success rate without the skill over the whole panel."""
+        return self.overall.sr_without
+
+    @property
+    def n(self) -> dict[str, int]:
+        """Number of tasks per type."""
+        return {kind: counts.n for kind, counts in self.per_type.items()}
+
+    @property
+    def gap_standard_error(self) -> dict[str, float]:
+        """Standard error of the gap per type, for the curriculum's margin."""
+        return {kind: counts.gap_standard_error for kind, counts in self.per_type.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON-able values: derived rates for readers, outcomes for :meth:`from_json`."""
+        return {
+            "panel_sha256": self.panel_sha256,
+            "identity": dict(self.identity),
+            "seed": self.seed,
+            "sampling": dict(self.sampling),
+            **({"agent": self.agent} if self.agent else {}),
+            "attempts": self.attempts,
+            "overall": self.overall.to_json(),
+            "per_type": {kind: counts.to_json() for kind, counts in self.per_type.items()},
+            "pass_at": pass_rates(self.outcomes, self.attempts) if self.attempts > 1 else {},
+            "scores": mean_scores(self.outcomes) if graded(self.outcomes) else None,
+            "cut_by_context": self.cuts("context"),
+            "cut_by_steps": self.cuts("steps"),
+            "outcomes": [outcome.to_json() for outcome in self.outcomes],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PairedReport:
+        """Reads a report back.
+
+        Raises:
+            ConfigError: It is no report, or its outcomes do not match its panel's hash.
+        """
+        try:
+            outcomes = tuple(PairedOutcome.from_json(outcome) for outcome in data["outcomes"])
+            report = cls(
+                outcomes,
+                int(data["seed"]),
+                dict(data["sampling"]),
+                dict(data.get("identity", {})),
+                agent=str(data.get("agent", "")),
+            )
+            recorded = data["panel_sha256"]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ConfigError(
+                f"This is no paired report ({error}); expected what PairedReport.to_json wrote"
+            ) from error
+        if report.panel_sha256 != recorded:
+            raise ConfigError("The report's outcomes do not match its panel's hash; the file was changed")
+        return report
+
+    def save(self, path: str | Path) -> None:
+        """Writes the report as a JSON file, whole or not at all."""
+        write_json(Path(path), self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> PairedReport:
+        """Reads a report from a JSON file; errors as in :meth:`from_json`."""
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path} is no paired report: it is not JSON ({error})") from error
+        try:
+            return cls.from_json(found)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a success rate changed between two evaluations of the same panel.
+
+    Attributes:
+        n: Number of tasks.
+        before: Rate in the first evaluation.
+        after: Rate in the second.
+        interval: 95 % interval of ``after - before``, pairing the tasks.
+    """
+
+    n: int
+    before: float
+    after: float
+    interval: Interval
+
+    @property
+    def change(self) -> float:
+        """``after - before``."""
+        return self.after - self.before
+
+
+def compare_reports(before: PairedReport, after: PairedReport, *, skill: bool) -> dict[str, Change]:
+    """How success changed between two evaluations, task by task.
+
+    Args:
+        before: The earlier report.
+        after: The later one.
+        skill: Compare the episodes with the skill, or those without.
+
+    Returns:
+        The change of every type, and of all tasks under ``"overall"``.
+
+    Raises:
+        ConfigError: The reports are of different panels, or of different numbers of attempts.
+    """
+    if before.panel_sha256 != after.panel_sha256:
+        raise ConfigError("The two reports are of different panels; evaluate both on the same one")
+    if before.attempts != after.attempts:
+        raise ConfigError(
+            f"The two reports played each task {before.attempts} and {after.attempts} times; evaluate both alike"
+        )
+    pairs = [
+        (b.task_type, b.arm(skill).won, a.arm(skill).won) for b, a in zip(before.outcomes, after.outcomes, strict=True)
+    ]
+    kinds = sorted({kind for kind, _, _ in pairs})
+    changes = {kind: _change([(b, a) for other, b, a in pairs if other == kind], before.attempts) for kind in kinds}
+    return {**changes, "overall": _change([(b, a) for _, b, a in pairs], before.attempts)}
+
+
+def _change(pairs: Sequence[tuple[bool, bool]], attempts: int) -> Change:
+    found, played = Counter(pairs), len(pairs)
+    cells = ((True, True), (False, True), (True, False), (False, False))
+    both, gained, lost, neither = (found[cell] / attempts for cell in cells)
+    interval = paired_difference(both, gained, lost, neither)
+    return Change(played // attempts, sum(b for b, _ in pairs) / played, sum(a for _, a in pairs) / played, interval)
 
 
 class Rollouts(Protocol):
@@ -95,3 +293,22 @@ def _as_dict(sampling: Any) -> dict[str, Any]:
     if is_dataclass(sampling) and not isinstance(sampling, type):
         return asdict(sampling)
     return dict(sampling) if isinstance(sampling, Mapping) else {"sampling": str(sampling)}
+
+
+def cut_warning(report: PairedReport, max_context: int | None) -> str:
+    """A sentence on episodes that the context cut, and on what to do; "" if there are none.
+
+    Args:
+        report: The evaluation.
+        max_context: The setting; None where a server's own limit cuts.
+    """
+    cut, played = report.cuts("context"), len(report.outcomes)
+    if not any(cut.values()):
+        return ""
+    limit, remedy = ("of the server's model", "Serve the model with a longer context")
+    if max_context is not None:
+        limit, remedy = (f"(max_context={max_context})", "Raise max_context")
+    return (
+        f"The context {limit} cut {cut['with']} of {played} episodes with the skill and "
+        f"{cut['without']} of {played} without; they count as failed. {remedy}, or use form=window:5."
+    )

@@ -16,19 +16,18 @@ from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, ZeroShotRunner
-from trainers.evaluation.cuts import cut_warning
-from trainers.evaluation.paired import paired_evaluation
-from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.panel import Panel, open_panel
+from trainers.evaluation.paired import PairedReport, cut_warning, paired_evaluation
 from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy_memory import policy_memory
 from trainers.evaluation.table import table
 from trainers.evaluation.trials import TrialReport
 from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.opening import open_env, tasks_of
+from trainers.rollout.task_sampling import panel_of
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
-__all__ = ["PolicyReport", "evaluate_policy", "table"]
+__all__ = ["Panel", "PolicyReport", "evaluate_policy", "open_panel", "table"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,44 @@ class PolicyReport:
         if self.greedy is not None:
             greedy = PolicyReport(self.greedy, self.config.with_(eval_greedy=True), agent=self.agent)
             greedy.save_all(folder / "greedy")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A fixed choice of tasks.
+
+    Attributes:
+        tasks: Their ids, sorted.
+        identity: What identifies them beside their names; empty where the environment does not say.
+        best_scores: Score within reach of each; empty where the environment does not say.
+    """
+
+    tasks: tuple[str, ...]
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    best_scores: Mapping[str, float] = field(default_factory=dict)
+
+
+def open_panel(config: TrainConfig, per_type: int | None = None) -> Panel:
+    """Chooses a panel of the configured split.
+
+    Args:
+        config: The environment, the split, and the panel's seed.
+        per_type: So many tasks of each type; the whole split by default.
+
+    Raises:
+        ConfigError: ``per_type`` is below 1, or the environment has no named tasks.
+    """
+    if per_type is not None and per_type < 1:
+        raise ConfigError(f"per_type, the tasks per type of a panel, must be at least 1, got {per_type}.")
+    types = tasks_of(config)
+    tasks = tuple(sorted(types)) if per_type is None else panel_of(types, per_type, config.panel_seed)
+    with open_env(config) as env:
+        identify, best_score = getattr(env, "identify", None), getattr(env, "best_score", None)
+        return Panel(
+            tasks,
+            identify(tasks) if identify else {},
+            {task: float(best_score(task)) for task in tasks} if best_score else {},
+        )
 
 
 def evaluate_policy(

@@ -1,4 +1,4 @@
-"""A paired report as lines of text."""
+"""Reports of an evaluation as lines of text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skillc_gym.envs.registry import short_type
-from trainers.evaluation.outcomes import PairedCounts
-from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.repeats import pass_rates
-from trainers.evaluation.scores import graded, mean_scores
+from trainers.evaluation.outcomes import PairedCounts, graded, mean_scores, pass_rates
+from trainers.evaluation.paired import PairedReport
+from trainers.evaluation.trials import TrialReport
 
-__all__ = ["table"]
+__all__ = ["table", "trial_table", "usage_table"]
 
 
 def table(report: PairedReport) -> str:
@@ -19,6 +18,25 @@ def table(report: PairedReport) -> str:
     rows = [*report.per_type.items(), ("all", report.overall)]
     head = f"{'type':<10}{'n':>5}  {'with skills':^18}  {'without':^18}  {'gap':^18}"
     return "\n".join([head, *(_line(short_type(kind), counts) for kind, counts in rows), *_further(report)])
+
+
+def trial_table(report: TrialReport) -> str:
+    """Success by trial as lines of text, in percent."""
+    lines = [f"{'solved within':<15}{'with skills':>13}{'without':>11}"]
+    for trial, (with_, without) in enumerate(zip(report.success(True), report.success(False), strict=True), 1):
+        tries = "1 try" if trial == 1 else f"{trial} tries"
+        lines.append(f"{tries:<15}{100 * with_:>13.1f}{100 * without:>11.1f}")
+    return "\n".join(lines)
+
+
+def usage_table(report: Mapping[str, Any]) -> str:
+    """A usage report as lines of text, per condition."""
+    lines = [f"{'skill':<10}{'episodes':>9}{'replies':>9}{'tokens read':>14}{'written':>12}{'cost':>12}"]
+    for name, row in report.items():
+        cost = "-" if row["cost"] is None else f"{row['cost']:.4f}"
+        counts = f"{row['episodes']:>9,}{row['requests']:>9,}{row['prompt_tokens']:>14,}{row['completion_tokens']:>12,}"
+        lines.append(f"{name:<10}{counts}{cost:>12}")
+    return "\n".join(lines)
 
 
 def _line(name: str, counts: PairedCounts) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillc_gym.episodes import Episode
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation.paired import PairedReport
 from trainers.stats import wilson
 
-__all__ = ["TrialOutcome", "TrialReport", "play_trials", "trial_table"]
+__all__ = ["TrialOutcome", "TrialReport", "play_trials"]
 
 _ARMS = {"with": 1, "without": 0}
 
@@ -104,15 +104,6 @@ def play_trials(
         for o in first.outcomes
     ]
     return TrialReport(tuple(outcomes), trials, tuple(later))
-
-
-def trial_table(report: TrialReport) -> str:
-    """Success by trial as lines of text, in percent."""
-    lines = [f"{'solved within':<15}{'with skills':>13}{'without':>11}"]
-    for trial, (with_, without) in enumerate(zip(report.success(True), report.success(False), strict=True), 1):
-        tries = "1 try" if trial == 1 else f"{trial} tries"
-        lines.append(f"{tries:<15}{100 * with_:>13.1f}{100 * without:>11.1f}")
-    return "\n".join(lines)
 
 
 def _failed(episodes: Iterable[Episode]) -> list[Episode]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from trainers.rollout.text_policy import Usage
 
-__all__ = ["Usage", "no_price", "usage_report", "usage_row", "usage_table"]
+__all__ = ["Usage", "no_price", "usage_report", "usage_row"]
 
 Cost = Callable[[int, int], float | None]
 """Price of tokens read and written; None if there are no prices."""
@@ -33,16 +33,6 @@ def usage_report(used: Iterable[tuple[int, Usage]], cost: Cost = no_price) -> di
     entries = list(used)
     arms = {"with": (1,), "without": (0,), "all": (0, 1)}
     return {name: usage_row([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}
-
-
-def usage_table(report: Mapping[str, Any]) -> str:
-    """A usage report as lines of text, per condition."""
-    lines = [f"{'skill':<10}{'episodes':>9}{'replies':>9}{'tokens read':>14}{'written':>12}{'cost':>12}"]
-    for name, row in report.items():
-        cost = "-" if row["cost"] is None else f"{row['cost']:.4f}"
-        counts = f"{row['episodes']:>9,}{row['requests']:>9,}{row['prompt_tokens']:>14,}{row['completion_tokens']:>12,}"
-        lines.append(f"{name:<10}{counts}{cost:>12}")
-    return "\n".join(lines)
 
 
 def usage_row(entries: Sequence[Usage], cost: Cost = no_price, episodes: int | None = None) -> dict[str, Any]:

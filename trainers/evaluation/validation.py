@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
-from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.scores import graded
+from trainers.evaluation.outcomes import graded
+from trainers.evaluation.paired import PairedReport
 from trainers.recipes.method import Method
 
 __all__ = ["retirement_rule", "validation_record"]

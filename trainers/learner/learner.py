@@ -13,9 +13,7 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
-from trainers.evaluation.cuts import cut_warning
-from trainers.evaluation.paired import paired_evaluation
-from trainers.evaluation.validation import validation_record
+from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.learner.objective import Objective, policy_value
 from trainers.learner.remembering import SharedMemory
 from trainers.learner.rows import LocalBatch, RowAssembler

@@ -12,7 +12,7 @@ from typing import Any
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.episodes import Episode
 from trainers.config import TrainConfig
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import evaluate_policy
 from trainers.warmstart.recipes import PolicyRecipe, small_policy_settings
 

@@ -14,7 +14,7 @@ from skillc_lab.agents import AGENTS, get_agent
 from tests.skillc_lab.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
 from tests.trainers.toys import SECRET, TOY_ID, toy_config
 from trainers.engines.text import FunctionEngine, ScriptedEngine
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.models import load_tokenizer
 

@@ -14,8 +14,7 @@ from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.cards import environment_card, policy_card
 from trainers.base import shipped_policy, shipped_trained_policy
-from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
-from trainers.evaluation.paired_report import PairedReport
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking.json_files import write_json
 
 

@@ -72,7 +72,7 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
 
 INSIDE = {
     "train": ("trainers.training.run", ["model=x"]),
-    "evaluate": ("trainers.evaluation.policy.evaluate_policy", ["model=x"]),
+    "evaluate": ("trainers.evaluation.evaluate_policy", ["model=x"]),
     "demo": ("skillc_lab.commands.demo.run_demo_versus", []),
     "make-policy": ("skillc_lab.commands.make_policy.make_policy", ["--out", "policy"]),
 }

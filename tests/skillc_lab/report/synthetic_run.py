@@ -10,8 +10,7 @@ import numpy as np
 
 from skillc_gym.episodes import Episode, Turn
 from trainers.advantages import RolloutBatch
-from trainers.evaluation.paired_report import ArmOutcome, PairedOutcome, PairedReport
-from trainers.evaluation.validation import retirement_rule
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport, retirement_rule
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 

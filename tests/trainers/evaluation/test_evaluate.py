@@ -11,7 +11,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import panel_hash
-from trainers.evaluation.paired import PairedReport, compare_reports, paired_evaluation
+from trainers.evaluation import PairedReport, compare_reports, paired_evaluation
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError
 from trainers.config import TrainConfig
-from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.panel import open_panel
+from trainers.evaluation import PairedReport, open_panel
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 
 pytest.importorskip("transformers", reason="needs the extra 'train'")

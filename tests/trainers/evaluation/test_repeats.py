@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome
-from trainers.evaluation.paired_report import PairedReport, compare_reports
-from trainers.evaluation.repeats import pass_at_k, pass_rates
+from trainers.evaluation import (
+    ArmOutcome,
+    PairedCounts,
+    PairedOutcome,
+    PairedReport,
+    compare_reports,
+    pass_at_k,
+    pass_rates,
+)
 
 
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError
-from trainers.evaluation.cuts import cut_warning
-from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
-from trainers.evaluation.paired_report import PairedReport, compare_reports
-from trainers.evaluation.scores import graded, mean_scores
+from trainers.evaluation import (
+    ArmOutcome,
+    PairedOutcome,
+    PairedReport,
+    compare_reports,
+    cut_warning,
+    graded,
+    mean_scores,
+)
 from trainers.evaluation.table import table
 
 

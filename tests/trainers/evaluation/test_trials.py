@@ -6,9 +6,7 @@ import pytest
 
 from skillc_gym.episodes import Episode
 from tests.trainers.rollouts_of import episode
-from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
-from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.trials import play_trials, trial_table
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport, play_trials, trial_table
 
 WON_IN = {("a", 1): 1, ("a", 0): 2, ("b", 1): 3, ("b", 0): None}
 

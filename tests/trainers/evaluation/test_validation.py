@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainers.evaluation.outcomes import ArmOutcome, PairedOutcome
-from trainers.evaluation.paired_report import PairedReport
-from trainers.evaluation.validation import validation_record
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport, validation_record
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 
