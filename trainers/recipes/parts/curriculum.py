@@ -73,7 +73,9 @@ class NoCurriculum:
 
     def start(self, task_types: Sequence[str], total_steps: int) -> InternalizationCurriculum:
         """What measures."""
-        return InternalizationCurriculum(task_types, total_steps=total_steps, retire_by=())
+        # The profile moves nothing; records show it, and one type's cannot shrink.
+        profile = ALFWORLD_CAPACITY if len(task_types) > 1 else (1,)
+        return InternalizationCurriculum(task_types, total_steps=total_steps, retire_by=(), capacity=profile)
 
 
 @dataclass(frozen=True)
