@@ -125,11 +125,11 @@ def test_a_method_is_a_recipe_with_options():
 
 
 def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
-    own = {"preset": "grpo", "group_size": 3, "preset_options": {"key": "task"}}
+    own = {"preset": "grpo", "group_size": 3, "preset_options": {"group_by": "task"}}
     plan = plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": own})
     (cell,) = (cell for cell in plan.cells if cell.method == "small groups" and cell.seed == plan.seeds[0])
     config = plan.training(cell)
-    assert (config.method, config.group_size, config.method_options) == ("grpo", 3, {"key": "task"})
+    assert (config.method, config.group_size, config.method_options) == ("grpo", 3, {"group_by": "task"})
     assert plan.evaluation(cell, "policy").group_size == plan.config.group_size
     with pytest.raises(UnknownNameError, match="small groups"):
         plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": {"group_size": 3}})
