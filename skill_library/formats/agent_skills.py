@@ -14,7 +14,7 @@ from skill_library.errors import SkillFileError
 from skill_library.files import UnreadableFileError, read_bounded, stays_inside
 from skill_library.formats.folders import new_folder, skill_file, write_library
 from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import check_count, plain_name, unique
+from skill_library.formats.names import check_count, check_size, plain_name, unique
 from skill_library.front_matter import FrontMatter
 from skill_library.loader import MAX_FILE_BYTES, decode, split_front_matter
 from skill_library.skill import EVERY_TYPE, SKILL_FILE, Skill
@@ -34,25 +34,29 @@ def read_agent_skills(folder: Path, *, references: bool = False) -> list[Skill]:
             no tool to open them with.
 
     Raises:
-        SkillFileError: There is no skill, or one that cannot be read; the message names the file.
+        SkillFileError: There is no skill, or one that cannot be read or leads out of the folder by a link; the message
+            names the file. Or there is more text than a library may have.
     """
     single = folder / SKILL_FILE
     files = [single] if single.is_file() else sorted(folder.glob(f"*/{SKILL_FILE}"))
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it or in its subfolders")
     check_count(len(files), str(folder))
-    return [_read(file, references) for file in files]
+    skills: list[Skill] = []
+    for file in files:
+        skills.append(_read(file, folder, references))
+        check_size(skills, str(folder))
+    return skills
 
 
-def _read(file: Path, references: bool) -> Skill:
+def _read(file: Path, root: Path, references: bool) -> Skill:
     try:
-        if not stays_inside(file, file.parent):
-            raise ValueError("a link that leads out of its folder")
+        _check_inside(file, root)
         front, body = split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))
         fields = FrontMatter(front)
         fields.require(("name", "description"))
         metadata = fields.texts("metadata")
-        text = "\n\n".join([body.strip(), *(_references(file.parent / "references") if references else ())])
+        text = "\n\n".join([body.strip(), *(_references(file.parent / "references", root) if references else ())])
         if not text.strip():
             raise ValueError("the text after the front matter is empty")
         name = metadata.get("library_name") or fields.string("name")
@@ -69,14 +73,18 @@ def _types(fields: FrontMatter, metadata: dict[str, str]) -> tuple[str, ...]:
     return tuple(kept) or (EVERY_TYPE,)
 
 
-def _references(folder: Path) -> list[str]:
+def _references(folder: Path, root: Path) -> list[str]:
     files = sorted(file for pattern in ("*.md", "*.txt") for file in folder.glob(pattern))
     if len(files) > _MOST_REFERENCES:
         raise ValueError(f"references holds {len(files)} texts; at most {_MOST_REFERENCES} are read")
     for file in files:
-        if not stays_inside(file, folder):
-            raise ValueError(f"{file.name} is a link that leads out of {folder}")
+        _check_inside(file, root)
     return [f"## references/{file.name}\n\n{decode(read_bounded(file, MAX_FILE_BYTES)).strip()}" for file in files]
+
+
+def _check_inside(file: Path, root: Path) -> None:
+    if not stays_inside(file, root):
+        raise ValueError(f"{file.name} is reached by a link that leads out of {root}")
 
 
 def write_agent_skills(skills: Iterable[Skill], folder: Path) -> Path:

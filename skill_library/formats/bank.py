@@ -12,7 +12,7 @@ from typing import Any
 
 from skill_library.errors import SkillFileError, brief
 from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import check_count, plain_name, unique
+from skill_library.formats.names import check_count, check_size, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 __all__ = ["FORMAT", "read_bank", "to_bank"]
@@ -47,6 +47,7 @@ def read_bank(data: Any) -> list[Skill]:
         skills.append(_mistake(entry, f"mistake-{number + 1}", skills))
     if not skills:
         raise SkillFileError("The bank has no entries: none in general_skills, task_specific_skills, common_mistakes")
+    check_size(skills, "The bank")
     return skills
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from skill_library.errors import SkillFileError, brief
 from skill_library.loader import MAX_SKILLS
-from skill_library.skill import EVERY_TYPE, Skill
+from skill_library.skill import EVERY_TYPE, MAX_CHARACTERS, Skill
 
-__all__ = ["assign_types", "check_count", "plain_name", "unique"]
+__all__ = ["assign_types", "check_count", "check_size", "plain_name", "unique"]
 
 _LONGEST = 64
 
@@ -23,6 +23,16 @@ def check_count(count: int, source: str) -> None:
     """
     if count > MAX_SKILLS:
         raise SkillFileError(f"{source} holds {count:,} skills; a library has at most {MAX_SKILLS:,}")
+
+
+def check_size(skills: Iterable[Skill], source: str) -> None:
+    """Refuses more text than a library may have.
+
+    Raises:
+        SkillFileError: There is more.
+    """
+    if sum(len(skill.text) for skill in skills) > MAX_CHARACTERS:
+        raise SkillFileError(f"{source} has more than {MAX_CHARACTERS:,} characters of text, the most of a library")
 
 
 def plain_name(text: str, filler: str = "-") -> str:

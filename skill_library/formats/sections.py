@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from skill_library.errors import SkillFileError
 from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import check_count, plain_name, unique
+from skill_library.formats.names import check_count, check_size, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 __all__ = ["FORMAT", "read_sections", "to_sections"]
@@ -39,6 +39,7 @@ def read_sections(text: str) -> list[Skill]:
             skills.append(Skill(name, f"The section {title}.", (kind,), body.strip()))
     if not skills:
         raise SkillFileError("The text has no section; expected lines '### NAME ###' with a skill below each")
+    check_size(skills, "The text")
     return skills
 
 
