@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.files import replace_file
 from skillc_lab.report.panels import (
     draw_active,
     draw_advantages,
@@ -111,10 +113,11 @@ def save_versus(runs: Sequence[ComparedRun], path: Path) -> Path:
 
 
 def _save(figures: Mapping[str, Any], out: Path) -> dict[str, Path]:
-    out.mkdir(parents=True, exist_ok=True)
     drawn = {name: out / f"{name}.png" for name in figures}
     for name, figure in figures.items():
-        figure.savefig(drawn[name])
+        picture = BytesIO()
+        figure.savefig(picture, format="png")
+        replace_file(drawn[name], [picture.getvalue()])  # a link in its place is replaced, not followed
     return drawn
 
 

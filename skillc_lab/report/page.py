@@ -59,10 +59,11 @@ def make_report(
 
     Raises:
         MissingDataError: There is nothing to report on, or a named evaluation is not there.
+        ConfigError: ``<folder>/report`` is a link, and no other place was named.
         MissingExtraError: matplotlib or jinja2 is not installed.
     """
     source = read_source(Path(folder), before=before, after=after)
-    target = Path(folder) / "report" if out is None else Path(out)
+    target = _own_folder(Path(folder)) if out is None else Path(out)
     first, second = source.before.report, source.after.report
     if source.run is not None:
         figures = save_figures(source.run, target, before=first, after=second)
@@ -119,13 +120,16 @@ def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | 
 
     Raises:
         MissingDataError: There are no transcripts.
-        ConfigError: None were kept of this step, or a step is asked of what has none.
+        ConfigError: None were kept of this step, a step is asked of what has none, or ``report`` in the folder is a
+            link, and no other place was named.
         TranscriptError: A line of the transcripts is no episode.
     """
     place = Path(path)
     recorded, usual = _recorded(place, step)
     sections = [(name, _count(episodes), all_folds(episodes)) for name, episodes in recorded.items()]
     title = place.stem if place.is_file() else place.name or str(place)
+    if out is None and place.is_dir():
+        _own_folder(place)
     return _write(usual if out is None else Path(out), _render("replay.html", title, {"sections": sections}))
 
 
@@ -145,6 +149,14 @@ def _recorded(place: Path, step: int | None) -> tuple[Mapping[str, tuple[Episode
         )
     usual = place.with_suffix(".html") if place.is_file() else place / "report" / "replay.html"
     return {"Episodes": tuple(read_jsonl(flat))}, usual
+
+
+def _own_folder(place: Path) -> Path:
+    """Where reports of a folder go: in it. A run may be a stranger's, and a link in it may lead anywhere."""
+    folder = place / "report"
+    if folder.is_symlink():
+        raise ConfigError(f"{folder} is a link, which is not followed; name the folder to write to with --out")
+    return folder
 
 
 def _count(episodes: Sequence[Episode]) -> str:

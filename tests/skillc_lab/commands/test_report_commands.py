@@ -44,3 +44,15 @@ def test_transcripts_alone_make_a_report(run: Path, tmp_path: Path, capsys: Any)
 def test_a_folder_without_anything_is_refused(command: str, tmp_path: Path, capsys: Any) -> None:
     assert skillc([command, str(tmp_path)]) == 2
     assert f"skillc {command}: error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "replay"])
+def test_a_link_in_the_reports_place_is_not_followed(command: str, run: Path, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("matplotlib", reason="needs the train extra")
+    (tmp_path / "precious").mkdir()
+    (run / "report").symlink_to(tmp_path / "precious")
+    assert skillc([command, str(run)]) == 2
+    assert "report is a link, which is not followed" in capsys.readouterr().err
+    assert list((tmp_path / "precious").iterdir()) == []
+    out = tmp_path / ("page" if command == "report" else "page.html")
+    assert skillc([command, str(run), "--out", str(out)]) == 0
