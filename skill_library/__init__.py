@@ -3,7 +3,7 @@
 from skill_library.errors import SkillCError, SkillFileError
 from skill_library.files import read_bounded
 from skill_library.loader import BUILT_IN, decode, load_library
-from skill_library.skill import EVERY_TYPE, GRADES, Skill, SkillLibrary, SkillText
+from skill_library.skill import EVERY_TYPE, GRADES, Skill, SkillLibrary, SkillText, fit_text
 
 __all__ = [
     "BUILT_IN",
@@ -15,6 +15,7 @@ __all__ = [
     "SkillLibrary",
     "SkillText",
     "decode",
+    "fit_text",
     "load_library",
     "read_bounded",
 ]

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from skill_library.errors import SkillFileError, brief
 
-__all__ = ["EVERY_TYPE", "GRADES", "SKILL_FILE", "Skill", "SkillLibrary", "SkillText"]
+__all__ = ["EVERY_TYPE", "GRADES", "SKILL_FILE", "Skill", "SkillLibrary", "SkillText", "fit_text"]
 
 EVERY_TYPE = "*"
 """The task type of a general skill: it stands in front of the task's own."""
@@ -33,6 +33,11 @@ _MAX_TASK_TYPE = 200
 _ESSENTIAL = "key step"
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 """Control characters but for tab and line end, and halves of surrogate pairs."""
+
+
+def fit_text(text: str) -> str:
+    """A text as a skill may have it: no control characters, LF as the end of lines, no white space around it."""
+    return _UNFIT.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def _sha256(text: str) -> str:

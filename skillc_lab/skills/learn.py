@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from skill_library import EVERY_TYPE, Skill
+from skill_library import EVERY_TYPE, Skill, fit_text
 from skill_library.formats import plain_name, unique
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
-from trainers.writers import Draft, LLMWriter, NotedWriter, Writer, supported_steps
+from trainers.writers import LLMWriter, NotedWriter, Writer, supported_steps
 
 __all__ = ["learn_skills"]
 
@@ -20,7 +20,8 @@ def learn_skills(
 
     The general skill is the writer's (its drafts without a task type), or else the steps that won episodes of all types
     share. What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid. A
-    :class:`NotedWriter` writes what is general and the mistakes itself, and no rule adds to it.
+    :class:`NotedWriter` writes what is general and the mistakes itself, and no rule adds to it. Control characters,
+    which no skill may hold, are taken out of the texts; a text of nothing else is left out.
 
     Args:
         episodes: Of training tasks.
@@ -35,9 +36,10 @@ def learn_skills(
     Raises:
         ConfigError: The writer wrote nothing, as rules do where no episode was won.
     """
-    drafts: dict[str, list[Draft]] = {}
+    drafts: dict[str, list[str]] = {}
     for draft in writer.write(episodes):
-        drafts.setdefault(draft.task_type, []).append(draft)
+        if text := fit_text(draft.text):
+            drafts.setdefault(draft.task_type, []).append(text)
     ruled = () if isinstance(writer, NotedWriter) else episodes
     general = _of_the_writer(drafts.pop("", [])) or _general(ruled)
     if not drafts:
@@ -49,7 +51,7 @@ def learn_skills(
     for kind, own in sorted(drafts.items()):
         name = unique(plain_name((short_names or {}).get(kind, kind)), [skill.name for skill in skills])
         mistake = _mistake(_of_type(kind, ruled))
-        text = "\n\n".join([*(draft.text for draft in own), *filter(None, [mistake])])
+        text = "\n\n".join([*own, *filter(None, [mistake])])
         skills.append(Skill(name, _learned_from(_of_type(kind, episodes)), (kind,), text))
     return skills
 
@@ -66,7 +68,7 @@ def _mistake(episodes: Sequence[Episode]) -> str:
     """What lost episodes leave out most, in a sentence; "" where they leave out nothing."""
     won, lost = [e for e in episodes if e.won], [e for e in episodes if not e.won]
     missed = [step for step in supported_steps(won, lost, 0.9) if step.difference > 0.5] if won and lost else []
-    return f"Mistake to avoid: to leave out: {'; '.join(step.step for step in missed)}." if missed else ""
+    return fit_text(f"Mistake to avoid: to leave out: {'; '.join(step.step for step in missed)}.") if missed else ""
 
 
 def _general(episodes: Sequence[Episode]) -> Skill | None:
@@ -79,12 +81,12 @@ def _general(episodes: Sequence[Episode]) -> Skill | None:
     if len(kinds) < 2 or not shared:
         return None
     lines = [f"{i}. {step}." for i, step in enumerate(shared, 1)]
-    text = "\n".join(["General skill: every task needs these steps.", *lines])
+    text = fit_text("\n".join(["General skill: every task needs these steps.", *lines]))
     return Skill("general", "What won episodes of all task types share.", (EVERY_TYPE,), text)
 
 
-def _of_the_writer(drafts: Sequence[Draft]) -> Skill | None:
-    text = "\n\n".join(draft.text for draft in drafts)
+def _of_the_writer(drafts: Sequence[str]) -> Skill | None:
+    text = "\n\n".join(drafts)
     return Skill("general", "What holds for all task types.", (EVERY_TYPE,), text) if text else None
 
 

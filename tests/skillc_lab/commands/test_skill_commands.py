@@ -239,3 +239,19 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_asked(tmp_path, ca
     assert skillc([*words, str(tmp_path / "mine")]) == 2
     assert "name another one" in capsys.readouterr().err
     assert (tmp_path / "mine").read_text() == "precious"
+
+
+@pytest.mark.parametrize("notes", ["--notes", "--no-notes"])
+def test_control_characters_of_a_model_cost_nothing_but_themselves(notes, transcripts, tmp_path):
+    def reply(messages):
+        if "one note" in messages[-1]["content"]:
+            return json.dumps({"note": "Heat\x1b[2J it.\r\n"})
+        skills = {"skills": ["Heat\x00 it.\rThen\x1b move it.", "\x00"]}
+        return json.dumps(skills if notes == "--no-notes" else {**skills, "mistakes": []})
+
+    out = tmp_path / "l"
+    words = f"learn-skills --from {transcripts} --out {out} --model m --writer openai {notes}"
+    with openai_server(reply) as server:
+        assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
+    assert load_library(out).for_task(KIND).text.startswith("Heat it.\nThen move it.")
+    assert (out / "notes.jsonl").exists() == (notes == "--notes")
