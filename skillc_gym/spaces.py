@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium.error import CustomSpaceError
 from gymnasium.spaces import Space, Text
+from gymnasium.spaces.utils import flatdim, flatten, flatten_space
 from gymnasium.vector.utils import create_shared_memory
 from numpy.typing import NDArray
 
@@ -110,4 +111,14 @@ def _refuse_shared_memory(space: Unicode, n: int = 1, ctx: ModuleType = multipro
         f"{space} cannot live in shared memory (text would arrive frozen at its first value); "
         "make the vector environment with AsyncVectorEnv(..., shared_memory=False), a SyncVectorEnv, "
         "or skillc_gym.vector.PairedVectorEnv"
+    )
+
+
+@flatdim.register(Unicode)
+@flatten_space.register(Unicode)
+@flatten.register(Unicode)
+def _refuse_flattening(space: Space[Any], x: Any = "") -> NoReturn:  # type: ignore[misc]
+    raise CustomSpaceError(
+        f"{space} cannot be flattened: its text may hold any characters. Leave FlattenObservation out, "
+        "and turn text into numbers with your model's tokenizer, in gymnasium.wrappers.TransformObservation"
     )

@@ -1,10 +1,13 @@
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import CustomSpaceError
-from gymnasium.spaces import Text
+from gymnasium.spaces import Dict, Text
+from gymnasium.spaces.utils import flatten
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, create_shared_memory, iterate
+from gymnasium.wrappers import FlattenObservation
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +79,10 @@ def test_it_answers_everything_that_text_answers():
 def test_impossible_lengths_are_refused(shortest, longest):
     with pytest.raises(ValueError, match="min_length"):
         Unicode(longest, min_length=shortest)
+
+
+def test_flattening_is_refused_with_a_way_out():
+    with pytest.raises(CustomSpaceError, match="Leave FlattenObservation out"):
+        FlattenObservation(gymnasium.make("skillc/CoinCollector-v0"))
+    with pytest.raises(CustomSpaceError, match="tokenizer"):
+        flatten(Dict(said=Unicode(20)), {"said": "é"})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any, ClassVar, SupportsIndex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, SupportsIndex
 
+import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -16,7 +17,7 @@ from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import InfoColumns, info_columns
 
-__all__ = ["ALFWorldVectorEnv"]
+__all__ = ["ALFWorldVectorEnv", "make_vector"]
 
 StepResult = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -24,13 +25,15 @@ StepResult = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDAr
 class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]):
     """Plays ``num_envs`` games with the native engine; what ``gym.make_vec("skillc/ALFWorld-v0", num_envs=...)`` gives.
 
-    Answers, seeds and the autoreset at the next step are those of ``vectorization_mode="sync"``; there are no wrappers
-    in between, and tasks, spaces and parsed games are shared. Observations are a tuple of str. ``infos`` is Gymnasium's
-    dict of arrays with ``_key`` masks.
+    Answers, seeds and autoresets are those of ``vectorization_mode="sync"``; there are no wrappers in between, and
+    tasks, spaces and parsed games are shared. Observations are a tuple of str. ``infos`` is Gymnasium's dict of arrays
+    with ``_key`` masks.
 
     Args:
         num_envs: Number of games.
         max_episode_steps: Steps after which an episode is truncated; None for no limit.
+        autoreset_mode: When a game that has ended starts a new task: "NextStep", "SameStep" (the last observation and
+            info are ``infos["final_obs"]`` and ``["final_info"]``), or "Disabled" for ``options={"reset_mask": ...}``.
         **env_kwargs: Arguments of :class:`~skillc_gym.envs.alfworld.env.ALFWorldEnv`.
 
     Raises:
@@ -42,15 +45,23 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         >>> observations, rewards, terminations, truncations, infos = envs.step(["look"] * 3)
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
-
-    def __init__(self, num_envs: int = 1, *, max_episode_steps: int | None = None, **env_kwargs: Any) -> None:
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **env_kwargs: Any,
+    ) -> None:
         if num_envs < 1 or (max_episode_steps is not None and max_episode_steps < 1):
             raise ConfigError(f"num_envs and max_episode_steps are at least 1, got {num_envs} and {max_episode_steps}")
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.games = [ALFWorldEnv(**env_kwargs)]
         self.games += [self.games[0].copy() for _ in range(num_envs - 1)]
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.games[0].metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = self.games[0].render_mode
         self.single_observation_space = self.games[0].observation_space
         self.single_action_space = self.games[0].action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -72,8 +83,8 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
 
         Args:
             seed: An integer s seeds game i with s + i; or one per game.
-            options: ``task_ids``: one per game (None: the game's generator chooses). ``reset_mask``: bool of shape
-                (num_envs,).
+            options: ``task_id`` for all games, or ``task_ids``, one per game (None: the game's generator chooses).
+                ``reset_mask``: bool of shape (num_envs,).
 
         Raises:
             ConfigError: An option is not known, or has the wrong length.
@@ -91,15 +102,19 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         return tuple(observations), InfoColumns(info_columns, infos)
 
     def step(self, actions: Sequence[str]) -> StepResult:
-        """Carries out one command per game; a game that had ended starts a new task instead, with reward 0.
+        """Carries out one command per game; by default a game that had ended starts a new task instead, with reward 0.
 
         Raises:
+            ResetNeeded: A game was not reset, raised before, or has ended where nothing starts it again.
             MemberError: Games raised. The others have been stepped all the same, and the error carries what came of it;
                 those that raised wait for a reset.
         """
         if self._waiting.any():
             waiting = np.flatnonzero(self._waiting).tolist()
             raise ResetNeeded(f"Games {waiting} were not reset, or raised since: call reset() first.")
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._over.any():
+            ended = np.flatnonzero(self._over).tolist()
+            raise ResetNeeded(f"Games {ended} have ended: call reset(options={{'reset_mask': ...}}) for them first.")
         _require_length("actions", actions, self.num_envs)
         rewards, won = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         infos: list[dict[str, Any] | None] = [None] * self.num_envs
@@ -117,11 +132,60 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         if self.max_episode_steps is not None:
             cut = self._steps >= self.max_episode_steps
         self._over = won | cut
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            self._start_again(infos, raised)
         result = tuple(self._observations), rewards, won, cut, InfoColumns(info_columns, infos)
         if raised:
             self._waiting[list(raised)] = True
             raise MemberError.of(raised, result, "Game {0}") from next(iter(raised.values()))
         return result
+
+    def _start_again(self, infos: list[dict[str, Any] | None], raised: dict[int, Exception]) -> None:
+        for i in np.flatnonzero(self._over).tolist():
+            if i in raised:
+                continue
+            final = {"final_obs": self._observations[i], "final_info": infos[i]}
+            try:
+                self._observations[i], info = self.games[i].reset()
+            except Exception as error:  # noqa: BLE001 - as in step
+                raised[i], infos[i] = error, final
+            else:
+                infos[i] = {**info, **final}
+        self._steps[self._over], self._over = 0, np.zeros(self.num_envs, np.bool_)
+
+    def render(self) -> tuple[Any, ...]:
+        """Returns the drawing of every game, as `render_mode` has it."""
+        return tuple(game.render() for game in self.games)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls a method of every game, or reads an attribute; returns what each gave."""
+        found = [game.get_wrapper_attr(name) for game in self.games]
+        return tuple(each(*args, **kwargs) if callable(each) else each for each in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Reads an attribute of every game."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of every game: to one value, or to one per game from a list or tuple.
+
+        Raises:
+            ConfigError: The list is of another length.
+        """
+        values = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        _require_length(name, values, self.num_envs)
+        for game, value in zip(self.games, values, strict=True):
+            game.set_wrapper_attr(name, value)
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """Every game's generator."""
+        return self.get_attr("np_random")
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seed of every game's generator."""
+        return self.get_attr("np_random_seed")
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes every game."""
@@ -129,16 +193,44 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
             game.close()
 
     def _asked(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_], list[str | None]]:
-        if unknown := options.keys() - {"task_ids", "reset_mask"}:
-            raise ConfigError(f"Unknown reset options {sorted(unknown)}; the vector knows 'task_ids' and 'reset_mask'.")
+        if unknown := options.keys() - {"task_id", "task_ids", "reset_mask"}:
+            raise ConfigError(
+                f"Unknown reset options {sorted(unknown)}; the vector knows 'task_id', 'task_ids' and 'reset_mask'."
+            )
         mask = np.asarray(options.get("reset_mask", np.ones(self.num_envs, np.bool_)), dtype=np.bool_)
-        named = options.get("task_ids")
-        tasks = [None] * self.num_envs if named is None else list(named)
+        named, for_all = options.get("task_ids"), options.get("task_id")
+        if named is not None and for_all is not None:
+            raise ConfigError("Name one task for all games with 'task_id', or one per game with 'task_ids', not both.")
+        tasks = [for_all] * self.num_envs if named is None else list(named)
         _require_length("reset_mask", mask, self.num_envs)
         _require_length("task_ids", tasks, self.num_envs)
         if not self._observations and not mask.all():
             raise ConfigError("The first reset starts every game; reset_mask comes after it.")
         return mask, tasks
+
+
+def make_vector(
+    num_envs: int = 1,
+    *,
+    vector_kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Callable[[Any], Any]] = (),
+    autoreset_mode: AutoresetMode | str | None = None,
+    **env_kwargs: Any,
+) -> VectorEnv[Any, Any, Any]:
+    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations.
+
+    Args:
+        num_envs: Number of games.
+        vector_kwargs: Arguments of Gymnasium's ``SyncVectorEnv``; ``autoreset_mode`` alone keeps the fast vector.
+        wrappers: What is put around each game.
+        autoreset_mode: As in ``vector_kwargs``.
+        **env_kwargs: Arguments of :class:`ALFWorldVectorEnv`.
+    """
+    asked: dict[str, Any] = {} if autoreset_mode is None else {"autoreset_mode": autoreset_mode}
+    asked |= vector_kwargs or {}
+    if not wrappers and asked.keys() <= {"autoreset_mode"}:
+        return ALFWorldVectorEnv(num_envs, **asked, **env_kwargs)
+    return gymnasium.make_vec("skillc/ALFWorld-v0", num_envs, "sync", asked, wrappers, **env_kwargs)
 
 
 def _seeds(seed: SupportsIndex | Sequence[int | None] | None, count: int) -> list[int | None]:
