@@ -149,6 +149,7 @@ class ChatEnv:
         self._env = ChatPrompt(ActionFormat(layers) if tags else layers, chat_format)
         self._switchable = library is not None
         self._recorder: EpisodeRecorder | None = None
+        self._seeds: np.random.Generator | None = None
         self._done = True
         self._cut = False
 
@@ -163,13 +164,14 @@ class ChatEnv:
         return self._done
 
     def reset(
-        self, task_id: str | None = None, *, seed: int = 0, condition: int = 0, group_id: int = 0
+        self, task_id: str | None = None, *, seed: int | None = None, condition: int = 0, group_id: int = 0
     ) -> list[Message]:
         """Starts an episode.
 
         Args:
             task_id: The task; None lets the seed pick one.
-            seed: Seed of the environment.
+            seed: Seed of the environment, from 0. Without it, as in Gymnasium, it follows from the seed given last, and
+                is random if none was; the record tells it.
             condition: 1 puts the skill into the system message.
             group_id: Recorded with the episode.
 
@@ -178,7 +180,8 @@ class ChatEnv:
 
         Raises:
             UnknownNameError: There is no such task.
-            ConfigError: The skill is asked for where there is no library, or ``condition`` is not 0 or 1.
+            ConfigError: The skill is asked for where there is no library, ``condition`` is not 0 or 1, or the seed is
+                below 0.
         """
         options: dict[str, Any] = {} if task_id is None else {"task_id": task_id}
         if self._switchable:
@@ -187,11 +190,19 @@ class ChatEnv:
             raise ConfigError(
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
+        seed = self._seed(seed)
         observation, info = self._env.reset(seed=seed, options=options or None)
         self._recorder = EpisodeRecorder(observation, info, seed=seed, group_id=group_id)
         self._done = self._cut = False
         messages: list[Message] = info["messages"]
         return messages
+
+    def _seed(self, seed: int | None) -> int:
+        if seed is not None and seed < 0:
+            raise ConfigError(f"A seed is a whole number from 0 up, got {seed}; leave it out for another one each time")
+        if seed is not None or self._seeds is None:
+            self._seeds = np.random.default_rng(seed)
+        return int(self._seeds.integers(1 << 31)) if seed is None else seed
 
     def begin(self, request: EpisodeRequest | Mapping[str, Any]) -> list[Message]:
         """Starts the episode that a request, or a row with its columns, asks for."""

@@ -1,13 +1,15 @@
-"""A server of the Model Context Protocol: an agent lists tasks, starts an episode and acts in it, by tools."""
+"""A server of the Model Context Protocol: an agent starts an episode and acts in it, by tools."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
-from skillc_gym.errors import SkillCError, missing_extra, unknown_name
+from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
+from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.version import __version__
 
 try:
     from mcp.server import MCPServer
@@ -19,41 +21,56 @@ __all__ = ["EpisodeTools", "create_server"]
 
 
 class EpisodeTools:
-    """The three tools.
+    """The tools.
 
     Args:
         make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``), once per episode under way.
         episodes: Most episodes under way; the oldest is forgotten.
+        requests: The episodes that :meth:`start_next` plays, in this order.
     """
 
-    def __init__(self, make: Callable[[], ChatEnv], episodes: int = 64) -> None:
+    def __init__(
+        self, make: Callable[[], ChatEnv], episodes: int = 64, requests: Iterable[EpisodeRequest] = ()
+    ) -> None:
         self._make, self._most = make, episodes
         self._task_ids = make().task_ids
         self._episodes: OrderedDict[str, ChatEnv] = OrderedDict()
-        self._started = 0
+        self._requests = deque(requests)
 
     def list_tasks(self, start: int = 0, stop: int = 20) -> list[str]:
         """Lists the tasks from one place up to another, in a fixed order."""
         return list(self._task_ids[start:stop])
 
     def start(
-        self, task_id: str | None = None, seed: int = 0, skill: bool = False, group_id: int = 0
+        self, task_id: str | None = None, seed: int | None = None, skill: bool = False, group_id: int = 0
     ) -> dict[str, Any]:
         """Starts an episode and tells its task.
 
         Args:
             task_id: A task of list_tasks; without it the seed picks one.
-            seed: Seed of the environment.
+            seed: Seed of the environment; another one each time if left out.
             skill: Whether the skill is shown.
             group_id: Number of the group that the episode belongs to.
         """
+        return self._start(lambda env: env.reset(task_id, seed=seed, condition=int(skill), group_id=group_id))
+
+    def start_next(self) -> dict[str, Any]:
+        """Starts the next episode and tells its task."""
+        if not self._requests:
+            raise ToolError("Every episode has been started: there is none left to start.")
+        request = self._requests[0]
+        answer = self._start(lambda env: env.begin(request))
+        self._requests.popleft()
+        return answer
+
+    def _start(self, begin: Callable[[ChatEnv], list[dict[str, str]]]) -> dict[str, Any]:
         env = self._make()
         try:
-            chat = env.reset(task_id, seed=seed, condition=int(skill), group_id=group_id)
+            chat = begin(env)
         except SkillCError as error:
             raise ToolError(str(error)) from error  # the server hides the words of any other exception
-        self._started += 1
-        episode = str(self._started)
+        # Whoever knows an id acts in its episode, and not every transport has sessions: only its client can know it.
+        episode = secrets.token_urlsafe(16)
         self._episodes[episode] = env
         if len(self._episodes) > self._most:
             self._episodes.popitem(last=False)
@@ -67,7 +84,7 @@ class EpisodeTools:
             command: One of the possible commands, exactly as it is listed.
         """
         if episode not in self._episodes:
-            raise ToolError(str(unknown_name("episode", episode, self._episodes, "Start one with start().")))
+            raise ToolError(f"There is no episode {episode[:40]!r} under way. Start one with start().")
         env = self._episodes[episode]
         if env.done:
             return {"text": EPISODE_OVER, "reward": 0.0, "record": env.record()}
@@ -75,10 +92,26 @@ class EpisodeTools:
         return {"text": step.messages[-1]["content"], "reward": step.reward, "record": env.record()}
 
 
-def create_server(make: Callable[[], ChatEnv], *, episodes: int = 64) -> MCPServer:
-    """Makes the server; ``server.run()`` serves standard input and output, ``server.run("streamable-http")`` a port."""
-    tools = EpisodeTools(make, episodes)
-    server = MCPServer("skillc-gym", instructions="Start an episode, then act until its record says that it ended.")
-    for tool in (tools.list_tasks, tools.start, tools.act):
-        server.add_tool(tool)
+def create_server(
+    make: Callable[[], ChatEnv], *, requests: Iterable[EpisodeRequest] | None = None, episodes: int = 64
+) -> MCPServer:
+    """Makes the server; ``server.run()`` serves standard input and output, ``server.run("streamable-http")`` a port.
+
+    Args:
+        make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``).
+        requests: The episodes to play, such as :func:`~skillc_gym.adapters.paired_requests` gives: ``start`` begins the
+            next one and takes no arguments. Without them the agent itself chooses task, seed and condition, which is
+            for trying things out, not for measuring.
+        episodes: Most episodes under way.
+    """
+    tools = EpisodeTools(make, episodes, requests or ())
+    server = MCPServer(
+        "skillc-gym",
+        version=__version__,
+        instructions="Start an episode, then act until its record says that it ended.",
+    )
+    if requests is None:
+        server.add_tool(tools.list_tasks)
+    server.add_tool(tools.start if requests is None else tools.start_next, name="start")
+    server.add_tool(tools.act)
     return server

@@ -106,11 +106,23 @@ def test_nothing_goes_before_reset():
 
 @pytest.mark.parametrize(
     ("kwargs", "error"),
-    [({"task_id": "nowhere"}, UnknownNameError), ({"condition": 2}, ConfigError)],
+    [({"task_id": "nowhere"}, UnknownNameError), ({"condition": 2}, ConfigError), ({"seed": -1}, ConfigError)],
 )
 def test_bad_requests_are_refused(kwargs, error):
     with pytest.raises(error):
         MAKE().reset(**kwargs)
+
+
+def test_resets_without_a_seed_follow_from_the_seed_before():
+    def starts(env, seed):
+        env.reset(seed=seed)
+        for _ in range(4):
+            env.reset()
+            yield env.record()["seed"]
+
+    assert len(set(starts(MAKE(), 7))) == 4
+    assert list(starts(MAKE(), 7)) == list(starts(MAKE(), 7))
+    assert set(starts(MAKE(), None)).isdisjoint(starts(MAKE(), None))
 
 
 def test_the_window_form_is_refused():

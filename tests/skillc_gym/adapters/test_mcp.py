@@ -10,7 +10,8 @@ pytest.importorskip("mcp.server.mcpserver", reason="needs mcp 2, see the mcp ext
 
 from mcp.client import Client
 
-from skillc_gym.adapters import ChatEnv
+import skillc_gym
+from skillc_gym.adapters import ChatEnv, paired_requests
 from skillc_gym.adapters.mcp import create_server
 
 MAKE = partial(ChatEnv, "alfworld", tags=False, **ENV_KWARGS)
@@ -51,11 +52,53 @@ def test_what_does_not_exist_is_said_in_words():
             await call(client, "start", seed=1)
             forgotten = await client.call_tool("act", {"episode": first["episode"], "command": "look"})
             nowhere = await client.call_tool("start", {"task_id": "nowhere"})
-            return forgotten, nowhere
+            negative = await client.call_tool("start", {"seed": -1})
+            return forgotten, nowhere, negative
 
-    for result, word in zip(asyncio.run(ask()), ("episode", "nowhere"), strict=True):
+    for result, word in zip(asyncio.run(ask()), ("episode", "nowhere", "from 0 up"), strict=True):
         assert result.is_error
         assert word in result.content[0].text
+
+
+def test_requests_leave_the_agent_no_choice():
+    requests = paired_requests(MAKE().task_ids[1:2], seed=3)
+
+    async def ask():
+        async with Client(create_server(MAKE, requests=requests)) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            chosen = await client.call_tool("start", {"skill": True, "seed": 9})
+            answers = [chosen.structured_content, await call(client, "start")]
+            return tools, answers, await client.call_tool("start", {}), client.server_info
+
+    tools, answers, none_left, server = asyncio.run(ask())
+    assert tools.keys() == {"start", "act"}
+    assert not tools["start"].input_schema.get("properties")
+    for answer, request in zip(answers, requests, strict=True):
+        assert answer["record"].items() >= request.to_row().items()
+    assert none_left.is_error
+    assert "none left" in none_left.content[0].text
+    assert server.version == skillc_gym.__version__
+
+
+def test_ids_cannot_be_guessed_and_are_not_told_to_others():
+    async def ask():
+        server = create_server(MAKE)
+        async with Client(server) as mine, Client(server) as others:
+            own = (await call(mine, "start"))["episode"]
+            return own, await others.call_tool("act", {"episode": "1", "command": "look"})
+
+    own, result = asyncio.run(ask())
+    assert len(own) >= 20
+    assert result.is_error
+    assert own not in result.content[0].text
+
+
+def test_starts_without_a_seed_differ():
+    async def ask():
+        async with Client(create_server(MAKE)) as client:
+            return [(await call(client, "start"))["record"]["seed"] for _ in range(3)]
+
+    assert len(set(asyncio.run(ask()))) == 3
 
 
 def test_the_page_runs():
