@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,7 +90,7 @@ class RowAssembler:
         for step, dealt in enumerate(split_minibatches(everyone, self.config.num_minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
-            rows += [row for row in extra if _belongs(row, set(part), step)]
+            rows += [self._masked(row, own) for row in extra if _belongs(row, set(part), step)]
             made.append(self.stack(backend, rows, advantages.targets))
         return [[self._with_figures(backend, batch) for batch in step] for step in made]
 
@@ -153,11 +153,18 @@ class RowAssembler:
     def _factors(self, own: LocalBatch) -> list[dict[str, float]]:
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
         factors = [{name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers]
+        return [self._unless_cut(of_rollout, each) for of_rollout, each in zip(factors, own.trajectories, strict=True)]
+
+    def _masked(self, row: TrainingRow, own: LocalBatch) -> TrainingRow:
+        """A row maker's row: the policy gradient leaves out cut trajectories here, too."""
+        if row.trajectory < 0:
+            return row
+        return replace(row, weights=self._unless_cut(row.weights, own.trajectories[row.trajectory]))
+
+    def _unless_cut(self, weights: Mapping[str, float], trajectory: Trajectory) -> dict[str, float]:
         policy = self.objective.policy_loss
-        for of_rollout, trajectory in zip(factors, own.trajectories, strict=True):
-            if policy is not None and is_masked(trajectory, self.config.mask_truncated):
-                of_rollout[policy.name] = 0.0
-        return factors
+        cut = policy is not None and is_masked(trajectory, self.config.mask_truncated)
+        return {name: 0.0 if cut and policy and name == policy.name else value for name, value in weights.items()}
 
     def _with_teachers(self, row: TrainingRow) -> TrainingRow:
         missing = [

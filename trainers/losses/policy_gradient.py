@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from skillc_gym.errors import ConfigError
+from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import RatioLevel
 from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss, require_equal_shapes, spread
 
@@ -240,6 +243,10 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
     def needs_advantages(self) -> bool:
         """The teacher's part is there where all returns of a group are equal, too."""
         return False
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        """Not at all: it acts on the same rollouts as rows that bring their teacher's text."""
+        return np.zeros(len(batch.task))
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_gap`` too."""

@@ -1,20 +1,29 @@
-"""Every method runs by its name in every world, a few tiny updates long."""
+"""Every method runs by its name in every world, a few tiny updates long, and has the gradient of its formula."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import GRADED, toy_config
+from trainers.base import TokenRow
 from trainers.config import TrainConfig
+from trainers.learner import Learner
+from trainers.models import load_model
 from trainers.recipes import recipe_names
+from trainers.recipes.parts.rows import HindsightRows, UpdateView
+from trainers.tracking.progress import SilentProgress
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from trainers.training import run
+from trainers.training import prepare, run
 
 SHARED: dict[str, Any] = {
     "model": "shipped",
@@ -69,3 +78,90 @@ def test_it_learns_on_the_toy(method: str, toy_folder: Path, tmp_path: Path) -> 
     train = [record for record in result.metrics if record["event"] == "train"]
     assert len(train) == 3
     assert any(record["grad_norm"] > 0 for record in train)
+
+
+# Gradients: from rollouts to ``p.grad``, against the papers' formulas over every rollout once, in float64.
+
+Tensor = torch.Tensor
+KL = 0.1
+
+
+def surrogate(student: Tensor, advantage: Tensor) -> Tensor:
+    """The clipped objective on the policy, where the ratio is 1, with the penalty to weights that are the same."""
+    difference = student.detach() - student
+    return -(student - student.detach()).exp() * advantage + KL * (difference.exp() - difference - 1)
+
+
+def rlsd(student: Tensor, teacher: Tensor, advantage: Tensor, _: bool) -> Tensor:
+    size = (advantage.sign() * (teacher - student.detach())).exp().clamp(0.8, 1.2)
+    return surrogate(student, advantage * (0.5 + 0.5 * size))
+
+
+def skill_sd(student: Tensor, teacher: Tensor, advantage: Tensor, free: bool) -> Tensor:
+    k3 = (teacher - student).exp() - 1 + student - teacher
+    return surrogate(student, advantage) + free * 0.5 * (student - student.detach()).exp() * k3
+
+
+def sdar(student: Tensor, teacher: Tensor, advantage: Tensor, free: bool) -> Tensor:
+    gap = teacher - student
+    return surrogate(student, advantage) + free * 0.5 * (5 * gap).sigmoid().detach() * gap
+
+
+FORMULAS: dict[str, tuple[dict[str, float], Callable[[Tensor, Tensor, Tensor, bool], Tensor]]] = {
+    "grpo": ({}, lambda s, t, a, free: surrogate(s, a)),
+    "opsd": ({"distillation.coefficient": 0.5}, lambda s, t, a, free: free * 0.5 * (t - s)),
+    "grpo_opsd": ({"distillation.coefficient": 0.5}, lambda s, t, a, free: surrogate(s, a) + free * 0.25 * (t - s)),
+    "sdar": ({"distillation.coefficient": 0.5}, sdar),
+    "skill_sd": ({"distillation.coefficient": 0.5}, skill_sd),
+    "rlsd": ({}, rlsd),
+    "opid": ({"teacher_weight": 0.5}, lambda s, t, a, free: surrogate(s, a + 0.5 * (t - s.detach()))),
+}
+"""By method its options and its loss per token, of student, teacher, advantage and whether no skill was shown."""
+
+
+@pytest.mark.parametrize("method", [name for name in FORMULAS if name in recipe_names()])
+def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_path: Path) -> None:
+    options, formula = FORMULAS[method]
+    changes = {"kl_coef": KL, "method_options": options, "env_options": {"turns": 2}, "max_context": 96, **GRADED}
+    config = toy_config(toy_folder, method=method, run=str(tmp_path), **changes)
+    with ExitStack() as stack:
+        learner = prepare(config, SilentProgress(), stack)[0]
+    learner.backend.prepare(None)
+    batch, advantages, _ = learner.credit(learner.play(*learner.draw(1), 1))
+    (step,) = learner.optimiser_steps(batch, advantages, 1)
+    for micro in step:
+        learner.backend.backward(learner.loss(micro, 1))
+
+    model: Any = load_model(config).double()
+    view = UpdateView(batch, advantages, range(len(batch.task)), learner.setup.prompts, 1, config.seed)
+    total = torch.zeros((), dtype=torch.float64)
+    for i, played in enumerate(batch.trajectories):
+        values = torch.from_numpy(np.broadcast_to(np.asarray(advantages.values[i], float), played.model_tokens).copy())
+        for row, own in played.own_rows():
+            student, free = logprobs(model, row), not played.episode.condition
+            teacher = logprobs(model, teachers_row(learner, view, i, row)).detach()
+            total = total + formula(student, teacher, values[own], free).sum() / played.model_tokens
+    (total / len(batch.task)).backward()
+
+    found = [p.grad for p in learner.backend.trainer.model.parameters()]  # type: ignore[attr-defined]
+    expected = [p.grad for p in model.parameters()]
+    assert max(float(gradient.abs().max()) for gradient in expected) > 1e-3
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-3, atol=1e-6)
+
+
+def teachers_row(learner: Learner, view: UpdateView, rollout: int, row: TokenRow) -> TokenRow:
+    """The row as its teacher reads it: behind the skill of its type, or behind the lesson of its episode."""
+    for maker in learner.method.recipe.rows:
+        if isinstance(maker, HindsightRows):
+            return next(made.teachers["policy"] for made in maker(view) if made.row is row)
+    prompts = learner.setup.prompts
+    return prompts.with_skill_text(row, prompts.skill_text(view.batch.trajectories[rollout].episode.task_type))
+
+
+def logprobs(model: Any, row: TokenRow) -> Tensor:
+    """Of the row's own tokens, in order."""
+    ids = torch.tensor([row.prompt_ids + row.completion_ids])
+    every = torch.log_softmax(model(input_ids=ids[:, :-1]).logits[0], -1).gather(-1, ids[0, 1:, None])[:, 0]
+    result: Tensor = every[-len(row.loss_mask) :][torch.tensor(row.loss_mask, dtype=torch.bool)]
+    return result
