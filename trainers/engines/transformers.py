@@ -18,7 +18,7 @@ from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
 
-__all__ = ["Conversation", "TransformersEngine", "sliding_window"]
+__all__ = ["Conversation", "TransformersEngine", "evaluating", "sliding_window"]
 
 _Ints = npt.NDArray[np.int64]
 
@@ -114,22 +114,12 @@ class TransformersEngine:
         if any(len(request.prompt_ids) == 0 or request.max_tokens < 1 for request in requests):
             raise ConfigError("A request needs at least one prompt token and max_tokens >= 1.")
         replies: list[Generation] = []
-        with torch.inference_mode(), self._evaluating():
+        cast = torch.autocast(self.device.type, self.autocast) if self.autocast is not None else nullcontext()
+        with torch.inference_mode(), evaluating(self.model), cast:
             for start in range(0, len(requests), self.max_rows):
                 replies += self._generate(requests[start : start + self.max_rows], sampling)
         self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         return replies
-
-    @contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        training = self.model.training
-        self.model.eval()
-        cast = torch.autocast(self.device.type, self.autocast) if self.autocast is not None else nullcontext()
-        try:
-            with cast:
-                yield
-        finally:
-            self.model.train(training)
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         batch = self._begun(requests)
@@ -331,6 +321,17 @@ def _implementation(model: torch.nn.Module) -> str:
             "generate with engine=vllm."
         )
     return str(name)
+
+
+@contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Turns a model to evaluation, in which nothing is dropped out, and back to what it was."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 def sliding_window(model: torch.nn.Module) -> int | None:

@@ -115,7 +115,7 @@ class Backend(Protocol):
     # Looking -----------------------------------------------------------------------------------------------------
 
     def score(self, tokens: Tokens, wants: Collection[str], weights: Weights = "policy") -> dict[str, torch.Tensor]:
-        """One forward pass, with gradient where the caller allows it.
+        """One forward pass, with gradient where the caller allows it; without, dropout and the like do not act.
 
         Args:
             tokens: Rows of tokens.

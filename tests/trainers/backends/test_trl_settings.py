@@ -17,7 +17,7 @@ from tests.trainers.toys import next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
-from trainers.learner import Learner
+from trainers.learner import Learner, Weights
 from trainers.models import load_model, load_plain_tokenizer
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
@@ -93,6 +93,23 @@ def test_adapters_go_where_they_are_told(toy_folder: Path, tmp_path: Path) -> No
     }
     assert trained == {"q_proj", "v_proj"}
     assert {module.p for module in trainer.model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.25}
+
+
+@pytest.mark.parametrize(("weights", "rank"), [("policy", 0), ("reference", 0), ("reference", 2)])
+def test_dropout_acts_in_the_pass_that_learns_alone(
+    weights: Weights, rank: int, toy_folder: Path, tmp_path: Path
+) -> None:
+    learner = started(toy_folder, tmp_path, lora_rank=rank, kl_coef=0.1)
+    backend, (batch, *_) = backend_of(learner), next_batches(learner)
+    backend.trainer.model_wrapped.train()
+    for module in backend.trainer.model.modules():
+        if hasattr(module, "attention_dropout"):
+            module.attention_dropout = 0.5
+    with torch.no_grad():
+        first, second = (backend.score(batch.tokens, {"logprobs"}, weights)["logprobs"] for _ in range(2))
+    assert torch.equal(first, second)
+    learning, again = (backend.forward(batch.tokens, {"logprobs"})["logprobs"] for _ in range(2))
+    assert not torch.equal(learning, again)
 
 
 def test_bfloat16_is_what_a_processor_computes_in_too(toy_folder: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from trainers.backends.trl.sharding import WholeCopy, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
+from trainers.engines.transformers import evaluating
 from trainers.engines.types import Engine
 from trainers.learner import Objective, Weights
 from trainers.models import load_model
@@ -146,16 +147,15 @@ class TrlBackend:
     # Looking -----------------------------------------------------------------------------------------------------
 
     def score(self, tokens: Tokens, wants: Collection[str], weights: Weights = "policy") -> dict[str, torch.Tensor]:
-        """One forward pass with the given weights."""
+        """One forward pass with the given weights; without gradient nothing is dropped out in it."""
         trainer = self.trainer
-        if weights == "average":
-            return self._figures(trainer.extras.average, tokens, wants)
-        if weights == "policy":
-            return self._figures(trainer.model, tokens, wants)
-        if trainer.ref_model is not None:
-            return self._figures(trainer.ref_model, tokens, wants)
-        with trainer.accelerator.unwrap_model(trainer.model).disable_adapter():
-            return self._figures(trainer.model, tokens, wants)
+        kept = {"policy": trainer.model, "average": trainer.extras.average, "reference": trainer.ref_model}
+        model = kept[weights]
+        adapters: AbstractContextManager[object] = nullcontext()
+        if weights == "reference" and model is None:
+            model, adapters = trainer.model, trainer.accelerator.unwrap_model(trainer.model).disable_adapter()
+        with adapters, nullcontext() if torch.is_grad_enabled() else evaluating(model):
+            return self._figures(model, tokens, wants)
 
     def gradient_norm(self, losses: Iterable[torch.Tensor]) -> float:
         """Norm of the gradient of the losses' sum with respect to the trained weights."""
