@@ -53,21 +53,26 @@ class SkillEnvironment(Environment):  # type: ignore[misc]
         """Starts an episode.
 
         Args:
-            seed: Seed of the environment; 0 if left out.
+            seed: Seed of the environment. Without it, as in Gymnasium, it follows from the one that the session gave
+                last, and is random if it gave none; the record tells it.
             episode_id: Any name, told again in :attr:`state`.
-            **kwargs: ``task_id`` or ``index`` for the task (else the seed picks), ``skill`` (bool), ``group_id``.
+            **kwargs: ``task_id``, or ``index`` (from 0) and if you like ``split``, for the task (else the seed picks);
+                ``skill`` (bool), ``group_id``.
 
         Raises:
-            SkillCError: An argument or a task that does not exist.
+            SkillCError: An argument, a split or a task that does not exist.
         """
         known = {"task_id", "index", "split", "skill", "group_id"}
         if not known >= set(kwargs):
             raise ConfigError(f"reset() knows {', '.join(sorted(known))}; got {', '.join(sorted(set(kwargs) - known))}")
-        task_id = kwargs.get("task_id")
-        if task_id is None and kwargs.get("index") is not None:
-            task_id = self._chat.task_ids[int(kwargs["index"])]
+        task_id, index = kwargs.get("task_id"), kwargs.get("index")
+        task_ids = self._tasks(self._split if kwargs.get("split") is None else kwargs["split"])
+        if task_id is not None and index is not None:
+            raise ConfigError("Name the task by task_id or by index, not by both")
+        if index is not None:
+            task_id = _task_at(task_ids, index)
         condition, group_id = int(kwargs.get("skill", False)), int(kwargs.get("group_id", 0))
-        messages = self._chat.reset(task_id, seed=seed or 0, condition=condition, group_id=group_id)
+        messages = self._chat.reset(task_id, seed=seed, condition=condition, group_id=group_id)
         self._episode_id, self._started = episode_id, True
         return ChatObservation(messages=messages, record=self._chat.record())
 
@@ -103,7 +108,10 @@ class SkillEnvironment(Environment):  # type: ignore[misc]
 
     def get_task(self, split: str, index: int) -> dict[str, Any]:
         """One task's id and place."""
-        return {"id": self._tasks(split)[index], "index": index}
+        try:
+            return {"id": _task_at(self._tasks(split), index), "index": index}
+        except ConfigError as error:
+            raise IndexError(str(error)) from error  # what OpenEnv's server answers as the client's mistake
 
     def list_tasks(self, split: str) -> list[dict[str, Any]]:
         """All tasks, in a fixed order."""
@@ -117,6 +125,12 @@ class SkillEnvironment(Environment):  # type: ignore[misc]
         if split != self._split:
             raise ConfigError(f"This server has the split {self._split!r}, not {split!r}")
         return self._chat.task_ids
+
+
+def _task_at(task_ids: tuple[str, ...], index: Any) -> str:
+    if type(index) is not int or not 0 <= index < len(task_ids):
+        raise ConfigError(f"An index is a whole number from 0 to {len(task_ids) - 1}, got {index!r:.40}")
+    return task_ids[index]
 
 
 def create_server(make: Callable[[], ChatEnv], *, split: str = "tasks", sessions: int = 64) -> Any:

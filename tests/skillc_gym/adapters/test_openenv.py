@@ -100,11 +100,36 @@ def test_tasks_can_be_listed(address):
     assert found["task"]["id"] == tasks[2]
 
 
-def test_bad_resets_are_answered_in_words(address):
-    with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match="nowhere"):
-        client.reset(task_id="nowhere")
-    with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match="tsak_id"):
-        client.reset(tsak_id="x")
+@pytest.mark.parametrize(
+    ("reset", "said"),
+    [
+        ({"task_id": "nowhere"}, "nowhere"),
+        ({"tsak_id": "x"}, "tsak_id"),
+        ({"index": -1}, "from 0 to 3"),
+        ({"index": 4}, "from 0 to 3"),
+        ({"index": 0, "split": "test"}, "has the split 'tasks'"),
+        ({"split": "test"}, "has the split 'tasks'"),
+        ({"index": 0, "task_id": "x"}, "not by both"),
+    ],
+)
+def test_bad_resets_are_answered_in_words(address, reset, said):
+    with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match=said):
+        client.reset(**reset)
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+def test_there_is_no_task_outside_the_list(address, index):
+    assert httpx.post(f"{address}/skillc/task", json={"split": "tasks", "index": index}).status_code == 400
+
+
+def test_resets_without_a_seed_differ_and_follow_from_the_one_before(address):
+    def seeds(first):
+        with GenericEnvClient(base_url=address).sync() as client:
+            client.reset(seed=first)
+            return [client.reset().observation["record"]["seed"] for _ in range(4)]
+
+    assert len(set(seeds(0))) == 4
+    assert seeds(5) == seeds(5)
 
 
 def test_the_page_runs(capsys):
