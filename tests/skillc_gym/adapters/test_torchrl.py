@@ -6,6 +6,8 @@ from scripted import run_blocks
 torch = pytest.importorskip("torch", reason="needs the torchrl extra")
 pytest.importorskip("torchrl", reason="needs the torchrl extra, in an environment of its own: make test-adapters")
 
+from torchrl.envs.utils import check_env_specs
+
 
 def test_the_page_plays_a_pair():
     torch.manual_seed(0)
@@ -18,3 +20,10 @@ def test_the_page_plays_a_pair():
         assert [sum(flags) for flags in zip(*ends, strict=True)] == [0] * (len(rollout) - 1) + [1]
     # The same task: the same commands are possible at the start. The vectors differ, since one has read the skill.
     assert torch.equal(with_["action_mask"][0], without["action_mask"][0])
+
+
+def test_the_environment_of_the_page_gives_what_its_specs_declare():
+    env = run_blocks("torchrl.md")["masked"]
+    given = env.rollout(3)
+    assert given["next", "won"].dtype == env.observation_spec["won"].dtype == torch.float64
+    check_env_specs(env)
