@@ -6,14 +6,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, read_asin, writable
-from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, counted, read_asin, writable
+from skillc_gym.envs.webshop.catalog.product import Listing, Product, bounded
 from skillc_gym.envs.webshop.search.index_build import IndexBuilder
 from skillc_gym.errors import CatalogError
 
@@ -76,7 +77,10 @@ class CatalogBuilder:
         self._human.pop(asin, None)  # of entries with the same key, the last counts
         for row in rows if isinstance(rows, list) else [rows]:
             if isinstance(row, Mapping) and all(_is_plain(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
-                self._human.setdefault(asin, []).append({field: writable(row[field]) for field in _HUMAN_FIELDS})
+                found = {field: writable(row[field]) for field in _HUMAN_FIELDS}
+                note = partial(self.report, "mended", asin=asin)
+                found["instruction_attributes"] = counted(found["instruction_attributes"], "human instruction", note)
+                self._human.setdefault(asin, []).append(found)
             else:
                 self.report("skipped", f"human instruction without {', '.join(_HUMAN_FIELDS)}", asin=asin)
 
@@ -150,7 +154,7 @@ def read_record(record: bytes, index: int) -> Product:
     groups = {name: tuple(values) for name, values in options.items()}
     return Product(
         index, asin, title, description, tuple(bullets), category, query, path, tag, tuple(pricing), groups,
-        tuple(attributes), image, text, tuple(asked),
+        bounded(attributes), image, text, bounded(asked),
     )  # fmt: skip
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from skillc_gym.envs.webshop.catalog.product import Product
+from skillc_gym.envs.webshop.catalog.product import MOST_ATTRIBUTES, Product, bounded
 from skillc_gym.errors import SkillCError
 
-__all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "read_options", "read_pricing", "writable"]
+__all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "counted", "read_options", "read_pricing", "writable"]
 
 _FIELDS = tuple(field.name for field in fields(Product))
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
@@ -50,7 +50,7 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
     notes: list[str] = []
     asin = read_asin(row)
     pricing = read_pricing(row.get("pricing"))
-    said, instruction, asked = _read_attributes(attributes)
+    said, instruction, asked = _read_attributes(attributes, notes)
     product = Product(
         index=index,
         asin=asin,
@@ -197,15 +197,23 @@ def _image(row: Mapping[str, Any], notes: list[str]) -> str:
     return ""
 
 
-def _read_attributes(entry: object) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
+def _read_attributes(entry: object, notes: list[str]) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
     if not isinstance(entry, Mapping):
         return NO_ATTRIBUTES, None, ()
     instruction, said = entry.get("instruction"), entry.get("attributes")
     return (
-        _texts(said) if isinstance(said, list) else NO_ATTRIBUTES,
+        counted(_texts(said), "attributes", notes.append) if isinstance(said, list) else NO_ATTRIBUTES,
         instruction if isinstance(instruction, str) else None,
-        _texts(entry.get("instruction_attributes")),
+        counted(_texts(entry.get("instruction_attributes")), "instruction_attributes", notes.append),
     )
+
+
+def counted(attributes: Sequence[str], field: str, note: Callable[[str], object]) -> tuple[str, ...]:
+    """Returns the attributes that count, and notes it if that is not all of them."""
+    kept = bounded(attributes)
+    if len(kept) < len(attributes):
+        note(f"{field}: {len(kept)} of {len(attributes)} count: up to {MOST_ATTRIBUTES} that are not too long")
+    return kept
 
 
 def _texts(values: object) -> tuple[str, ...]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-__all__ = ["MOST_COMBINATIONS", "Listing", "Product"]
+__all__ = ["MOST_ATTRIBUTES", "MOST_COMBINATIONS", "Listing", "Product", "bounded"]
 
 MOST_COMBINATIONS = 1_000_000
 """A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
+MOST_ATTRIBUTES, LONGEST_ATTRIBUTE = 100, 64
+"""Attributes of a product, and of a goal, and characters of one (the real products have 27 of 24): a purchase compares
+each of one with each of the other, letter by letter."""
+
+
+def bounded(attributes: Iterable[str]) -> tuple[str, ...]:
+    """Returns the attributes that count: the first `MOST_ATTRIBUTES` that are not too long."""
+    return tuple(each for each in attributes if len(each) <= LONGEST_ATTRIBUTE)[:MOST_ATTRIBUTES]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skillc_gym.envs.webshop.catalog.product import bounded
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class HumanInstruction(NamedTuple):
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> HumanInstruction:
         """Reads an entry of upstream's ``items_human_ins.json``."""
-        return cls(row["instruction"], tuple(row["instruction_attributes"]), tuple(row["instruction_options"]))
+        return cls(row["instruction"], bounded(row["instruction_attributes"]), tuple(row["instruction_options"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,3 +98,19 @@ def test_what_no_file_can_hold_is_no_action(mode):
     assert (info["action_valid"], info["page"]) == (False, "index")
     assert observation.encode()
     assert env.step("search[rug 😀]")[-1]["page"] == "results"
+
+
+def test_attributes_without_number_or_end_make_no_purchase_wait(tmp_path):
+    said = ["x" * 65, *(f"soft{n} attribute" for n in range(900))]
+    asked = [f"s{n} attribution" for n in range(900)]
+    entry = {"instruction": "find a rug", "attributes": said, "instruction_attributes": asked}
+    instruction = {"instruction": "a rug", "instruction_attributes": asked, "instruction_options": []}
+    (tmp_path / "items_human_ins.json").write_text(json.dumps({"B000000000": [instruction]}))
+    catalog = catalog_of(tmp_path, row(), attributes={"B000000000": entry})
+    assert catalog.product(0).attributes == tuple(said[1:101])
+    notes = [note.reason.partition(":")[0] for note in catalog.load_report if " of 90" in note.reason]
+    assert notes == ["attributes", "instruction_attributes", "human instruction"]
+    for kind in ("synthetic", "human"):
+        env = WebShopEnv(data=catalog, goals=kind)
+        assert env.goals.goal(0).attributes == tuple(asked[:100])
+        assert 0 <= env.best_score(f"{kind}/0") <= 1
