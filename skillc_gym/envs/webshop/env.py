@@ -38,6 +38,8 @@ __all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
 MAX_OBSERVATION = 1 << 20
 MAX_ACTION = 4_096
+_UPSTREAM_ACTION, _UPSTREAM_OBSERVATION = 1 << 18, 1 << 26
+"""Upstream searches for words of any length; a search for so many takes seconds, and HTML repeats them in ten links."""
 
 
 class ShopState(NamedTuple):
@@ -127,8 +129,8 @@ class WebShopEnv(TextTaskEnv):
         self.tagger = find_tagger(noun_tagger)
         self._tagger_id = self.tagger.id
         self._nouns = nouns_of(self.catalog, self.tagger)
-        self.observation_space = Unicode(MAX_OBSERVATION)
-        self.action_space = Unicode(MAX_ACTION)
+        self.observation_space = Unicode(MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION)
+        self.action_space = Unicode(MAX_ACTION if self.fixes.long_queries else _UPSTREAM_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
         self.show_attributes, self.escape_markup = show_attributes, escape_markup
         self._store = open_store(self.catalog, self.fixes, show_attributes, escape_markup)

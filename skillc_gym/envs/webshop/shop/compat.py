@@ -25,7 +25,8 @@ class Fixes:
             Upstream chooses it in the last group only.
         any_case_asins: A product opens whose id has lower-case letters or is the label of another page's button.
             Upstream raises.
-        long_queries: Of a query's different terms, the first 1,024 count. Upstream raises if there are more.
+        long_queries: Of a query's different terms, the first 1,024 count, and an action of more than 4,096 characters
+            changes nothing. Upstream raises if there are more terms, and takes any length (here up to 262,144).
         fair_draws: Tasks are drawn by their weights. Upstream draws one place late: goal 0 never, the last too often.
         purchase_ends: A purchase ends the episode. Upstream's shop can be searched, and bought from, again.
     """

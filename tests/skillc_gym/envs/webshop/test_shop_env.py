@@ -98,6 +98,19 @@ def test_after_a_purchase_nothing_changes_but_upstream_goes_on(env):
     assert (reward, terminated, info["page"], info["task_score"]) == (0.0, False, "results", 0.0)
 
 
+@pytest.mark.parametrize("mode", OBSERVATION_MODES)
+def test_long_actions_are_searched_as_upstream_searches_them(mode):
+    action = f"search[{'alderon rug ' * 8_000}]"
+    for compat, page in (("fixed", "index"), ("upstream", "results")):
+        env = WebShopEnv(data=SHOP, compat=compat, observation_mode=mode)
+        found = play(env, action)
+        assert (found[4]["page"], found[4]["action_valid"]) == (page, page == "results")
+        assert (action in env.action_space) == (page == "results")
+        assert found[0] in env.observation_space
+    assert play(env, RUG[0])[4]["clickables"] == found[4]["clickables"]
+    assert play(env, f"search[{'😀' * (1 << 18)}]")[4]["action_valid"] is False
+
+
 def test_selected_options_are_told(env):
     info = play(env, "search[brivane rug]", "click[b000000001]", "click[red]", 'click[large 12" [xl]]')[4]
     assert info["selected_options"] == ["color: red", 'size: large 12" [xl]']
