@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise missing_extra("inspect-ai", "inspect") from error
 
-__all__ = ["gap", "play", "samples", "skill_task", "success"]
+__all__ = ["average_score", "gap", "play", "samples", "skill_task", "success"]
 
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _STORE = "episode"
@@ -86,7 +86,17 @@ def gap() -> Any:
     return measure
 
 
-@scorer(metrics=[grouped(mean(), "condition"), stderr(cluster="group_id"), gap()])  # type: ignore[untyped-decorator]
+@metric  # type: ignore[untyped-decorator]
+def average_score() -> Any:
+    """The mean of the environment's own score in [0, 1], what was done in part counted: the shop's first figure."""
+
+    def measure(scores: Sequence[Any]) -> float:
+        return fmean(score.score.metadata["task_score"] for score in scores) if scores else math.nan
+
+    return measure
+
+
+@scorer(metrics=[grouped(mean(), "condition"), stderr(cluster="group_id"), gap(), average_score()])  # type: ignore[untyped-decorator]
 def success() -> Any:
     """Whether the episode was won; the score's metadata is :meth:`~skillc_gym.adapters.ChatEnv.record`."""
 

@@ -10,9 +10,10 @@ pytest.importorskip("inspect_ai", reason="needs the inspect extra, in an environ
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import SampleScore, Score
 
 from skillc_gym.adapters import paired_requests
-from skillc_gym.adapters.inspect_ai import skill_task
+from skillc_gym.adapters.inspect_ai import average_score, skill_task
 
 
 def scripted(messages, _tools, _choice, _config):
@@ -43,6 +44,7 @@ def test_pairs_and_provenance_survive_the_round_trip(model, tmp_path):
     assert metrics["gap"] == 1.0
     assert metrics["gap_stderr"] == metrics["stderr"] == 0.0  # every pair has the same mean and the same gap
     records = [sample.scores["success"].metadata for sample in log.samples]
+    assert metrics["average_score"] == 0.5
     requests = {(r.task_id, r.seed, r.condition, r.group_id) for r in paired_requests(MAKE().task_ids[:3], seed=4)}
     assert {(r["task_id"], r["seed"], r["condition"], r["group_id"]) for r in records} == requests
     for record in records:
@@ -59,6 +61,13 @@ def test_a_limit_of_inspect_truncates(model, tmp_path):
         assert record["truncated"]
         assert not record["terminated"]
         assert record["steps"] <= 2
+
+
+def test_the_average_score_counts_what_was_done_in_part():
+    def scored(task_score):
+        return SampleScore(score=Score(value=0.0, metadata={"task_score": task_score}))
+
+    assert average_score()([scored(0.25), scored(0.75)]) == 0.5
 
 
 def test_a_single_pair_has_no_standard_error(model, tmp_path):
