@@ -78,7 +78,8 @@ class WebShopEnv(TextTaskEnv):
             brackets, so that no title can draw a button. Upstream shows them as they are.
         generator: Options of the generator, with data="generated" only.
         goal_order: "upstream" for its shuffle of the goals (seed 233), or "verl-agent" for that one's (seed 42), in
-            which an index names another task, or "products" to keep a product's goals together: the split "test" then
+            which an index names another task and "train" begins at goal 500 ("valid" and "test" are both the goals
+            before it), or "products" to keep a product's goals together: the split "test" then
             asks for products that "train" never asks for.
         image_features: An ``.npz`` file of the features of products' pictures, for `get_image`.
         render_mode: "ansi" or "html" to draw the page, "rgb_array" for its text as a picture; None otherwise.

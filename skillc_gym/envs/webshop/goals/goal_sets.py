@@ -41,8 +41,8 @@ def open_goals(
         kind: "synthetic" (combinations of options, texts made by a template) or "human".
         split: "all", "train", "valid" or "test".
         seed: Seeds the prices hidden behind ranges and the highest prices; never the order.
-        order: "upstream" or "verl-agent", each with its own shuffle of the same goals, or "products", which keeps those
-            of a product together, so that splits share no products.
+        order: "upstream" or "verl-agent", each with its own shuffle of the same goals and its own splits, or
+            "products", which keeps those of a product together, so that splits share no products.
 
     Raises:
         UnknownNameError: If the kind, the split or the order does not exist.
@@ -59,7 +59,7 @@ def open_goals(
             f"The catalogue has no {kind} instruction for any of its {len(catalog)} products; "
             f"use goals={'human' if kind == 'synthetic' else 'synthetic'!r}, or name the file of instructions in data."
         )
-    return GoalSet(catalog, goals.table, kind=kind, split=split, human=goals.human)
+    return GoalSet(catalog, goals.table, kind=kind, split=split, order=order, human=goals.human)
 
 
 def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:

@@ -112,6 +112,7 @@ class GoalSet:
         table: The goals of the whole catalogue.
         kind: "synthetic" or "human".
         split: "all", or upstream's "test" (goals 0-499), "valid" (500-1,499) or "train" (the rest).
+        order: The order of the table, which says where splits begin; see `split_range`.
         human: The instructions per asin, for human goals.
 
     Raises:
@@ -126,10 +127,11 @@ class GoalSet:
         *,
         kind: str,
         split: str = "all",
+        order: str = "upstream",
         human: Mapping[str, Sequence[HumanInstruction]] | None = None,
     ) -> None:
         self.products, self.table, self.kind, self.split = products, table, kind, split
-        self.range = split_range(split, len(table.product))
+        self.range = split_range(split, len(table.product), order)
         self._human = human or {}
         self._task_ids: tuple[str, ...] | None = None
         self.goal = lru_cache(_REMEMBERED)(self._goal)
@@ -194,12 +196,14 @@ class GoalSet:
         return Goal(index, product.asin, *place, text, attributes, limit, options, weight)
 
 
-def split_range(split: str, goals: int) -> range:
+def split_range(split: str, goals: int, order: str = "upstream") -> range:
     """Returns the indices of a split's goals, upstream's division of the final order.
 
     Args:
         split: One of `SPLITS`.
         goals: The number of goals in all.
+        order: The order they are in. In verl-agent's, as there, "train" begins at goal 500, and "valid" and "test" are
+            both what is before it.
 
     Raises:
         UnknownNameError: If the split does not exist.
@@ -208,6 +212,8 @@ def split_range(split: str, goals: int) -> range:
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     bounds = {"all": (0, goals), "test": (0, _TEST), "valid": (_TEST, _VALID), "train": (_VALID, goals)}
+    if order == "verl-agent":
+        bounds |= {"valid": (0, _TEST), "train": (_TEST, goals)}
     start, stop = bounds[split]
     found = range(start, min(stop, goals))
     if not found:
@@ -219,7 +225,7 @@ def split_range(split: str, goals: int) -> range:
 
 
 def split_of(task_id: str) -> str:
-    """Returns the split of a task by its number; "" for what is no task id."""
+    """Returns the split of a task by its number in any order but verl-agent's; "" for what is no task id."""
     number = task_id.rpartition("/")[2]
     if not number.isdecimal():
         return ""

@@ -61,6 +61,12 @@ def test_split_ranges_cover_any_number_of_goals(count):
     assert split_range("valid", count).stop == split_range("train", count).start
 
 
+def test_verl_agents_order_has_its_splits():
+    assert split_range("train", 6_910, "verl-agent") == range(500, 6_910)
+    parts = [open_goals(MANY, split=split, order="verl-agent").range for split in ("test", "valid", "train")]
+    assert parts == [range(500), range(500), range(500, len(open_goals(MANY)))]
+
+
 def test_a_split_without_goals_says_so(shop):
     with pytest.raises(ConfigError, match="'train' begins at goal 1500"):
         open_goals(shop, split="train")
