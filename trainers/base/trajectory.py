@@ -28,6 +28,8 @@ class TokenRow:
     """Own tokens of each reply of the row, in order; they sum to :attr:`model_tokens`."""
     messages: Sequence[Message] = ()
     """The prompt in words, from which it can be rendered again with another skill text."""
+    prompt_cut: bool = False
+    """Whether its prompt was rendered again and lost its beginning, for it would have been too long."""
 
     @property
     def length(self) -> int:

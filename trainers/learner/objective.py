@@ -125,16 +125,20 @@ class Objective:
         self, loss: Loss, backend: Backend, batch: MicroBatch, figures: Figures, update: int
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         inputs = loss_inputs(batch, figures, loss.name, update=update, exact_sampling=self.exact_sampling)
+        cut: dict[str, torch.Tensor] = {}
         if loss.teacher is not None:
             taught = self._teach(loss, loss.teacher, backend, inputs, batch)
             inputs = inputs.with_(optional={**inputs.optional, **taught})
+            # Behind a prompt without its beginning a teacher may have read no skill.
+            rows = _rows_where(batch, lambda row: loss.name in row.teachers and row.teachers[loss.name].prompt_cut)
+            cut = {f"{loss.name}.teacher_cut": (inputs.mask * rows[:, None]).sum()}
         result = loss(inputs)
         value = _weighted_sum(batch.weights[loss.name], inputs.mask, result.values)
         log = {
             f"{loss.name}.{name}": (_on_grid(figure, inputs.mask) * inputs.mask).sum().detach()
             for name, figure in result.log.items()
         }
-        return value, {**log, f"{loss.name}.tokens": inputs.mask.sum(), f"{loss.name}.value": value.detach()}
+        return value, {**log, **cut, f"{loss.name}.tokens": inputs.mask.sum(), f"{loss.name}.value": value.detach()}
 
     def _teach(
         self, loss: Loss, teacher: Teacher, backend: Backend, inputs: LossInputs, batch: MicroBatch

@@ -180,4 +180,5 @@ class Prompts:
         messages = row.messages[1:] if row.messages and row.messages[0]["role"] == "system" else row.messages
         messages = (*system(self.chat_format, skill_text), *messages)
         room = max(1, self.max_length - len(row.completion_ids))
-        return replace(row, prompt_ids=self.chat.prompt(messages)[-room:], messages=messages)
+        prompt = self.chat.prompt(messages)
+        return replace(row, prompt_ids=prompt[-room:], messages=messages, prompt_cut=len(prompt) > room)

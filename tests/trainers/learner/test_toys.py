@@ -12,7 +12,7 @@ import pytest
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
-from tests.trainers.toys import GRADED, toy_config
+from tests.trainers.toys import GRADED, next_batches, toy_config
 from trainers import TrainConfig, get_recipe, train
 from trainers.engines.sharing import SharingEngine
 from trainers.tracking.progress import SilentProgress
@@ -67,6 +67,18 @@ def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainCon
     # Rollouts without the skill behind a prompt without it are what they were.
     (same, _) = updates(config, method_options={"prompt": "without_skill"}, run=f"{config.run}-same")
     assert same["teacher_gap"] == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(("room", "share"), [(96, 0.0), (1, 1.0)])
+def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(
+    config: TrainConfig, room: int, share: float
+) -> None:
+    with ExitStack() as stack:
+        learner, _ = prepare(config.with_(method="sdar", kl_coef=0.0), SilentProgress(), stack)
+    learner.setup.prompts.max_length = room
+    for batch in next_batches(learner):
+        learner.loss(batch, 1)
+    assert learner.objective.take_log(learner.backend)["teacher_cut"] == share
 
 
 def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
