@@ -13,7 +13,7 @@ import torch
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from skillc_gym.errors import ConfigError
-from tests.trainers.toys import next_batches, toy_config
+from tests.trainers.toys import GRADED, next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
@@ -110,6 +110,43 @@ def test_dropout_acts_in_the_pass_that_learns_alone(
     assert torch.equal(first, second)
     learning, again = (backend.forward(batch.tokens, {"logprobs"})["logprobs"] for _ in range(2))
     assert not torch.equal(learning, again)
+
+
+def test_the_critics_head_is_clipped_with_the_policy(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"value.coefficient": 20.0}
+    learner = started(toy_folder, tmp_path, method="ppo", method_options=options, max_grad_norm=0.01, **GRADED)
+    trainer = backend_of(learner).trainer
+    learner.backend.prepare(None)
+    for batch in next_batches(learner):
+        learner.backend.backward(learner.loss(batch, 1))
+    heads = [p for head in trainer.extras.heads.values() for p in head.parameters()]
+    policy = list(trainer.model.parameters())
+    before, seen = norm([*policy, *heads]), []
+    assert before > 1.1 * norm(policy)
+    monkeypatch.setattr(trainer.optimizer, "step", lambda: seen.append(norm([*policy, *heads])))
+    assert learner.backend.step()["grad_norm"] == pytest.approx(before, rel=1e-4)
+    assert seen == pytest.approx([0.01], rel=1e-3)
+
+
+def norm(parameters: list[torch.nn.Parameter]) -> float:
+    return float(torch.stack([p.grad.norm() for p in parameters if p.grad is not None]).norm())
+
+
+def test_the_reference_is_never_spread_over_devices(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from trl.trainer import grpo_trainer
+
+    asked: list[dict[str, Any]] = []
+    make = grpo_trainer.create_model_from_path
+    monkeypatch.setattr(
+        grpo_trainer, "create_model_from_path", lambda path, **given: [asked.append(given), make(path, **given)][1]
+    )
+    made(toy_folder, tmp_path, kl_coef=0.1)
+    assert [given.get("device_map", "TRL's choice") for given in asked] == [None]
+    assert "model_init_kwargs" not in caplog.text
 
 
 def test_bfloat16_is_what_a_processor_computes_in_too(toy_folder: Path, tmp_path: Path) -> None:

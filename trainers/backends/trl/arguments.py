@@ -81,8 +81,9 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         warmup_steps=config.warmup_steps,
         **_optimiser(config),
         max_grad_norm=config.max_grad_norm,
-        # The policy is loaded already; this is for the reference.
-        model_init_kwargs={"revision": config.revision} if config.revision else None,
+        # The policy is loaded already; this is for the reference, which goes where its process is: by itself TRL would
+        # spread it over all GPUs in some ways to start several processes, FSDP among them.
+        model_init_kwargs={"device_map": None, **({"revision": config.revision} if config.revision else {})},
         # The penalty is the learner's; here it only decides whether there is a reference model.
         beta=(config.kl_coef or 1.0) if reference else 0.0,
         epsilon=config.clip,

@@ -61,6 +61,10 @@ class Extras:
         if mine and id(mine[0]) not in known:
             optimizer.add_param_group({"params": mine, "weight_decay": 0.0})
 
+    def beside(self, model: torch.nn.Module) -> torch.nn.Module:
+        """The model and the heads as one, whose gradient has one norm; the model itself without heads."""
+        return torch.nn.ModuleList([model, self._modules]) if self._names else model
+
     def share_gradients(self, accelerator: Any) -> None:
         """Averages the heads' gradients over the processes, as data parallelism does with the policy's."""
         if accelerator.num_processes > 1:

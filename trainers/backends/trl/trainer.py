@@ -8,7 +8,10 @@ checkpoint's format. Replaced are two seams: ``_inner_training_loop`` ends where
 
 from __future__ import annotations
 
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import torch
 from transformers import Trainer
 from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOTrainer
+from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments, lora_config
@@ -48,7 +52,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         from datasets import Dataset
 
         serving = engine_spec(config.engine).server_options(config)
-        with started_with(serving) as self.effective, warnings.catch_warnings():
+        with started_with(serving) as self.effective, _quiet("model_init_kwargs"), warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
             warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
             super().__init__(
@@ -108,9 +112,10 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     def step(self) -> dict[str, float | None]:
         """Clips, and takes a step of optimiser and schedule, as transformers' loop does."""
         model = self.model_wrapped
-        norm = self._clip_grad_norm(model) if self.args.max_grad_norm > 0 else None
-        norm = self._get_grad_norm(model, grad_norm=norm)
         self.extras.share_gradients(self.accelerator)
+        trained = self.extras.beside(model)
+        norm = self._clip_grad_norm(trained) if self.args.max_grad_norm > 0 else None
+        norm = self._get_grad_norm(trained, grad_norm=norm)
         self.optimizer.step()
         rate = self._get_learning_rate()
         if not self.accelerator.optimizer_step_was_skipped:
@@ -133,6 +138,21 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""
         Trainer._load_from_checkpoint(self, str(checkpoint))
+
+
+@contextmanager
+def _quiet(about: str) -> Iterator[None]:
+    """Keeps TRL from saying that something is ignored which its reference model is made with."""
+    logger = logging.getLogger(grpo_trainer.__name__)
+
+    def others(record: logging.LogRecord) -> bool:
+        return about not in str(record.msg)
+
+    logger.addFilter(others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(others)
 
 
 def _no_reward(**_: Any) -> list[float]:
