@@ -80,12 +80,15 @@ def parameters_of(regime: Regime) -> Points:
     The baseline itself stands at its own value of every option.
     """
     baseline = regime.rows[0]
-    name, own = read_method(baseline.method)
-    defaults: Mapping[str, Any] = get_recipe(name, **own).options
+    name, chosen = read_method(baseline.method)
+    recipe = get_recipe(name, **chosen)
+    defaults, own = recipe.options, recipe.overrides
     found: Points = {}
     for row in regime.rows[1:]:
         method, options = read_method(row.method)
-        changed = {key: value for key, value in options.items() if own.get(key) != value}
+        # Options by the names of today, whichever the record has.
+        now = get_recipe(method, **options).overrides
+        changed = {key: value for key, value in now.items() if own.get(key) != value}
         if method == name and len(changed) == 1:
             ((option, value),) = changed.items()
             found.setdefault(option, [(float(defaults[option]), baseline)]).append((float(value), row))

@@ -229,7 +229,7 @@ def test_a_run_stops_when_its_time_is_up_and_goes_on(config: TrainConfig, tmp_pa
 
 def test_a_checkpoint_of_another_run_is_refused(config: TrainConfig, tmp_path: Path, toy_folder: Path) -> None:
     run(config.with_(steps=2))
-    with pytest.raises(CheckpointError, match=r"preset was 'skillc', is 'grpo'.*run=another/folder"):
+    with pytest.raises(CheckpointError, match=r"method was 'skillc', is 'grpo'.*run=another/folder"):
         run(config.with_(steps=2, method="grpo"))
     with pytest.raises(CheckpointError, match=r"learning_rate was 0.001, is 0.5"):
         run(config.with_(steps=2, learning_rate=0.5))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from skill_library import Skill, SkillText
 from trainers.advantages import RolloutBatch
 from trainers.memory import Memory, MemoryTools, SkillMemory
-from trainers.recipes import Recipe
+from trainers.recipes import Half, Recipe
 
 
 @dataclass(frozen=True)
@@ -49,4 +49,4 @@ class DiaryAtWork(SkillMemory):
         self.lines = {kind: list(lines) for kind, lines in state["lines"].items()}
 
 
-RECIPE = Recipe(name="diary", summary="Shows what it wrote down.", memory=Diary())
+RECIPE = Recipe(name="diary", summary="Shows what it wrote down.", allocation=Half(), memory=Diary())

@@ -63,7 +63,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.contrast is None and self.allocation.compares:
             object.__setattr__(self, "contrast", ContrastAverage())
-        if wrong := self._misfit():
+        if wrong := self._misfit() or self._idle_memory():
             raise ConfigError(f"{self.name}: {wrong}")
 
     def _misfit(self) -> str:
@@ -86,6 +86,14 @@ class Recipe:
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
         return ""
+
+    def _idle_memory(self) -> str:
+        if isinstance(self.memory, FixedLibrary) or self.uses_skills:
+            return ""
+        return (
+            f"memory={self.memory.name!r} would never be shown, because allocation={self.allocation.name!r}; "
+            "take allocation='half' or 'always'"
+        )
 
     @property
     def uses_skills(self) -> bool:

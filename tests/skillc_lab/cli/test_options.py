@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.cli.main import command_names, find_command, main
-from skillc_lab.cli.options import field_docs, options_of, parse
+from skillc_lab.cli.options import _note_new_name, field_docs, options_of, parse
 from skillc_lab.cli.settings import Settings
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe, recipe_names
@@ -80,6 +80,7 @@ def test_pairs_and_dashes_mean_the_same(pair: str, dashed: str, name: str, value
 
 
 def test_an_option_has_two_names_while_it_is_renamed(capsys: pytest.CaptureFixture[str]) -> None:
+    _note_new_name.cache_clear()
     words = ["method=grpo", "method.omega=0.2", "--kl-coef", "0.5"]
     assert config(words) == config(["preset=grpo", "preset.omega=0.2", "--beta", "0.5"])
     assert capsys.readouterr().err.count("called method now") == 1

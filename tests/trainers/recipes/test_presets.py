@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.advantages import Grpo
 from trainers.recipes import Recipe, get_recipe, recipe_in, recipe_names
 from trainers.recipes.method import Method
-from trainers.recipes.parts.allocation import Half
+from trainers.recipes.parts.allocation import Half, Never
 
 
 def test_the_ten_methods_exist_under_their_names() -> None:
@@ -168,3 +169,8 @@ def test_a_state_that_an_older_version_wrote_is_taken(name: str) -> None:
         state["curriculum"] = {**state["curriculum"], "config": curriculum, "gap": {"a": 0.25}}
     method.load_state_dict(json.loads(json.dumps(state)))
     assert method.curriculum.gap("a") == (0.0 if recipe.curriculum.steers else 0.25)
+
+
+def test_a_memory_that_nobody_would_see_is_refused() -> None:
+    with pytest.raises(ConfigError, match="would never be shown"):
+        replace(get_recipe("d2skill"), allocation=Never())
