@@ -7,9 +7,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ENV := alfworld
 SEED ?= 0
 DATA ?=
-# Set on the command line only, too.
+# Set on the command line only, too; PRESET and BESIDE are their old names.
 PRESET :=
 BESIDE :=
+METHOD := $(PRESET)
+VERSUS := $(BESIDE)
 WEBSHOP ?=
 STEPS ?=
 OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
@@ -37,7 +39,7 @@ NO_DEPS_verl := verl==0.9.1
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
 	@echo "make demo    train the tiny policy by two methods, evaluate them before and after, draw the pictures (about five minutes)"
-	@echo "make demo PRESET=skillc BESIDE=none    one method alone"
+	@echo "make demo METHOD=skillc VERSUS=none    one method alone"
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
@@ -76,7 +78,7 @@ quick: $(VENV)/.train
 
 demo: $(VENV)/.train
 	$(BIN)/skillc demo --env $(ENV) --out $(OUT) --seed $(SEED) $(if $(DATA),--data $(DATA)) $(if $(STEPS),--steps $(STEPS)) \
-		$(if $(PRESET),--method $(PRESET)) $(if $(BESIDE),--versus $(BESIDE))
+		$(if $(METHOD),--method $(METHOD)) $(if $(VERSUS),--versus $(VERSUS))
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)

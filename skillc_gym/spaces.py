@@ -114,6 +114,7 @@ def _refuse_shared_memory(space: Unicode, n: int = 1, ctx: ModuleType = multipro
     )
 
 
+# The three register functions of different shapes; a function that never returns serves all.
 @flatdim.register(Unicode)
 @flatten_space.register(Unicode)
 @flatten.register(Unicode)

@@ -16,7 +16,7 @@ skillc make-policy --env alfworld --start smollm2-135m --chat compact --context-
     --episodes "$episodes" --batches $((episodes / 4)) --batch-episodes 4 --learning-rate 1e-4 --max-length 2048 \
     --held-out 24 --out "$out/start"
 skillc evaluate model="$out/start" "${same[@]}" split=valid_unseen --per-type "$per_type" --out "$out/before"
-skillc train model="$out/start" "${same[@]}" preset=skillc steps="$steps" tasks_per_step=4 group_size=4 micro_batches=4 \
-    learning_rate=1e-5 beta=0 draw=types panel_per_type=1 validate_every=6 save_every=3 run="$out/run"
+skillc train model="$out/start" "${same[@]}" method=skillc steps="$steps" tasks_per_step=4 group_size=4 micro_batches=4 \
+    learning_rate=1e-5 kl_coef=0 task_sampling=types panel_per_type=1 validate_every=6 save_every=3 run="$out/run"
 skillc evaluate model="$out/run/policy" "${same[@]}" split=valid_unseen --per-type "$per_type" --out "$out/after"
 skillc report "$out/run" --before "$out/before" --after "$out/after"

@@ -48,6 +48,7 @@ def samples(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest]) -> 
     return MemoryDataset(found)
 
 
+# Inspect is not installed where types are checked, so that its decorators have none.
 @solver  # type: ignore[untyped-decorator]
 def play(make: Callable[[], ChatEnv]) -> Any:
     """Lets the model play a sample's episode; one of Inspect's limits cuts it, and it counts as truncated."""

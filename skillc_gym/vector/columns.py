@@ -75,10 +75,10 @@ def info_columns(infos: Sequence[Info | None]) -> dict[str, Any]:
     Args:
         infos: One info per member; None counts as empty.
     """
-    first = infos[0] if infos else None
-    if first is not None and all(info is not None and len(info) == len(first) for info in infos):
+    told = [info for info in infos if info is not None]
+    if told and len(told) == len(infos) and all(len(info) == len(told[0]) for info in told):
         try:  # all have the same keys: no masks to work out
-            found = {key: _column([info[key] for info in infos]) for key in first}  # type: ignore[index]
+            found = {key: _column([info[key] for info in told]) for key in told[0]}
         except KeyError:
             pass
         else:

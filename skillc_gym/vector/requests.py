@@ -146,7 +146,7 @@ def member_actions(actions: Any, held: NDArray[np.bool_]) -> list[tuple[int, Any
     return due
 
 
-def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any]:
+def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any] | NDArray[Any]:
     if isinstance(actions, str) or not isinstance(actions, (Sequence, np.ndarray)):
         raise ConfigError(f"Expected a list of {len(held)} actions or a dict {{member: action}}, got {actions!r:.80}")
     if len(actions) != len(held):
@@ -154,4 +154,4 @@ def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any]:
             f"Expected one action per member ({len(held)}), got {len(actions)}; "
             "pass None for held members, or a dict {member: action} to step only some"
         )
-    return actions  # type: ignore[return-value]
+    return actions

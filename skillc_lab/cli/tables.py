@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from skillc_lab.cli.main import command_modules
 from skillc_lab.cli.options import Option, options_of
-from skillc_lab.cli.settings import Settings
+from trainers.config import Settings
 
 __all__ = ["completed", "renewed", "settings_tables"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc_lab.cli.command import Command, complain
-from skillc_lab.cli.settings import Settings
 from skillc_lab.commands.study import say_table
 from skillc_lab.studies import ComparisonPlan, compare, held_out_split
+from trainers.config import Settings
 
 __all__ = ["COMMAND", "CompareOptions"]
 

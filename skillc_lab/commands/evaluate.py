@@ -10,7 +10,7 @@ from typing import Any, Literal
 from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.recipe_help import agent_help
-from skillc_lab.cli.settings import Settings
+from trainers.config import Settings
 from trainers.tracking import make_folder, make_progress
 
 __all__ = ["COMMAND", "EvaluateOptions"]

@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
-from skillc_lab.cli.settings import Settings
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
-from trainers.config import PolicySettings, TrainConfig
+from trainers.config import PolicySettings, Settings, TrainConfig
 
 __all__ = ["COMMAND", "PlanOptions"]
 

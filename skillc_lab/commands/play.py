@@ -238,9 +238,9 @@ class PlayOptions:
             "task_types": self.task_type,
         }
         given = {name: value for name, value in wanted.items() if value is not None} | dict(self.env_options)
-        plain = {"render_mode": "ansi", "max_episode_steps": 10_000, "disable_env_checker": True}
+        plain: dict[str, Any] = {"render_mode": "ansi", "max_episode_steps": 10_000, "disable_env_checker": True}
         try:
-            return gymnasium.make(spec.id, **plain, **given)  # type: ignore[arg-type]
+            return gymnasium.make(spec.id, **plain, **given)
         except gymnasium.error.UnregisteredEnv as error:
             raise unknown_name("environment", self.env, [found.name for found in env_specs()]) from error
         except TypeError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from skillc_lab.cli.command import Command
 from skillc_lab.cli.recipe_help import recipe_help
-from skillc_lab.cli.settings import Settings
+from trainers.config import Settings
 from trainers.tracking import make_progress
 
 __all__ = ["COMMAND", "TrainOptions"]

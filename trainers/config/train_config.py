@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import gymnasium
@@ -30,7 +30,7 @@ from trainers.config.groups import (
 )
 from trainers.config.loss_types import settings_of
 
-__all__ = ["TrainConfig", "current_settings"]
+__all__ = ["Settings", "TrainConfig", "current_settings"]
 
 MAY_DIFFER = (
     *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),
@@ -182,3 +182,32 @@ class TrainConfig(
     def with_(self, **changes: Any) -> TrainConfig:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings by concept: one group each, as the help of the command line shows them."""
+
+    policy_and_method: PolicySettings
+    environment: EnvironmentSettings
+    prompts: PromptSettings
+    rollouts: RolloutSettings
+    sampling_of_replies: SamplingSettings
+    optimiser: OptimiserSettings
+    objective: ObjectiveSettings
+    reference: ReferenceSettings
+    memory: MemorySettings
+    adapters: AdapterSettings
+    generation: GenerationSettings
+    vllm: VllmSettings
+    validation: ValidationSettings
+    run_folder: RunSettings
+
+    def config(self) -> TrainConfig:
+        """The configuration that they make up.
+
+        Raises:
+            ConfigError: If a value lies outside its range or two contradict each other.
+        """
+        groups = [getattr(self, group.name) for group in fields(self)]
+        return TrainConfig(**{name: value for group in groups for name, value in vars(group).items()})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from skill_library.errors import brief
 from skillc_gym.episodes import Episode
@@ -150,27 +150,15 @@ class NotedWriter(ModelWriter):
 
     Args:
         answer: The language model.
-        name: Recorded with every text.
-        at_most: Most skills, and most mistakes, per task type; most general skills.
-        longest: Most characters of each text.
         shown: Most won and most lost episodes of a type that a note is asked on, each.
-        last_steps: Steps of each episode that a question shows, from its end.
+        **options: As of :class:`ModelWriter`; ``at_most`` bounds mistakes and general skills as well.
 
     Attributes:
         notes: All notes so far.
     """
 
-    def __init__(
-        self,
-        answer: AnswerChats,
-        *,
-        name: str = "language model",
-        at_most: int = 3,
-        longest: int = 600,
-        shown: int = 8,
-        last_steps: int = 12,
-    ) -> None:
-        super().__init__(answer, name=name, at_most=at_most, longest=longest, shown=shown, last_steps=last_steps)
+    def __init__(self, answer: AnswerChats, *, shown: int = 8, **options: Any) -> None:
+        super().__init__(answer, shown=shown, **options)
         self.notes: list[Note] = []
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:

@@ -147,7 +147,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
             final = {"final_obs": self._observations[i], "final_info": infos[i]}
             try:
                 self._observations[i], info = self.games[i].reset()
-            except Exception as error:  # noqa: BLE001 - as in step
+            except Exception as error:  # noqa: BLE001 - step raises it once every game has been stepped
                 raised[i], infos[i] = error, final
             else:
                 infos[i] = {**info, **final}
@@ -177,6 +177,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         for game, value in zip(self.games, values, strict=True):
             game.set_wrapper_attr(name, value)
 
+    # A tuple where VectorEnv promises one generator, as Gymnasium's own SyncVectorEnv gives it.
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """Every game's generator."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
@@ -20,12 +21,7 @@ _NAVIGATION = frozenset(
     ["back to search", "< prev", "next >", "description", "features", "reviews", "attributes", "buy now", "search"]
 )
 # Words by which people ask, not what they ask for.
-_POLITE = frozenset(
-    """a about all along also am an and any are as at be being but buy by can could do either find for from get give
-    good hello help hi i i'd i'm im in interested into is it it's its just kind like look looking made make me my need
-    of on one or order pair place please priced prefer preferably purchase really s searching show size some something
-    such that the them these they this to too under up used want wanting which will with would you""".split()  # noqa: SIM905
-)
+_POLITE = frozenset((Path(__file__).parent / "polite_words.txt").read_text(encoding="utf-8").split())
 
 
 @dataclass(frozen=True)
