@@ -34,7 +34,7 @@ ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
 NO_DEPS_tinker := tinker-cookbook==0.6.1
 NO_DEPS_verl := verl==0.9.1
 
-.PHONY: quick demo test test-fast test-adapters docs notebooks lint format bench check-wheel package sbom constraints clean help
+.PHONY: quick demo test test-fast test-adapters docs notebooks lint types format bench check-wheel package sbom constraints clean help
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
@@ -44,7 +44,7 @@ help:
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
 	@echo "make docs    build the documentation site into build/site, warnings as errors"
-	@echo "make lint    ruff and mypy;   make bench        speed beside upstream, in one run"
+	@echo "make lint    ruff, in seconds;   make types        mypy;   make bench        speed beside upstream, in one run"
 	@echo "make package    build wheel and sdist, check both;   make sbom    list what they need"
 	@echo "make check-wheel    build the wheel of a fresh clone, install it into an empty environment, run the commands"
 
@@ -112,12 +112,19 @@ docs: $(VENV)/.docs
 notebooks: $(BIN)/python
 	$(BIN)/python -m benchmarks.notebooks
 
-lint: $(VENV)/.test
+$(VENV)/.ruff: pyproject.toml | $(BIN)/python
+	$(PIP) '$(shell sed -n 's/.*"\(ruff==[^"]*\)".*/\1/p' pyproject.toml)'
+	@touch $@
+
+# Formatting and rules need neither torch nor the tools of the tests; types need all that is imported.
+lint: $(VENV)/.ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
 	$(BIN)/mypy
 
-format: $(VENV)/.test
+format: $(VENV)/.ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -98,3 +99,9 @@ def test_the_page_of_packages_names_every_extra():
     page = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
     adapters = {path.stem for path in (ROOT / "docs" / "adapters").glob("*.md")} - {"trl"}
     assert set(EXTRAS) - adapters - {"webshop"} <= set(re.findall(r"`([a-z0-9]+)`", page))
+
+
+def test_lint_asks_for_neither_torch_nor_the_types():
+    dry = subprocess.run(["make", "-n", "lint", "VENV=nowhere"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ruff check" in dry.stdout
+    assert not re.search(r"torch|mypy|\[train\]", dry.stdout)
