@@ -248,9 +248,11 @@ class ChatEnv:
         """
         episode = self.episode()
         named = ("task_id", "task_type", "seed", "group_id", "condition", "skill", "skill_sha256")
-        outcome = ("won", "task_score", "episode_return", "terminated", "truncated")
+        outcome = ("task_score", "episode_return", "terminated", "truncated")
         return {
-            **{name: getattr(episode, name) for name in (*named, *outcome)},
+            **{name: getattr(episode, name) for name in named},
+            "won": float(episode.won),
+            **{name: getattr(episode, name) for name in outcome},
             "steps": len(episode),
             "malformed": sum(not turn.format_valid for turn in episode.turns),
             "inadmissible": sum(not turn.action_valid for turn in episode.turns),

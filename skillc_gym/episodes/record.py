@@ -48,7 +48,7 @@ class Episode:
         seed: The episode's seed.
         group_id: The group it was played in; members of a group share task and seed.
         turns: The exchanges in order.
-        won: 1.0 if the task was fulfilled, else 0.0.
+        won: Whether the task was fulfilled; files have it as 1.0 or 0.0.
         task_score: The environment's own score in [0, 1].
         terminated: The environment ended it.
         truncated: A limit ended it.
@@ -68,7 +68,7 @@ class Episode:
     seed: int
     group_id: int
     turns: tuple[Turn, ...]
-    won: float
+    won: bool
     task_score: float
     terminated: bool
     truncated: bool
@@ -88,7 +88,7 @@ class Episode:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values; :meth:`from_dict` gives an equal episode."""
-        return {**asdict(self), "turns": [asdict(turn) for turn in self.turns]}
+        return {**asdict(self), "won": float(self.won), "turns": [asdict(turn) for turn in self.turns]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Episode:
@@ -97,6 +97,8 @@ class Episode:
         Raises:
             TranscriptError: A field is missing, unknown or of another type.
         """
+        if isinstance(values, Mapping) and isinstance(won := values.get("won"), int | float):
+            values = {**values, "won": won >= 1}
         found = checked(cls, values, optional=("messages", "final_observation", "cut", "skill_grade"))
         return cls(**{**found, "turns": tuple(Turn(**checked(Turn, turn)) for turn in found["turns"])})
 
@@ -157,7 +159,7 @@ class EpisodeRecorder:
             seed=self._seed,
             group_id=self._group_id,
             turns=tuple(self._turns),
-            won=float(self._last.get("won", 0.0)),
+            won=float(self._last.get("won", 0.0)) >= 1.0,
             task_score=float(self._last.get("task_score", 0.0)),
             terminated=self._ends[0],
             truncated=self._ends[1],

@@ -194,6 +194,6 @@ def _won(transcript: Path) -> tuple[str, str]:
     """Outcomes of a validation without the skill and with it, one character a task, in the order of tasks' names."""
     won: tuple[dict[str, bool], dict[str, bool]] = ({}, {})
     for episode in iter_jsonl(transcript):
-        won[episode.condition][episode.task_id] = episode.won >= 1.0
+        won[episode.condition][episode.task_id] = episode.won
     without, with_skill = ("".join("01"[int(arm[task])] for task in sorted(arm)) for arm in won)
     return without, with_skill

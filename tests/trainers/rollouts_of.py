@@ -27,7 +27,7 @@ def episode(
     turns = tuple(
         Turn(o, a, a, True, True, float(won and i == last)) for i, (o, a) in enumerate(zip(seen, actions, strict=True))
     )
-    return Episode(task, kind, goal, condition, skill, "", text, 0, 0, turns, float(won), float(won), True, False)
+    return Episode(task, kind, goal, condition, skill, "", text, 0, 0, turns, won, float(won), True, False)
 
 
 def trajectory(played: Episode, tokens_per_turn: int = 2) -> Trajectory:

@@ -286,7 +286,7 @@ def _outcome(task: str, with_: Any, without: Any, attempt: int, best: float | No
 
 
 def _arm(episode: Any) -> ArmOutcome:
-    return ArmOutcome(episode.won >= 1.0, float(episode.task_score), len(episode.turns), getattr(episode, "cut", ""))
+    return ArmOutcome(bool(episode.won), float(episode.task_score), len(episode.turns), getattr(episode, "cut", ""))
 
 
 def _as_dict(sampling: Any) -> dict[str, Any]:

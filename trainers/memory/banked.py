@@ -102,7 +102,7 @@ class BankMemory(SkillMemory):
         self.update += 1
         episodes = [trajectory.episode for trajectory in batch.trajectories]
         for episode in episodes:
-            self.bank.record_use(shown_entries(episode), bool(episode.won), self.update)
+            self.bank.record_use(shown_entries(episode), episode.won, self.update)
         self.credit(batch)
         written = [self.bank.add(draft, self.update) for draft in self.write(batch, episodes)]
         evicted = self.evict()

@@ -193,7 +193,7 @@ class NotedWriter(ModelWriter):
             for e in chosen
         ]
         texts = self._ask(questions, lambda reply: read_text(reply, "note", longest=longest))
-        notes = [Note(e.task_id, e.task_type, bool(e.won), text) for e, text in zip(chosen, texts, strict=True) if text]
+        notes = [Note(e.task_id, e.task_type, e.won, text) for e, text in zip(chosen, texts, strict=True) if text]
         self.notes += notes
         kinds = dict.fromkeys(note.task_type for note in notes)
         return [[note for note in notes if note.task_type == kind] for kind in kinds]

@@ -28,7 +28,7 @@ episodes = st.builds(
     seed=st.integers(0, 2**31),
     group_id=st.integers(0, 100),
     turns=st.lists(turns, max_size=3).map(tuple),
-    won=st.sampled_from([0.0, 1.0]),
+    won=st.booleans(),
     task_score=st.floats(0, 1),
     terminated=st.booleans(),
     truncated=st.booleans(),
@@ -180,7 +180,7 @@ def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
     assert "  2 > fly  [malformed]  [not possible]" in plain
     assert plain.endswith("won after 4 steps, return 1\n")
     assert "\x1b" not in plain
-    wild = dataclasses.replace(played, final_observation="\x1b[2J\x9b31m gone", won=0.0)
+    wild = dataclasses.replace(played, final_observation="\x1b[2J\x9b31m gone", won=False)
     assert "\x1b" not in to_ansi(wild, colour=False)
     assert "not won" in to_ansi(wild)
     assert "\x1b[2J" not in to_ansi(wild)

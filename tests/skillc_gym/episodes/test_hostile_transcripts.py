@@ -27,7 +27,7 @@ EPISODE = Episode(
     seed=3,
     group_id=0,
     turns=(TURN,),
-    won=1.0,
+    won=True,
     task_score=1.0,
     terminated=True,
     truncated=False,
@@ -61,8 +61,7 @@ def refused(tmp_path: Path, content: str | bytes, complaint: str) -> None:
         ({"goal": 3}, "Episode.goal must be a text"),
         ({"goal": ["x"] * 100_000}, "Episode.goal must be a text"),
         ({"skill_text": {"a": "b"}}, "Episode.skill_text must be a text"),
-        ({"won": "yes"}, "Episode.won must be a number"),
-        ({"won": True}, "Episode.won must be a number"),
+        ({"won": "yes"}, "Episode.won must be true or false"),
         ({"task_score": 10**400}, "Episode.task_score must be a number"),
         ({"terminated": 1}, "Episode.terminated must be true or false"),
         ({"turns": {"a": 1}}, "Episode.turns must be a list of turns"),
@@ -98,10 +97,16 @@ def test_what_is_no_episode_is_refused_in_words(tmp_path: Path, content: str | b
 
 
 def test_integers_are_read_where_numbers_stand(tmp_path: Path) -> None:
-    (tmp_path / "e.jsonl").write_text(line(won=1, task_score=0))
+    (tmp_path / "e.jsonl").write_text(line(task_score=0))
+    assert isinstance(read_jsonl(tmp_path / "e.jsonl")[0].task_score, float)
+
+
+@pytest.mark.parametrize("written", [True, 1, 1.0, False, 0, 0.0])
+def test_success_is_true_or_false_however_it_was_written(tmp_path: Path, written: float) -> None:
+    (tmp_path / "e.jsonl").write_text(line(won=written))
     (episode,) = read_jsonl(tmp_path / "e.jsonl")
-    assert isinstance(episode.won, float)
-    assert episode.won == 1.0
+    assert episode.won is bool(written)
+    assert json.dumps(episode.to_dict()["won"]) == f"{float(written)}"
 
 
 def test_pipes_and_devices_are_no_transcripts(tmp_path: Path) -> None:

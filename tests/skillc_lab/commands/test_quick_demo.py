@@ -111,7 +111,7 @@ def episode(*actions: str, won: bool) -> Episode:
         seed=0,
         group_id=0,
         turns=tuple(Turn("", action, action, True, True, 0.0) for action in actions),
-        won=float(won),
+        won=won,
         task_score=float(won),
         terminated=won,
         truncated=not won,

@@ -57,7 +57,7 @@ def episode(task: str, kind: str, condition: int, won: bool) -> Episode:
         seed=1,
         group_id=0,
         turns=turns,
-        won=float(won),
+        won=won,
         task_score=float(won),
         terminated=won,
         truncated=not won,

@@ -69,7 +69,7 @@ def test_the_essential_step_is_found_among_possible_commands():
 
     def episode(*actions: tuple[str, bool]) -> Episode:
         turns = tuple(Turn("", "", action, True, valid, 0.0) for action, valid in actions)
-        return Episode("t", "heat", "g", 0, "", "", "", 0, 0, turns, 0.0, 0.0, False, True)
+        return Episode("t", "heat", "g", 0, "", "", "", 0, 0, turns, False, 0.0, False, True)
 
     heated, impossible = episode(("heat mug 1 with microwave 1", True)), episode(("heat mug 1 with microwave 1", False))
     assert essential_rate([heated, impossible], "^heat ") == 0.5

@@ -19,7 +19,7 @@ def episode(
     actions: list[str], won: bool, *, kind: str = "heat", goal: str = "heat some egg", task: str = "t"
 ) -> Episode:
     turns = tuple(Turn("you see", action, action, True, True, 0.0) for action in actions)
-    return Episode(task, kind, goal, 0, "", "", "", 0, 0, turns, float(won), float(won), True, False)
+    return Episode(task, kind, goal, 0, "", "", "", 0, 0, turns, won, float(won), True, False)
 
 
 GOOD = [
