@@ -9,7 +9,7 @@ from pathlib import Path
 from skillc_lab.cli.command import Command, complain
 from skillc_lab.commands.study import say_table
 from skillc_lab.studies import ComparisonPlan, compare, held_out_split
-from trainers.config import Settings
+from trainers.config import RECOMMENDED, Settings
 
 __all__ = ["COMMAND", "CompareOptions"]
 
@@ -26,7 +26,7 @@ class CompareOptions:
     """
 
     settings: Settings
-    methods: tuple[str, ...] = ("grpo", "skillc")
+    methods: tuple[str, ...] = ("grpo", RECOMMENDED)
     """Methods, the baseline first; options behind a colon: skillc:omega=0.2,lam=0."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds."""

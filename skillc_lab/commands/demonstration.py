@@ -22,7 +22,7 @@ from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import RunRecords, make_report
 from skillc_lab.studies import run_jobs
 from trainers.base import REAL, SHIPPED, shipped_names, shipped_policy
-from trainers.config import TrainConfig
+from trainers.config import RECOMMENDED, TrainConfig
 from trainers.evaluation import Change, PairedCounts, PairedReport, compare_reports, evaluate_policy
 from trainers.recipes import recipe_in
 from trainers.rollout import tasks_of
@@ -52,7 +52,7 @@ class DemoConfig:
     """Warm-started policy; None takes a shipped one, and warm-starts one where none knows the tasks."""
     shipped: str = SHIPPED
     """Which of the environment's shipped policies that is."""
-    preset: str = "skillc"
+    preset: str = RECOMMENDED
     """The method."""
     seed: int = 0
     """Seed of training and of the evaluations."""

@@ -20,7 +20,7 @@ class TrainOptions(Settings):
 
     The options of a method follow at the end; name it for those of another: skillc train --method grpo --help
 
-    Example: skillc train --method skillc --model shipped --chat compact --data generated --steps 40
+    Example: skillc train --model shipped --chat compact --data generated --steps 40
     """
 
 

@@ -174,6 +174,9 @@ class ComparisonPlan:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
         config = self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])
         settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
+        if not cell.trained:
+            # No method plays a starting point; its hashes were first taken over the default of that time.
+            settings["preset"] = "skillc"
         protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
         return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
 

@@ -1,6 +1,6 @@
 """Every setting of a training run: groups by concept, all of them flat fields of :class:`TrainConfig`."""
 
-from trainers.config.groups import PolicySettings
+from trainers.config.groups import RECOMMENDED, PolicySettings
 from trainers.config.train_config import Settings, TrainConfig, current_settings
 
-__all__ = ["PolicySettings", "Settings", "TrainConfig", "current_settings"]
+__all__ = ["RECOMMENDED", "PolicySettings", "Settings", "TrainConfig", "current_settings"]

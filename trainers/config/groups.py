@@ -24,6 +24,7 @@ from trainers.base import (
 from trainers.config.loss_types import LossType
 
 __all__ = [
+    "RECOMMENDED",
     "AdapterSettings",
     "EnvironmentSettings",
     "GenerationSettings",
@@ -41,6 +42,10 @@ __all__ = [
 ]
 
 
+RECOMMENDED = "contrastive_relabelling"
+"""The method to start with where a policy has to learn to do without its skills: the default wherever none is named."""
+
+
 @dataclass(frozen=True)
 class PolicySettings:
     """Policy and method."""
@@ -52,8 +57,8 @@ class PolicySettings:
     what the last of them became, smollm2-135m what skillc get-model fetches."""
     revision: str | None = None
     """Branch, tag or commit of a model that comes from a hub; its default branch if None."""
-    method: str = "skillc"
-    """The method: skillc, grpo or another recipe by name, with `+NAME` behind it for an addition, or module:RECIPE."""
+    method: str = RECOMMENDED
+    """The method: grpo, skillc or another recipe by name, with `+NAME` behind it for an addition, or module:RECIPE."""
     method_options: Mapping[str, Any] = field(default_factory=dict)
     """Changes to the method's options; on the command line ``method.correction_mask=success``."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from trainers.base import Registry, flat_options
+from trainers.config import RECOMMENDED
 from trainers.recipes.additions import ADDITIONS, add, current_name
 from trainers.recipes.method import Credit, Method
 from trainers.recipes.parts.adaptive_allocation import ByContrast, ByDifficulty, ByNeed, BySignal
@@ -56,9 +57,6 @@ __all__ = [
     "recipe_in",
     "recipe_names",
 ]
-
-RECOMMENDED = "contrastive_relabelling"
-"""The method to start with where a policy has to learn to do without its skills."""
 
 RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""

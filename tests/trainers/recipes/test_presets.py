@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_lab.commands.compare import CompareOptions
+from skillc_lab.commands.demo import DemoOptions
+from skillc_lab.planning import load_setup, setup_names
 from trainers.advantages import Grpo
+from trainers.config import RECOMMENDED, TrainConfig
 from trainers.recipes import Recipe, get_recipe, recipe_in, recipe_names
 from trainers.recipes.method import Method
 from trainers.recipes.parts.allocation import Half, Never
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = ("README.md", "docs/ten-minutes.md", "docs/training.md")
 
 
 def test_the_ten_methods_exist_under_their_names() -> None:
@@ -48,6 +56,16 @@ def test_skillc_is_the_letter() -> None:
         "temperature": 0.1,
         "rho_min": 0.1,
     }
+
+
+def test_one_constant_names_the_method_that_is_trained_where_none_is_named() -> None:
+    """The study's recommendation: settings, comparisons, demonstrations, planned set-ups, the pages' command lines."""
+    assert TrainConfig(model="m").method == DemoOptions().method == CompareOptions.methods[1] == RECOMMENDED
+    assert {load_setup(name).config.method for name in setup_names()} == {RECOMMENDED}
+    lines = [
+        line for page in PAGES for line in (ROOT / page).read_text("utf-8").splitlines() if "skillc train " in line
+    ]
+    assert lines and not [line for line in lines if "method=skillc" in line]
 
 
 def test_overrides_are_applied_and_recorded() -> None:
