@@ -57,7 +57,7 @@ def test_every_exported_name_of_what_needs_torch_resolves(room: str):
 
 
 def test_the_trainers_verbs_are_what_they_are_called():
-    assert trainers.TrainConfig(model="shipped").preset == "skillc"
+    assert trainers.TrainConfig(model="shipped").preset == trainers.TrainConfig(model="shipped").method
     assert trainers.get_recipe("grpo").name == "grpo"
     assert callable(trainers.train)
     assert callable(trainers.evaluate)

@@ -100,6 +100,7 @@ def toy_config(folder: Path, **changes: Any) -> TrainConfig:
     """A run on the toy that takes a second or so."""
     settings: dict[str, Any] = {
         "model": str(folder / "model"),
+        "method": "skillc",
         "env": TOY_ID,
         "library": str(folder / "skills"),
         "run": str(folder / "run"),

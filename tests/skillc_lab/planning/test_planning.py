@@ -31,7 +31,12 @@ from trainers.training import prepare, run
 
 ROWS, LENGTH = 2, 96
 SEVEN = TrainConfig(
-    model="Qwen/Qwen2.5-7B-Instruct", engine="vllm", vllm_memory=0.35, micro_batches=16, gradient_checkpointing=True
+    model="Qwen/Qwen2.5-7B-Instruct",
+    method="skillc",
+    engine="vllm",
+    vllm_memory=0.35,
+    micro_batches=16,
+    gradient_checkpointing=True,
 )
 
 
