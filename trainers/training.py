@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trainers.backends import BACKENDS
@@ -20,6 +21,7 @@ from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.task_sampling import TaskSplit, split_tasks
+from trainers.tracking import write_json
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.loggers import LOGGERS, Logger
 from trainers.tracking.progress import Progress, SilentProgress
@@ -28,7 +30,7 @@ from trainers.tracking.run_folder import RunFolder
 if TYPE_CHECKING:
     from trainers.learner import Backend, Learner
 
-__all__ = ["RunResult", "prepare", "run"]
+__all__ = ["RunResult", "prepare", "run", "what_acted"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,46 @@ class RunResult:
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl."""
         return self.folder.metrics()
+
+    @property
+    def acted(self) -> dict[str, Any]:
+        """What the method's own parts did, see :func:`what_acted`; ``what_acted.json`` in the folder."""
+        return what_acted(self.metrics)
+
+
+def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a method's own parts did in a run, so that a score is not taken for theirs where they did nothing.
+
+    Args:
+        records: The lines of metrics.jsonl.
+
+    Returns:
+        JSON-able; None where the method has no such part, or an older version did not record it. ``skill_share``: the
+        share of rollouts that saw a skill, mean over updates and task types. ``bank_size``; ``bank_uses``, episodes
+        that were shown an entry; ``entries_added``. ``teacher_part``: what a teacher adds to a token's loss (opid,
+        rlsd: advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside the rollouts'.
+        ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in which all
+        had.
+    """
+    updates = [record for record in records if record["event"] == "train"]
+    banks = [update["memory"] for update in updates if "size" in update.get("memory", {})]
+    counted = all("shown" in bank for bank in banks)
+    shown = {kind for update in updates for kind in update.get("active", ())}
+    gone = {kind: next((u["step"] for u in updates if kind not in u["active"]), None) for kind in sorted(shown)}
+    return {
+        "skill_share": _mean([fmean(update["rollout_fraction_with"].values()) for update in updates]),
+        "bank_size": banks[-1]["size"] if banks else None,
+        "bank_uses": sum(bank["shown"] for bank in banks) if banks and counted else None,
+        "entries_added": sum(bank["added"] for bank in banks) if banks else None,
+        "teacher_part": _mean([update["teacher_part"] for update in updates if "teacher_part" in update]),
+        "relabelled_updates": _mean([update["extra_rows"] > 0 for update in updates if "extra_rows" in update]),
+        "withdrawn_at": max(gone.values()) if gone and None not in gone.values() else None,
+        "withdrawn_types": {kind: step for kind, step in gone.items() if step is not None},
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
 
 
 def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
@@ -167,6 +209,9 @@ def _train(learner: Learner, checkpoint: Path | None) -> bool:
 def _finish(learner: Learner, finished: bool) -> RunResult:
     folder, progress = learner.setup.folder, learner.setup.progress
     learner.setup.rollouts.close()
+    result = RunResult(folder, learner.update, finished)
+    if learner.is_main:
+        write_json(folder.path / "what_acted.json", result.acted)
     if finished:
         with folder.new_policy(commit=learner.is_main) as path:
             learner.backend.save_policy(path)
@@ -177,7 +222,7 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
         saved = folder.checkpoints()
         where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
         progress.note(f"Stopped. The same command with resume=auto goes on {where} in {folder.path}.")
-    return RunResult(folder, learner.update, finished)
+    return result
 
 
 def _ask_to_stop(learner: Learner, progress: Progress) -> None:

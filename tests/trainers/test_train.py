@@ -16,7 +16,7 @@ from trainers.config import TrainConfig
 from trainers.models import load_model
 from trainers.recipes import recipe_names
 from trainers.tracking.progress import SilentProgress
-from trainers.training import RunResult, run
+from trainers.training import RunResult, run, what_acted
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
@@ -92,6 +92,37 @@ def test_a_run_records_where_it_comes_from(config: TrainConfig) -> None:
         assert bool(episode.skill_text) == bool(episode.condition)
         assert episode.skill_text in shown
     assert len(read_jsonl(folder / "transcripts" / "train-000003.jsonl")) == 16
+
+
+@pytest.mark.parametrize(
+    ("method", "did"),
+    [
+        ("grpo", set()),
+        ("contrastive_relabelling", {"relabelled_updates"}),
+        ("sdar", {"teacher_part"}),
+        ("rlsd", {"teacher_part"}),
+        ("opid", {"teacher_part", "relabelled_updates"}),
+        ("skillrl", {"bank_size", "bank_uses", "entries_added"}),
+    ],
+)
+def test_a_run_says_what_its_methods_own_parts_did(config: TrainConfig, method: str, did: set[str]) -> None:
+    result = run(config.with_(method=method, steps=2, transcripts_every=0, **GRADED))
+    acted = json.loads((result.folder.path / "what_acted.json").read_text())
+    assert acted == result.acted
+    parts = ("teacher_part", "relabelled_updates", "bank_size", "bank_uses", "entries_added", "withdrawn_at")
+    assert {name for name in parts if acted[name] is not None} == did
+    assert (acted["skill_share"] > 0) == (method in ("contrastive_relabelling", "skillrl"))
+    if method == "skillrl":
+        assert (acted["bank_size"], acted["bank_uses"]) == (3, 32)
+
+
+def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
+    active = [["a", "b"], ["a", "b"], ["b"], ["b"], []]
+    shared = {"event": "train", "rollout_fraction_with": {"a": 0.5}}
+    records = [{**shared, "step": step, "active": kinds} for step, kinds in enumerate(active, 1)]
+    assert what_acted(records)["withdrawn_types"] == {"a": 3, "b": 5}
+    assert what_acted(records)["withdrawn_at"] == 5
+    assert what_acted(records[:4])["withdrawn_at"] is None
 
 
 @pytest.mark.slow

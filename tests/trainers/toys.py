@@ -126,7 +126,8 @@ def next_batches(learner: Learner) -> list[MicroBatch]:
     """Plays the next update; its micro-batches."""
     update = learner.update + 1
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(update), update))
-    return [each for step in learner.optimiser_steps(batch, advantages, update) for each in step]
+    extra, _ = learner.extra_rows(batch, advantages, update)
+    return [each for step in learner.optimiser_steps(batch, advantages, extra, update) for each in step]
 
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:

@@ -24,6 +24,7 @@ from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch
 from trainers.rollout.collect import SharedRollouts, derive_seed
 from trainers.rollout.task_sampling import sample_tasks
+from trainers.rollout.training_rows import TrainingRow
 from trainers.tracking.integrity import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 
@@ -117,14 +118,21 @@ class Learner:
         self.counters["tokens_generated"] += figures.get("tokens_written", 0)
         return batch, advantages, figures
 
-    def optimiser_steps(self, batch: RolloutBatch, advantages: Advantages, update: int) -> list[list[MicroBatch]]:
+    def extra_rows(self, batch: RolloutBatch, advantages: Advantages, update: int) -> tuple[list[TrainingRow], Record]:
+        """What this process trains on beside its rollouts, and for the log how much all processes do."""
+        config, own = self.config, LocalBatch.of(batch, self.backend).numbers
+        view = UpdateView(batch, advantages, own, self.setup.prompts, update, config.seed, config.num_minibatches)
+        made = [row for maker in self.method.recipe.rows for row in maker(view)]
+        if not self.method.recipe.rows:
+            return made, {}
+        count = self.backend.all_reduce_sum(torch.tensor([len(made)], device=self.backend.device))
+        return made, {"extra_rows": int(count)}
+
+    def optimiser_steps(
+        self, batch: RolloutBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
+    ) -> list[list[MicroBatch]]:
         """The micro-batches of each of an update's optimiser steps, of this process's rows."""
-        config, own = self.config, LocalBatch.of(batch, self.backend)
-        view = UpdateView(
-            batch, advantages, own.numbers, self.setup.prompts, update, config.seed, config.num_minibatches
-        )
-        extra = [row for maker in self.method.recipe.rows for row in maker(view)]
-        return self.rows.optimiser_steps(self.backend, own, advantages, extra, update)
+        return self.rows.optimiser_steps(self.backend, LocalBatch.of(batch, self.backend), advantages, extra, update)
 
     def part_norms(self, batch: RolloutBatch, advantages: Advantages) -> dict[str, float] | None:
         """The gradient's norm if one part of the advantages were alone; None with several processes or a teacher."""

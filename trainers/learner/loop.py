@@ -36,7 +36,8 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
             batch = learner.play(tasks, n_plus, update)
         with _timed(seconds, "seconds_prepare"):
             batch, advantages, figures = learner.credit(batch)
-            steps = learner.optimiser_steps(batch, advantages, update)
+            extra, made = learner.extra_rows(batch, advantages, update)
+            steps = learner.optimiser_steps(batch, advantages, extra, update)
             if config.stream_norms_every and update % config.stream_norms_every == 0:
                 figures["stream_grad_norm"] = learner.part_norms(batch, advantages)
         with _timed(seconds, "seconds_update"):
@@ -44,7 +45,7 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
             for step in steps:
                 figures |= optimise(learner, step, update)
         stop = learner.agree_to_stop()
-        learner.finish({**figures, **seconds})
+        learner.finish({**figures, **made, **seconds})
         if update % config.validate_every == 0 or learner.over_budget:
             learner.validate()
         if stop or learner.finished or update % config.save_every == 0:

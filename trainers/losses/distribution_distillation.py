@@ -109,12 +109,13 @@ class DistributionDistillation(Loss):
         return (~batch.condition).astype(np.float64)
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
-        """The divergence at every own token; logs it as ``divergence``."""
+        """The divergence at every own token; logs it as ``divergence``, and what it adds to the loss."""
         student, teacher = inputs["logits"], inputs["teacher_logits"]
         if self.top_k is not None and self.top_k < teacher.shape[-1]:
             student, teacher = _likeliest(student, teacher, self.top_k)
         values = generalised_jsd(student, teacher, self.mixture)
-        return TokenLoss(values, {"divergence": values.detach()})
+        size = values.detach()
+        return TokenLoss(values, {"divergence": size, "teacher_part": self.coefficient * size.abs()})
 
 
 @dataclass(frozen=True)

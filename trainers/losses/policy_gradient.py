@@ -168,11 +168,12 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
         return Teacher("with_skill", self.teacher_weights)
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
-        """As the clipped objective; logs ``teacher_weight`` too."""
+        """As the clipped objective; logs ``teacher_weight`` too, and by how much it changes an advantage."""
         lam = rlsd_mixing(inputs.update - 1, self.start, self.mixing_steps)
         weight = rlsd_weight(inputs.old_logprobs, inputs["teacher_logprobs"], inputs.advantages, lam, self.width)
         result = super().__call__(inputs.with_(advantages=inputs.advantages * weight))
-        return replace(result, log={**result.log, "teacher_weight": weight})
+        part = (inputs.advantages * (weight - 1)).abs()
+        return replace(result, log={**result.log, "teacher_weight": weight, "teacher_part": part})
 
 
 def rlsd_weight(
@@ -249,7 +250,8 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
         return np.zeros(len(batch.task))
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
-        """As the clipped objective; logs ``teacher_gap`` too."""
+        """As the clipped objective; logs ``teacher_gap`` too, and by how much it changes an advantage."""
         gap = (inputs["teacher_logprobs"] - inputs.old_logprobs).detach()
-        result = super().__call__(inputs.with_(advantages=inputs.advantages + self.teacher_weight * gap))
-        return replace(result, log={**result.log, "teacher_gap": gap})
+        part = self.teacher_weight * gap
+        result = super().__call__(inputs.with_(advantages=inputs.advantages + part))
+        return replace(result, log={**result.log, "teacher_gap": gap, "teacher_part": part.abs()})

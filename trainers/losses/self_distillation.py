@@ -47,10 +47,11 @@ class SelfDistillation(Loss):
         return (~batch.condition).astype(np.float64)
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
-        """The formula; logs ``teacher_gap``, the mean of ``log p_T - log p_S``."""
+        """The formula; logs ``teacher_gap``, the mean of ``log p_T - log p_S``, and what it adds to the loss."""
         teacher = inputs["teacher_logprobs"]
         gap = (teacher - inputs.logprobs).detach()
-        return TokenLoss(self.formula(inputs, teacher), {"teacher_gap": gap})
+        values = self.formula(inputs, teacher)
+        return TokenLoss(values, {"teacher_gap": gap, "teacher_part": self.coefficient * values.detach().abs()})
 
     def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         """The loss per token, (rows, tokens)."""

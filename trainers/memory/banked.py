@@ -101,14 +101,15 @@ class BankMemory(SkillMemory):
         """Counts, credits, writes and evicts, in this order."""
         self.update += 1
         episodes = [trajectory.episode for trajectory in batch.trajectories]
-        for episode in episodes:
-            self.bank.record_use(shown_entries(episode), episode.won, self.update)
+        shown = [shown_entries(episode) for episode in episodes]
+        for names, episode in zip(shown, episodes, strict=True):
+            self.bank.record_use(names, episode.won, self.update)
         self.credit(batch)
         written = [self.bank.add(draft, self.update) for draft in self.write(batch, episodes)]
         evicted = self.evict()
         self.bank.save(self._path)
         added = {entry.name for entry in written if entry.created == self.update}
-        return {"memory": self.describe(len(added), len(evicted))}
+        return {"memory": {**self.describe(len(added), len(evicted)), "shown": sum(map(bool, shown))}}
 
     def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
         """The entries that come into question, each with its likeness to the task."""

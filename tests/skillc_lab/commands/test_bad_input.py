@@ -10,7 +10,8 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_lab.cli.main import main as skillc
 
-TINY = "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4 chat=compact"
+TINY = "method=skillc steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4"
+TINY += " chat=compact"
 FETCH = "data='generated'"
 
 # What is written behind the working words (a later word wins), and what the message must say.

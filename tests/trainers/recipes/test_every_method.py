@@ -128,7 +128,7 @@ def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_
         learner = prepare(config, SilentProgress(), stack)[0]
     learner.backend.prepare(None)
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(1), 1))
-    (step,) = learner.optimiser_steps(batch, advantages, 1)
+    (step,) = learner.optimiser_steps(batch, advantages, learner.extra_rows(batch, advantages, 1)[0], 1)
     for micro in step:
         learner.backend.backward(learner.loss(micro, 1))
 
