@@ -77,8 +77,9 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     updates = [record for record in records if record["event"] == "train"]
     banks = [update["memory"] for update in updates if "size" in update.get("memory", {})]
     counted = all("shown" in bank for bank in banks)
-    shown = {kind for update in updates for kind in update.get("active", ())}
-    gone = {kind: next((u["step"] for u in updates if kind not in u["active"]), None) for kind in sorted(shown)}
+    shown = sorted({kind for update in updates for kind in update["active"]})
+    without = {kind: [update["step"] for update in updates if kind not in update["active"]] for kind in shown}
+    withdrawn = {kind: steps[0] for kind, steps in without.items() if steps}
     return {
         "skill_share": _mean([fmean(update["rollout_fraction_with"].values()) for update in updates]),
         "bank_size": banks[-1]["size"] if banks else None,
@@ -86,8 +87,8 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "entries_added": sum(bank["added"] for bank in banks) if banks else None,
         "teacher_part": _mean([update["teacher_part"] for update in updates if "teacher_part" in update]),
         "relabelled_updates": _mean([update["extra_rows"] > 0 for update in updates if "extra_rows" in update]),
-        "withdrawn_at": max(gone.values()) if gone and None not in gone.values() else None,
-        "withdrawn_types": {kind: step for kind, step in gone.items() if step is not None},
+        "withdrawn_at": max(withdrawn.values()) if withdrawn and len(withdrawn) == len(shown) else None,
+        "withdrawn_types": withdrawn,
     }
 
 
