@@ -24,7 +24,7 @@ SMALL = "tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=4 max_
 PLAIN: Sequence[tuple[str, int]] = (
     ("skillc --help", 0),
     ("skillc doctor", 0),
-    ("skillc make-games --out games --games-per-type 2 --splits train valid_seen", 0),
+    ("skillc tools make-games --out games --games-per-type 2 --splits train valid_seen", 0),
     ("skillc play --data games --split valid_seen --seed 0", 0),
     ("skillc play --env webshop --seed 0", 0),
     ("skillc train --model shipped", 2),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pictures import DRAWN
-from skillc_lab.cli.main import command_names, find_command
+from skillc_lab.cli.main import command_names, find_command, split_command
 from skillc_lab.cli.options import options_of, parse
 from skillc_lab.cli.tables import completed, renewed
 
@@ -68,11 +68,13 @@ def commands() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "line"), commands())
 def test_skillc_lines_are_understood(page: str, line: str):
-    name, *words = shlex.split(line.removesuffix("...").removeprefix("skillc "))
-    if name in ("COMMAND", "--help") or name.endswith(":"):
+    typed = shlex.split(line.removesuffix("...").removeprefix("skillc "))
+    typed = [*typed[1:], "--help"] if typed[0] == "help" else typed
+    if typed[0] in ("COMMAND", "--help") or typed == ["tools"] or typed[0].endswith(":"):
         return
+    name, words = split_command(typed)
     options = find_command(name).options
-    if words and not {"--help"}.intersection(words):
+    if words and not {"--help", "--help-all"}.intersection(words):
         required = [option for option in options_of(options).values() if option.default is MISSING]
         given = [f"{option.name}=x" for option in required] if line.endswith("...") else []
         parse(options, [*given, *words], f"skillc {name}")
@@ -81,7 +83,7 @@ def test_skillc_lines_are_understood(page: str, line: str):
 def test_the_page_of_commands_names_commands_only():
     """What it leaves out is added when the site is built, so a new command needs no page."""
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `skillc ([\w-]+)", page, re.MULTILINE)) <= set(command_names())
+    assert set(re.findall(r"^\| `skillc ((?:tools )?[\w-]+)", page, re.MULTILINE)) <= set(command_names())
     assert "| `skillc play` |" in completed("| `skillc plan` | x | y |\n\nz")
 
 

@@ -12,7 +12,7 @@ words=(chat=compact 'chat.role=household agent' max_context=2048 max_reply_token
 same=("${world[@]}" "${words[@]}" precision=bfloat16 eval_temperature=0.4)
 
 skillc get-model smollm2-135m
-skillc make-policy --env alfworld --start smollm2-135m --chat compact --context-weight 0 --precision bfloat16 \
+skillc tools make-policy --env alfworld --start smollm2-135m --chat compact --context-weight 0 --precision bfloat16 \
     --episodes "$episodes" --batches $((episodes / 4)) --batch-episodes 4 --learning-rate 1e-4 --max-length 2048 \
     --held-out 24 --out "$out/start"
 skillc evaluate model="$out/start" "${same[@]}" split=valid_unseen --per-type "$per_type" --out "$out/before"

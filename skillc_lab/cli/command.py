@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,8 @@ class Command(Generic[Options]):
     """Returns the exit status."""
     interrupted: str = "interrupted"
     """What Ctrl-C or SIGTERM leaves, in a few words."""
+    main_options: tuple[str, ...] = ()
+    """Options that --help shows, where --help-all shows the others too; all of them if none is named."""
     more_help: Callable[[Sequence[str]], str] | None = None
     """Writes what follows the help, by the words that were typed."""
 
@@ -44,21 +45,13 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
     Returns:
         The exit status: 2 for bad input and anything missing, 1 for what the system refuses, 130 after Ctrl-C or
         SIGTERM.
+
+    Raises:
+        BrokenPipeError: The reader of the output has gone.
     """
     try:
-        status = _run(command, words, prog)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        # The reader of the output has gone; Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-
-
-def _run(command: Command[Any], words: Sequence[str], prog: str) -> int:
-    try:
         with interrupts():
-            return command.run(parse(command.options, words, prog))
+            return command.run(parse(command.options, words, prog, command.main_options))
     except KeyboardInterrupt:
         complain(f"{prog}: {command.interrupted}")
         return 130

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from skillc_gym.errors import unknown_name
+from skillc_gym.errors import SkillCError, unknown_name
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, complain, run_command, say
 
-__all__ = ["command_modules", "command_names", "find_command", "main"]
+__all__ = ["command_modules", "command_names", "find_command", "main", "split_command"]
 
-_ROOMS = ("skillc_lab.commands",)
-_SUMMARY = re.compile(r"``skillc ([a-z-]+)``: (.+?)\.?$", re.MULTILINE)
+_ROOM = "skillc_lab.commands"
+_SUMMARY = re.compile(r"^``skillc ([a-z -]+)``: (.+?)\.?$", re.MULTILINE)
+_TOOLS = "tools"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,34 +29,68 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The words after ``skillc``; those of this process by default.
 
     Returns:
-        The exit status.
+        The exit status; 141 where the reader of the output has gone.
     """
-    name, *words = list(sys.argv[1:] if argv is None else argv) or ["help"]
-    if name in ("-h", "--help", "help"):
-        return main([words[0], "--help"]) if words else _say_overview()
-    if name == "--version":
+    try:
+        status = _main(list(sys.argv[1:] if argv is None else argv) or ["help"])
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Python would complain once more when it closes the stream.
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return 141
+
+
+def _main(words: list[str]) -> int:
+    if words == ["--version"]:
         say(f"skillc-gym {__version__}")
         return 0
-    if name not in command_modules():
-        complain(f"skillc: error: {unknown_name('command', name, command_names())}")
+    if words[0] in ("-h", "--help", "help"):
+        words = [*words[1:], "--help"]
+    if words[0] in ("-h", "--help") or (words[0] == _TOOLS and not set(words[1:]) - {"-h", "--help", "help"}):
+        _say_overview(_TOOLS if words[0] == _TOOLS else "")
+        return 0
+    try:
+        name, rest = split_command(words)
+    except SkillCError as error:
+        complain(f"skillc: error: {error}")
         return 2
-    return run_command(find_command(name), words, f"skillc {name}")
+    if words[: len(name.split())] != name.split():
+        complain(f"note: skillc {words[0]} is called skillc {name} now")
+    return run_command(find_command(name), rest, f"skillc {name}")
+
+
+def split_command(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The command's name and the words after it; what is a tool now was a command of its own.
+
+    Raises:
+        UnknownNameError: There is no such command.
+    """
+    for name in (" ".join(words[:2]), words[0]):
+        if name in command_modules():
+            return name, words[len(name.split()) :]
+    if f"{_TOOLS} {words[0]}" in command_modules():
+        return f"{_TOOLS} {words[0]}", words[1:]
+    raise unknown_name("command", " ".join(words[: 1 + (words[0] == _TOOLS)]), command_names())
 
 
 @cache
 def command_modules() -> Mapping[str, tuple[str, str]]:
     """Every command's module and summary, by name.
 
-    A module is a command if its doc string begins with the command's name and summary, as this one's does; it is read
-    and not imported, so that the list costs nothing.
+    A module is a command if its doc string begins with the command's name and summary, as this one's does, or several
+    commands with a line each; it is read and not imported, so that the list costs nothing.
     """
     found = {}
-    for room in _ROOMS:
-        for file in resources.files(room).iterdir():
-            if file.name.endswith(".py"):
-                doc = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-                if match := _SUMMARY.match(doc):
-                    found[match[1]] = (f"{room}.{file.name.removesuffix('.py')}", match[2])
+    for file in resources.files(_ROOM).iterdir():
+        if file.name.endswith(".py"):
+            doc = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            for match in _SUMMARY.finditer(doc if doc.startswith("``skillc ") else ""):
+                found[match[1]] = (f"{_ROOM}.{file.name.removesuffix('.py')}", match[2])
     return dict(sorted(found.items()))
 
 
@@ -64,15 +100,20 @@ def command_names() -> tuple[str, ...]:
 
 
 def find_command(name: str) -> Command[object]:
-    """Imports a command's module, in which it is called ``COMMAND``."""
-    command: Command[object] = importlib.import_module(command_modules()[name][0]).COMMAND
+    """Imports a command's module, in which it is called ``COMMAND``, or stands in ``COMMANDS`` by name."""
+    name, _ = split_command(name.split())
+    module = importlib.import_module(command_modules()[name][0])
+    command: Command[object] = vars(module).get("COMMANDS", {}).get(name) or module.COMMAND
     return command
 
 
-def _say_overview() -> int:
-    width = max(map(len, command_names()))
-    say("usage: skillc COMMAND [--option VALUE | option=value ...]\n")
-    for name, (_, summary) in command_modules().items():
-        say(f"  {name:<{width}}  {summary[0].upper()}{summary[1:]}")
-    say("\nskillc COMMAND --help lists a command's options with their meaning and default.")
-    return 0
+def _say_overview(group: str) -> None:
+    known = {name: summary for name, (_, summary) in command_modules().items()}
+    tools = {name: summary for name, summary in known.items() if name.startswith(f"{_TOOLS} ")}
+    chosen = tools if group else {name: known[name] for name in known if name not in tools}
+    if not group:
+        chosen[_TOOLS] = f"make and convert things: {', '.join(name.split()[1] for name in tools)}"
+    say(f"usage: skillc {f'{group} ' if group else ''}COMMAND [--option VALUE | option=value ...]\n")
+    for name, summary in chosen.items():
+        say(f"  {name:<{max(map(len, chosen))}}  {summary[0].upper()}{summary[1:]}")
+    say("\nskillc help COMMAND lists a command's options with their meaning and default.")

@@ -16,7 +16,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import tyro
@@ -75,22 +75,24 @@ class Option:
         return get_origin(_core(self.hint)) is tuple
 
 
-def parse(options: type[Options], words: Sequence[str], prog: str) -> Options:
+def parse(options: type[Options], words: Sequence[str], prog: str, main: Sequence[str] = ()) -> Options:
     """Builds a command's options from the words after its name; prints the help and leaves if that is asked for.
 
     Args:
         options: A dataclass; fields that are dataclasses contribute their own options under their own names.
         words: What was typed.
         prog: The command, as it is typed.
+        main: Options that the help shows, unless all are asked for; all if none is named.
 
     Raises:
         UnknownNameError: For an option that does not exist; the message names the nearest.
         ConfigError: For a missing option, a value of the wrong type, or a word that is no option.
         SystemExit: After the help.
     """
-    if {"-h", "--help"}.intersection(words) or list(words) == ["help"]:
+    if {"-h", "--help", "--help-all"}.intersection(words) or list(words) == ["help"]:
+        shown = _shortened(options, main) if main and "--help-all" not in words else options
         looks = (tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
-        tyro.cli(options, args=["--help"], prog=prog, registry=_json_in_help(), config=looks)
+        tyro.cli(shown, args=["--help"], prog=prog, registry=_json_in_help(), config=looks)
     known = options_of(options)
     given = _Words(known, words).sorted()
     values = {name: _read(known[name], found) for name, found in given.items()}
@@ -99,6 +101,20 @@ def parse(options: type[Options], words: Sequence[str], prog: str) -> Options:
             raise ConfigError(f"{option.typed} is missing: {option.doc} See {prog} --help.")
     built: Options = _build(options, values)
     return built
+
+
+def _shortened(options: type, names: Sequence[str]) -> type:
+    """A class with some of the options, for the help."""
+    known = options_of(options)
+    specs = [
+        (name, Annotated[known[name].hint, tyro.conf.arg(help=known[name].doc)], _spec(known[name])) for name in names
+    ]
+    doc = f"{inspect.getdoc(options)}\n\nThese {len(names)} options matter most; --help-all lists all {len(known)}."
+    return make_dataclass(options.__name__, specs, kw_only=True, namespace={"__doc__": doc})
+
+
+def _spec(option: Option) -> Any:
+    return field() if option.default is MISSING else field(default_factory=lambda: option.default)
 
 
 def options_of(options: type) -> dict[str, Option]:

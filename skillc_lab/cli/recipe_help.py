@@ -17,54 +17,51 @@ from skillc_lab.agents.zero_shot import ZeroShot
 from skillc_lab.cli.options import ALIASES
 from trainers.base import flat_options
 from trainers.config import TrainConfig
-from trainers.recipes import get_recipe, recipe_names
+from trainers.recipes import get_recipe
 
 __all__ = ["agent_help", "recipe_help"]
 
 
 def recipe_help(words: Sequence[str]) -> str:
-    """Lists the options of the recipe that the words of a command choose, or of the default one.
+    """Lists the options of the method that the words of a command choose, with --help-all those of the default one.
 
     Raises:
-        UnknownNameError: If there is no such recipe.
+        UnknownNameError: If there is no such method.
     """
     name = _chosen(words, "method", TrainConfig.method)
+    if name is None:
+        return f"A method has options of its own: skillc help train --method {TrainConfig.method}; skillc methods"
     recipe = get_recipe(name)
-    docs = dict(_docs(recipe, ""))
-    rows = _rows("method", recipe.options, docs)
-    return _page(f"method {name}", recipe.summary, rows, [other for other in recipe_names() if other != name])
+    return _page("method", name, recipe.summary, recipe.options, recipe)
 
 
 def agent_help(words: Sequence[str]) -> str:
-    """Lists the options of the agent that the words of a command choose, or of the default one.
+    """Lists the options of the agent that the words of a command choose, with --help-all those of the default one.
 
     Raises:
         UnknownNameError: If there is no such agent.
     """
     name = _chosen(words, "agent", ZeroShot.name)
+    if name is None:
+        return f"An agent has options of its own: skillc help evaluate --agent NAME; {', '.join(AGENTS.names())}"
     agent = get_agent(name)
     summary = inspect.cleandoc(agent.__doc__ or "").partition("\n")[0]
-    rows = _rows("agent", flat_options(agent), dict(_docs(agent, "")))
-    return _page(f"agent {name}", summary, rows, [other for other in AGENTS.names() if other != name])
+    return _page("agent", name, summary, flat_options(agent), agent)
 
 
-def _rows(kind: str, options: Mapping[str, Any], docs: Mapping[str, str]) -> list[str]:
-    return [f"  {kind}.{key}={_shown(value)}\n{_indented(docs.get(key, ''))}" for key, value in options.items()]
+def _page(kind: str, name: str, summary: str, options: Mapping[str, Any], part: Any) -> str:
+    docs = dict(_docs(part, ""))
+    rows = [f"  {kind}.{key}={_shown(value)}\n{_indented(docs.get(key, ''))}" for key, value in options.items()]
+    return "\n".join([f"Options of the {kind} {name} with their defaults ({summary})", *rows])
 
 
-def _page(named: str, summary: str, rows: Sequence[str], others: Sequence[str]) -> str:
-    kind = named.partition(" ")[0]
-    head = f"Options of the {named} with their defaults ({summary})"
-    return "\n".join([head, *rows, f"Other {kind}s: {', '.join(others)}."])
-
-
-def _chosen(words: Sequence[str], kind: str, default: str) -> str:
-    """The method or agent that the words name."""
+def _chosen(words: Sequence[str], kind: str, default: str) -> str | None:
+    """The method or agent that the words name; the default one where all options are asked for."""
     kinds = (kind, *(old for old, new in ALIASES.items() if new == kind))
     pairs = [word.removeprefix("--").partition("=") for word in words]
     named = [value for key, equals, value in pairs if key in kinds and equals]
     named += [value for word, value in itertools.pairwise(words) if word.removeprefix("--") in kinds]
-    return named[-1] if named else default
+    return named[-1] if named else default if "--help-all" in words else None
 
 
 def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:

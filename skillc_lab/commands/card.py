@@ -1,4 +1,4 @@
-"""``skillc card``: write the card of an environment or a policy for a model hub."""
+"""``skillc tools card``: write the card of an environment or a policy for a model hub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["COMMAND", "CardOptions"]
 class CardOptions:
     """Write the card of an environment or of a policy, in the form that model hubs read.
 
-    Example: skillc card policy runs/mine/policy --evaluation runs/mine/after --out runs/mine/policy/README.md
+    Example: skillc tools card policy runs/mine/policy --evaluation runs/mine/after --out runs/mine/policy/README.md
     """
 
     what: Annotated[str, tyro.conf.Positional]

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from skillc_lab.cli.command import Command, complain
 from skillc_lab.commands.study import say_table
+from skillc_lab.commands.train import MAIN
 from skillc_lab.studies import ComparisonPlan, compare, held_out_split
 from trainers.config import RECOMMENDED, Settings
 
 __all__ = ["COMMAND", "CompareOptions"]
+
+_OWN = ("methods", "seeds", "out", "held_out", "per_type", "workers", "budget_tokens")
 
 
 @dataclass(frozen=True)
@@ -50,4 +53,9 @@ def run(options: CompareOptions) -> int:
     return 0 if len(cells) == len(plan.cells) else 130
 
 
-COMMAND = Command(CompareOptions, run, "interrupted; the same command goes on.")
+COMMAND = Command(
+    CompareOptions,
+    run,
+    "interrupted; the same command goes on.",
+    (*_OWN, *(name for name in MAIN if name not in ("method", "seed", "run", "library", "max_context"))),
+)

@@ -1,4 +1,4 @@
-"""``skillc convert-skills``: read skills of another form into a library, or write a library in another form."""
+"""``skillc tools convert-skills``: read skills of another form into a library, or write a library in another form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConvertSkillsOptions:
     The form of what is read is found out: a folder of SKILL.md files (this project's or the ecosystem's), a text with
     sections (### NAME ###, as with Skill0), or a bank in JSON (as with SkillRL).
 
-    Example: skillc convert-skills bank.json my_skills --env alfworld --types examine=look_at_obj_in_light
+    Example: skillc tools convert-skills bank.json my_skills --env alfworld --types examine=look_at_obj_in_light
     """
 
     source: Annotated[str, tyro.conf.Positional]

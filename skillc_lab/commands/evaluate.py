@@ -15,6 +15,12 @@ from trainers.tracking import make_folder, make_progress
 
 __all__ = ["COMMAND", "EvaluateOptions"]
 
+MAIN = (
+    *("model", "env", "data", "split", "library", "chat", "out", "per_type", "attempts", "greedy_too", "agent"),
+    *("base_url", "engine", "eval_temperature", "eval_greedy", "seed", "max_reply_tokens", "max_context"),
+)
+"""The options that matter most."""
+
 
 @dataclass(frozen=True)
 class EvaluateOptions:
@@ -22,7 +28,7 @@ class EvaluateOptions:
 
     Settings are those of training; --eval-temperature, --eval-greedy, --seed and --max-parallel matter here.
 
-    The options of an agent follow at the end; name it for those of another: skillc evaluate --agent expel --help
+    With an agent named, its own options follow at the end: skillc help evaluate --agent expel
 
     Example: skillc evaluate --model shipped --chat compact --data generated --split valid_unseen --per-type 8
     """
@@ -80,5 +86,6 @@ COMMAND = Command(
     EvaluateOptions,
     evaluate,
     "interrupted; no report was written. With --engine openai, the same command goes on.",
+    MAIN,
     agent_help,
 )

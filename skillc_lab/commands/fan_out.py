@@ -1,4 +1,4 @@
-"""``skillc fan-out``: run a file of commands on the machines of a Ray cluster."""
+"""``skillc tools fan-out``: run a file of commands on the machines of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from skillc_gym.errors import ConfigError, MissingDataError, missing_extra, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
 from skillc_lab.cli.command import Command, complain, say
-from skillc_lab.cli.main import command_names
+from skillc_lab.cli.main import split_command
 from trainers.base import Natural, NotNegative, Positive
 
 __all__ = ["COMMAND", "FanOutOptions", "Outcome", "fan_out", "read_commands", "run_one"]
@@ -32,7 +32,7 @@ class FanOutOptions:
     For evaluations (of checkpoints, splits, seeds) and for making data. The folder in which it is started must be one
     that all machines see, and the package be installed on each.
 
-    Example: skillc fan-out evaluations.txt --gpus 1
+    Example: skillc tools fan-out evaluations.txt --gpus 1
     """
 
     file: Annotated[Path, tyro.conf.Positional]
@@ -101,8 +101,8 @@ def read_commands(text: str) -> list[tuple[str, ...]]:
         found += [tuple(words)] if words else []
     if not found:
         raise ConfigError("There is no command in the file; write one a line, such as: evaluate model=shipped seed=1")
-    for name in {words[0] for words in found}.difference(command_names()):
-        raise unknown_name("command", name, command_names())
+    for command in found:
+        split_command(command)
     return found
 
 

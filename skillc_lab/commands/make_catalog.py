@@ -1,4 +1,4 @@
-"""``skillc make-catalog``: make a WebShop catalogue from upstream's files or of generated products."""
+"""``skillc tools make-catalog``: make a WebShop catalogue from upstream's files or of generated products."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class MakeCatalogOptions:
     gym.make("skillc/WebShop-v0", data="catalogs/full").
 
     Examples:
-      skillc make-catalog --out catalogs/full --products items_shuffle.json --attributes items_ins_v2.json
-      skillc make-catalog --out catalogs/folder --source data/webshop
-      skillc make-catalog --out catalogs/big --generate 1180000 --seed 0
-      skillc make-catalog --out made --generate 1000 --json
+      skillc tools make-catalog --out catalogs/full --products items_shuffle.json --attributes items_ins_v2.json
+      skillc tools make-catalog --out catalogs/folder --source data/webshop
+      skillc tools make-catalog --out catalogs/big --generate 1180000 --seed 0
+      skillc tools make-catalog --out made --generate 1000 --json
     """
 
     files: Files

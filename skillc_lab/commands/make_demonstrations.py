@@ -1,4 +1,4 @@
-"""``skillc make-demonstrations``: write demonstrations of an expert as JSON lines."""
+"""``skillc tools make-demonstrations``: write demonstrations of an expert as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``skillc make-games``: write generated ALFWorld games in upstream's layout."""
+"""``skillc tools make-games``: write generated ALFWorld games in upstream's layout."""
 
 from __future__ import annotations
 

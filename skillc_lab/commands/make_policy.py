@@ -1,4 +1,4 @@
-"""``skillc make-policy``: make a small policy from demonstrations."""
+"""``skillc tools make-policy``: make a small policy from demonstrations."""
 
 from __future__ import annotations
 

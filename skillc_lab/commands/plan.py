@@ -93,4 +93,12 @@ def _typed(options: PlanOptions) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value != getattr(plain, name)}
 
 
-COMMAND = Command(PlanOptions, plan)
+COMMAND = Command(
+    PlanOptions,
+    plan,
+    main_options=(
+        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "json"),
+        *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
+        *("gradient_checkpointing", "lora_rank", "kl_coef"),
+    ),
+)

@@ -1,4 +1,4 @@
-"""``skillc tag-nouns``: find the nouns of a catalogue's names beforehand."""
+"""``skillc tools tag-nouns``: find the nouns of a catalogue's names beforehand."""
 
 from __future__ import annotations
 

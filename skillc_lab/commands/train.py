@@ -9,7 +9,14 @@ from skillc_lab.cli.recipe_help import recipe_help
 from trainers.config import Settings
 from trainers.tracking import make_progress
 
-__all__ = ["COMMAND", "TrainOptions"]
+__all__ = ["COMMAND", "MAIN", "TrainOptions"]
+
+MAIN = (
+    *("model", "method", "env", "data", "library", "chat"),
+    *("steps", "seed", "tasks_per_step", "group_size", "max_reply_tokens", "max_context"),
+    *("learning_rate", "kl_coef", "micro_batches", "engine", "run"),
+)
+"""The settings that matter most."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,7 @@ class TrainOptions(Settings):
 
     Ctrl-C finishes the update, writes a checkpoint and stops; the same command goes on from there.
 
-    The options of a method follow at the end; name it for those of another: skillc train --method grpo --help
+    With a method named, its own options follow at the end: skillc help train --method grpo
 
     Example: skillc train --model shipped --chat compact --data generated --steps 40
     """
@@ -32,4 +39,4 @@ def train(options: TrainOptions) -> int:
     return 0 if run(config, progress=make_progress()).finished else 130
 
 
-COMMAND = Command(TrainOptions, train, "interrupted while starting; the same command starts again.", recipe_help)
+COMMAND = Command(TrainOptions, train, "interrupted while starting; the same command starts again.", MAIN, recipe_help)

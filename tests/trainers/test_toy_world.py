@@ -29,7 +29,7 @@ def lamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.usefixtures("lamps")
 def test_a_world_in_one_file_is_trained_in_by_the_same_commands():
     chat = "env=lamps chat=compact data=generated max_reply_tokens=12 per_type=3"
-    made = "make-policy --env lamps --out policy --episodes 96 --batches 10 --batch-episodes 8 --max-length 512"
+    made = "tools make-policy --env lamps --out policy --episodes 96 --batches 10 --batch-episodes 8 --max-length 512"
     assert skillc(made.split()) == 0
     demonstrated = json.loads(Path("policy/policy_card.json").read_text())["demonstrator_success"]
     assert demonstrated["blown"]["without"] == 0.0

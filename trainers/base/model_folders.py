@@ -78,8 +78,8 @@ def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
         raise unknown_name("shipped policy", name, folders)
     if not _is_there(folders[name]):
         raise MissingDataError(
-            f"No policy comes with the environment {env!r}; make one (`skillc make-policy --env {env} --out FOLDER`) "
-            f"and name that folder in place of {name!r}."
+            f"No policy comes with the environment {env!r}; make one (`skillc tools make-policy --env {env} --out "
+            f"FOLDER`) and name that folder in place of {name!r}."
         )
     return folders[name]
 

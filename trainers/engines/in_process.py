@@ -1,4 +1,4 @@
-"""``engine=transformers``: which of the engines that generate in this process a run gets, over which model."""
+"""Generates in this process with transformers: which of the engines a run gets, over which model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine ``openai``: any server with OpenAI's chat completions (vLLM, llama.cpp, Ollama, hosted ones)."""
+"""Asks any server with OpenAI's chat completions (vLLM, llama.cpp, Ollama, hosted ones)."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -
         if Path(config.model_path).is_dir():
             raise CheckpointError(
                 f"The folder model={config.model!r} holds no usable transformers checkpoint ({said}). It needs "
-                "config.json, weights and tokenizer files; copy it again, or make one with `skillc make-policy`."
+                "config.json, weights and tokenizer files; copy it again, or make one with `skillc tools make-policy`."
             ) from error
         if not isinstance(error, OSError):
             raise

@@ -65,7 +65,7 @@ class WebShopEnv(TextTaskEnv):
     title_score.
 
     Args:
-        data: A folder made by ``skillc make-catalog`` or with upstream's files, a mapping with their paths,
+        data: A folder made by ``skillc tools make-catalog`` or with upstream's files, a mapping with their paths,
             "generated", a catalogue that is open already, or None for the default place.
         goals: "synthetic" or "human".
         split: "all", "train", "valid" or "test".

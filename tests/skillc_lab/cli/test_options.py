@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -143,9 +144,9 @@ def test_the_settings_are_those_of_the_configuration() -> None:
 
 @pytest.mark.parametrize("name", command_names())
 def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if name in ("make-policy", "gpu-check"):
+    if name in ("tools make-policy", "gpu-check"):
         pytest.importorskip("torch", reason="needs the train extra")
-    assert main([name, "--help"]) == 0
+    assert main([*name.split(), "--help-all"]) == 0
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for option in options_of(find_command(name).options).values():
         assert len(option.doc) > 3, option
@@ -166,14 +167,14 @@ def test_the_options_of_a_preset_follow_the_help(preset: str, capsys: pytest.Cap
 
 
 def test_the_help_of_an_unknown_preset_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "preset=skilc", "--help"]) == 2
+    assert main(["help", "train", "preset=skilc"]) == 2
     assert "Did you mean 'skillc'" in capsys.readouterr().err
 
 
 def test_the_overview_names_every_command_and_unknown_ones_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     said = capsys.readouterr().out
-    assert all(f"  {name} " in said for name in command_names())
+    assert all(f"  {name} " in said for name in command_names() if " " not in name)
     assert main(["trane"]) == 2
     assert "skillc: error: Unknown command 'trane'" in capsys.readouterr().err
     assert main(["--version"]) == 0
@@ -181,3 +182,42 @@ def test_the_overview_names_every_command_and_unknown_ones_the_nearest(capsys: p
 
 def test_doc_strings_of_bases_are_found() -> None:
     assert set(field_docs(TrainConfig)) == {spec.name for spec in fields(TrainConfig)}
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "compare", "plan"])
+def test_the_help_shows_what_matters_and_help_all_the_rest(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    short = set(re.findall(r"^[│ ]+(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    assert 15 <= len(short) <= 20
+    assert {"--model", "--engine", "--tasks-per-step" if command != "evaluate" else "--split"} <= short
+    assert main([command, "--help-all"]) == 0
+    assert len(set(re.findall(r"^[│ ]+(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))) > 80
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("methods", r"contrastive_relabelling +GRPO.* Recommended"),
+        ("environments", r"webshop +skillc/WebShop-v0; .*splits train, valid, test"),
+        ("starts", r"shipped-hard +env=alfworld: 0.9 M parameters"),
+        ("engines", r"vllm +Generates with vLLM"),
+    ],
+)
+def test_names_are_listed_with_a_line_each(command: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(re.match(says, line) for line in lines)
+    assert all(len(line.split()) > 2 for line in lines)
+
+
+def test_tools_stand_apart_and_their_old_forms_still_work(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help"]) == main(["tools"]) == 0
+    overview, tools = capsys.readouterr().out.split("usage: skillc tools")
+    assert "\n  make-games" not in overview
+    assert all(f"  {name} " in tools for name in command_names() if name.startswith("tools "))
+    assert main(["tools", "card", "env", "coins"]) == 0
+    said, aside = capsys.readouterr()
+    assert (main(["card", "env", "coins"]), aside) == (0, "")
+    assert capsys.readouterr() == (said, "note: skillc card is called skillc tools card now\n")
+    assert main(["tools", "cart"]) == 2
+    assert "Did you mean 'tools card'" in capsys.readouterr().err

@@ -73,10 +73,12 @@ def test_options_reach_the_command_and_its_status_comes_back(capsys: Any) -> Non
     assert "A seed." in capsys.readouterr().out
 
 
-def test_a_reader_that_has_gone_ends_it_quietly() -> None:
+@pytest.mark.parametrize("words", ["help", "train --help", "methods"])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_reader_that_has_gone_ends_it_quietly(words: str, both: bool) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    words = [sys.executable, "-m", "skillc_lab", "train", "--help"]
-    ended = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    command = [sys.executable, "-m", "skillc_lab", *words.split()]
+    ended = subprocess.run(command, stdout=writing, stderr=writing if both else subprocess.PIPE, check=False)
     os.close(writing)
-    assert (ended.returncode, ended.stderr) == (141, "")
+    assert (ended.returncode, ended.stderr or b"") == (141, b"")

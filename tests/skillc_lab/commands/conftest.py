@@ -15,7 +15,7 @@ from trainers.base import shipped_policy
 def games(tmp_path_factory) -> Path:
     """Three generated games of each type in every split, in upstream's layout."""
     folder = tmp_path_factory.mktemp("commands") / "games"
-    assert skillc(["make-games", "--out", str(folder), "--games-per-type", "3"]) == 0
+    assert skillc(["tools", "make-games", "--out", str(folder), "--games-per-type", "3"]) == 0
     return folder
 
 

@@ -95,8 +95,8 @@ def test_an_evaluation_that_cannot_be_read_is_named(tmp_path: Path, broken: str)
 
 
 def test_the_command_writes_and_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert skillc(["card", "env", "coins"]) == 0
+    assert skillc(["tools", "card", "env", "coins"]) == 0
     assert capsys.readouterr().out == environment_card("coins")
-    assert skillc(["card", "env", "coins", "--out", str(tmp_path / "README.md")]) == 0
+    assert skillc(["tools", "card", "env", "coins", "--out", str(tmp_path / "README.md")]) == 0
     assert (tmp_path / "README.md").read_text() == environment_card("coins")
-    assert skillc(["card", "recipe", "grpo"]) == 2
+    assert skillc(["tools", "card", "recipe", "grpo"]) == 2

@@ -1,4 +1,4 @@
-"""``skillc convert-skills``: from other forms to a library that an environment can use, and back."""
+"""``skillc tools convert-skills``: from other forms to a library that an environment can use, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BANK = {
 
 
 def run(*words: object) -> int:
-    return main(["convert-skills", *map(str, words)])
+    return main(["tools", "convert-skills", *map(str, words)])
 
 
 def test_a_bank_becomes_a_library_of_the_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

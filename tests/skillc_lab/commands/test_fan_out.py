@@ -77,15 +77,15 @@ def test_outcomes_come_in_the_commands_order_and_lost_machines_are_told(ray: Fak
 def test_the_command_says_what_failed(ray: FakeRay, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "commands.txt"
     file.write_text("evaluate model=a\nevaluate model=wrong\n")
-    assert skillc(["fan-out", str(file)]) == 1
+    assert skillc(["tools", "fan-out", str(file)]) == 1
     captured = capsys.readouterr()
     assert "1 of 2 commands succeeded." in captured.out
     assert "failed (2) on here" in captured.err
     file.write_text("evalaute model=a\n")
-    assert skillc(["fan-out", str(file)]) == 2
+    assert skillc(["tools", "fan-out", str(file)]) == 2
     assert "evaluate" in capsys.readouterr().err
-    assert skillc(["fan-out", str(tmp_path / "none")]) == 2
-    assert skillc(["fan-out", str(file), "--cpus", "0"]) == 2
+    assert skillc(["tools", "fan-out", str(tmp_path / "none")]) == 2
+    assert skillc(["tools", "fan-out", str(file), "--cpus", "0"]) == 2
     assert "cpus must be positive" in capsys.readouterr().err
 
 

@@ -12,11 +12,14 @@ from skillc_lab.cli.main import main as skillc
 
 
 def test_json_and_folder_are_the_same_catalogue(tmp_path, capsys):
-    assert skillc(["make-catalog", "--out", str(tmp_path / "files"), "--generate", "60", "--json"]) == 0
+    assert skillc(["tools", "make-catalog", "--out", str(tmp_path / "files"), "--generate", "60", "--json"]) == 0
     for file in (tmp_path / "files").iterdir():
         json.loads(file.read_text())
-    assert skillc(["make-catalog", "--out", str(tmp_path / "a"), "--source", str(tmp_path / "files"), "--quiet"]) == 0
-    assert skillc(["make-catalog", "--out", str(tmp_path / "b"), "--generate", "60", "--quiet"]) == 0
+    assert (
+        skillc(["tools", "make-catalog", "--out", str(tmp_path / "a"), "--source", str(tmp_path / "files"), "--quiet"])
+        == 0
+    )
+    assert skillc(["tools", "make-catalog", "--out", str(tmp_path / "b"), "--generate", "60", "--quiet"]) == 0
     first, second = open_catalog(tmp_path / "a"), open_catalog(tmp_path / "b")
     assert first.sha256 == second.sha256
     assert first.human_instructions() == second.human_instructions()
@@ -25,19 +28,19 @@ def test_json_and_folder_are_the_same_catalogue(tmp_path, capsys):
 
 def test_a_folder_in_use_is_left_alone(tmp_path, capsys):
     (tmp_path / "mine").touch()
-    assert skillc(["make-catalog", "--out", str(tmp_path), "--generate", "5"]) == 2
+    assert skillc(["tools", "make-catalog", "--out", str(tmp_path), "--generate", "5"]) == 2
     assert "not an empty folder" in capsys.readouterr().err
 
 
 def test_missing_files_are_named(tmp_path, capsys):
     arguments = ["--out", str(tmp_path / "out"), "--products", str(tmp_path / "none.json")]
-    assert skillc(["make-catalog", *arguments]) == 2
+    assert skillc(["tools", "make-catalog", *arguments]) == 2
     assert "none.json" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_the_number_of_rows_can_be_cut(tmp_path):
-    assert skillc(["make-catalog", "--out", str(tmp_path / "files"), "--generate", "30", "--json"]) == 0
+    assert skillc(["tools", "make-catalog", "--out", str(tmp_path / "files"), "--generate", "30", "--json"]) == 0
     arguments = [
         "--out",
         str(tmp_path / "a"),
@@ -47,7 +50,7 @@ def test_the_number_of_rows_can_be_cut(tmp_path):
         "10",
         "--quiet",
     ]
-    assert skillc(["make-catalog", *arguments]) == 0
+    assert skillc(["tools", "make-catalog", *arguments]) == 0
     assert len(open_catalog(tmp_path / "a")) == 10
     with pytest.raises(MissingDataError):
         open_catalog(tmp_path / "b")
@@ -55,5 +58,5 @@ def test_the_number_of_rows_can_be_cut(tmp_path):
 
 @pytest.mark.parametrize("words", [[], ["--source", "a", "--generate", "5"]])
 def test_one_source_is_wanted(tmp_path, capsys, words):
-    assert skillc(["make-catalog", "--out", str(tmp_path / "out"), *words]) == 2
+    assert skillc(["tools", "make-catalog", "--out", str(tmp_path / "out"), *words]) == 2
     assert "Name one of --source" in capsys.readouterr().err

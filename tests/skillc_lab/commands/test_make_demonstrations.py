@@ -15,7 +15,7 @@ def lines(path: Path) -> list[dict]:
 @pytest.mark.parametrize("expert", ["explorer", "planner"])
 def test_experts_win_and_every_task_is_shown_in_both_conditions(tmp_path, expert):
     out = tmp_path / "demos.jsonl"
-    assert skillc(["make-demonstrations", "--out", str(out), "--count", "6", "--expert", expert]) == 0
+    assert skillc(["tools", "make-demonstrations", "--out", str(out), "--count", "6", "--expert", expert]) == 0
     found = lines(out)
     assert [line["condition"] for line in found] == [1, 0] * 6
     assert all(line["won"] for line in found)
@@ -30,7 +30,7 @@ def test_experts_win_and_every_task_is_shown_in_both_conditions(tmp_path, expert
 def test_datasets_loads_the_messages_column(tmp_path):
     datasets = pytest.importorskip("datasets", reason="needs the train extra")
     out = tmp_path / "demos.jsonl"
-    skillc(["make-demonstrations", "--out", str(out), "--count", "2", "--skills", "off", "--chat", "compact"])
+    skillc(["tools", "make-demonstrations", "--out", str(out), "--count", "2", "--skills", "off", "--chat", "compact"])
     loaded = datasets.load_dataset("json", data_files=str(out), cache_dir=str(tmp_path / "cache"), split="train")
     assert loaded.num_rows == 2
     assert loaded[0]["messages"][0]["role"] == "system"
@@ -39,8 +39,8 @@ def test_datasets_loads_the_messages_column(tmp_path):
 def test_a_file_is_not_overwritten_and_bad_names_are_named(tmp_path, capsys):
     out = tmp_path / "demos.jsonl"
     out.write_text("mine")
-    assert skillc(["make-demonstrations", "--out", str(out)]) == 2
+    assert skillc(["tools", "make-demonstrations", "--out", str(out)]) == 2
     assert "exists" in capsys.readouterr().err
     assert out.read_text() == "mine"
-    assert skillc(["make-demonstrations", "--out", str(tmp_path / "other"), "--split", "tests"]) == 2
+    assert skillc(["tools", "make-demonstrations", "--out", str(tmp_path / "other"), "--split", "tests"]) == 2
     assert "split" in capsys.readouterr().err

@@ -19,7 +19,7 @@ SMALL = ["--games-per-type", "2", "--seed", "3"]
 @pytest.fixture(scope="module")
 def written(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "games"
-    assert skillc(["make-games", "--out", str(folder), *SMALL]) == 0
+    assert skillc(["tools", "make-games", "--out", str(folder), *SMALL]) == 0
     return folder
 
 
@@ -43,7 +43,7 @@ def test_the_same_games_are_read_again(written: Path, split: str, inner: str):
 
 def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
     words = ["--out", str(tmp_path), "--splits", "valid_seen", "--task-types", "heat", "pick2", "--size", "medium"]
-    assert skillc(["make-games", *words, "--games-per-type", "1"]) == 0
+    assert skillc(["tools", "make-games", *words, "--games-per-type", "1"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out) == {"valid_seen": {"games": 2}}
     assert said.err.split() == ["valid_seen", "2/2"]
@@ -54,7 +54,7 @@ def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
 def test_difficulty_mix_and_knobs_are_kept(tmp_path: Path, capsys):
     words = ["--out", str(tmp_path), "--splits", "train", "--games-per-type", "2", "--prove"]
     knobs = ["--difficulty", "0", "1", "--receptacles", "6", "8", "--objects", "9", "--mix", "heat=1", "pick2=1"]
-    assert skillc(["make-games", *words, *knobs]) == 0
+    assert skillc(["tools", "make-games", *words, *knobs]) == 0
     assert json.loads(capsys.readouterr().out) == {"train": {"games": 24, "won_by_planner": 24}}
     made = GeneratedGames(
         "train", games_per_type=2, difficulty=[0, 1], receptacles=[6, 8], objects=9, mix={"heat": 1, "pick2": 1}
@@ -67,7 +67,7 @@ def test_difficulty_mix_and_knobs_are_kept(tmp_path: Path, capsys):
 @pytest.mark.skipif(importlib.util.find_spec("fast_downward") is None, reason="upstream is not installed")
 def test_a_sample_is_won_in_upstream(tmp_path: Path, capsys):
     words = ["--splits", "valid_seen", "--games-per-type", "1", "--size", "real", "--mix", "real"]
-    assert skillc(["make-games", "--out", str(tmp_path), *words, "--prove-upstream", "2"]) == 0
+    assert skillc(["tools", "make-games", "--out", str(tmp_path), *words, "--prove-upstream", "2"]) == 0
     assert json.loads(capsys.readouterr().out) == {"valid_seen": {"games": 6, "won_in_upstream": 2}}
 
 
@@ -88,15 +88,15 @@ def test_a_sample_is_won_in_upstream(tmp_path: Path, capsys):
 )
 def test_bad_choices_are_named_and_nothing_is_written(tmp_path: Path, capsys, words: list[str], message: str):
     out = tmp_path / "games"
-    assert skillc(["make-games", "--out", str(out), *words]) == 2
+    assert skillc(["tools", "make-games", "--out", str(out), *words]) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
 
 
 def test_a_folder_in_use_is_refused_and_left_alone(tmp_path: Path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
-    assert skillc(["make-games", "--out", str(tmp_path), *SMALL]) == 2
+    assert skillc(["tools", "make-games", "--out", str(tmp_path), *SMALL]) == 2
     assert "is not an empty folder; give a new --out" in capsys.readouterr().err
-    assert skillc(["make-games", "--out", str(tmp_path / "notes.txt"), *SMALL]) == 2
-    assert skillc(["make-games", "--out", str(tmp_path / "notes.txt" / "below"), *SMALL]) == 2
+    assert skillc(["tools", "make-games", "--out", str(tmp_path / "notes.txt"), *SMALL]) == 2
+    assert skillc(["tools", "make-games", "--out", str(tmp_path / "notes.txt" / "below"), *SMALL]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -67,7 +67,7 @@ def test_a_broken_policy_is_found_before_anything_is_played(
 def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = shipped_policy("alfworld").name
     monkeypatch.setattr(model_folders, "_POLICIES", tmp_path)
-    with pytest.raises(MissingDataError, match="skillc make-policy --env alfworld"):
+    with pytest.raises(MissingDataError, match="skillc tools make-policy --env alfworld"):
         _ = quick_policies(DemoConfig(tmp_path / "out"))
     write_json(tmp_path / "mine" / "config.json", {})
     assert quick_policies(DemoConfig(tmp_path / "out", policy=tmp_path / "mine")) == {"start": tmp_path / "mine"}

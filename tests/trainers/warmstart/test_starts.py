@@ -55,7 +55,7 @@ def test_a_start_that_is_no_policy_is_refused_in_words(tmp_path):
 
 def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
     games = tmp_path / "games"
-    assert skillc(["make-games", "--out", str(games), "--games-per-type", "3"]) == 0
+    assert skillc(["tools", "make-games", "--out", str(games), "--games-per-type", "3"]) == 0
     asked = MakePolicyOptions(
         Shown(episodes=24, max_steps=12, slips=0.1, generated_share=0.5),
         Cloning(batches=1, batch_episodes=2),

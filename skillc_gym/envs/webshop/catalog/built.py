@@ -152,7 +152,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / "manifest.json"
     if not path.is_file():
-        raise MissingDataError(f"{folder} holds no built catalogue (no manifest.json); skillc make-catalog builds one.")
+        raise MissingDataError(
+            f"{folder} holds no built catalogue (no manifest.json); skillc tools make-catalog builds one."
+        )
     try:
         manifest = json.loads(path.read_text("ascii"))
         kind, version = manifest["kind"], manifest["format"]
@@ -161,7 +163,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if (kind, version) != (KIND, FORMAT):
         raise CatalogError(
             f"{folder} is a {kind} of format {version}, this version reads {KIND} of format {FORMAT}; build it again "
-            "with skillc make-catalog."
+            "with skillc tools make-catalog."
         )
     if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
         raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")

@@ -33,7 +33,7 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
     """Opens a catalogue; the same source gives the same object within a process.
 
     Args:
-        source: A folder made by ``skillc make-catalog``; a folder with upstream's JSON files; a mapping
+        source: A folder made by ``skillc tools make-catalog``; a folder with upstream's JSON files; a mapping
             ``{"products": path, "attributes": path, "human_goals": path}``; or "generated". None: the folder that
             ``$WEBSHOP_DATA`` names. A catalogue that is open already is returned as it is.
         num_products: Of upstream's files, the first so many rows; of generated products, their number.
@@ -54,7 +54,7 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
     if num_products is not None and len(catalog) > num_products:
         raise ConfigError(
             f"num_products={num_products!r} is for upstream's files; this catalogue is built, with {len(catalog):,} "
-            "products. Build a smaller one: skillc make-catalog --num-products"
+            "products. Build a smaller one: skillc tools make-catalog --num-products"
         )
     return catalog
 
@@ -100,7 +100,7 @@ def build_catalog(
     except OSError as error:
         raise CatalogError(
             f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
-            "--out of skillc make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
+            "--out of skillc tools make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
         ) from error
 
 

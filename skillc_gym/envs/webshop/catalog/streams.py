@@ -92,7 +92,7 @@ class _Text:
     def broken(self, why: str) -> CatalogError:
         return CatalogError(
             f"{self.path} cannot be read to its end: {self.number:,} whole elements, then {why}. It may be cut off; "
-            "fetch it again, or keep the whole ones with `skillc make-catalog --accept-truncated`."
+            "fetch it again, or keep the whole ones with `skillc tools make-catalog --accept-truncated`."
         )
 
     def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
