@@ -22,9 +22,10 @@ from skillc_lab.studies.result import (
     tokens_to_reach,
 )
 from skillc_lab.studies.run import compare, require_one_revision
-from skillc_lab.studies.run_file import RunFile, held_out_split, read_run_file
+from skillc_lab.studies.run_file import RunFile, check_settings, held_out_split, read_run_file
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
 from skillc_lab.studies.table import COLUMNS, Column, MethodRow, comparison_table, method_rows
+from skillc_lab.studies.tuning import TunedSetting, best_settings, cross, rank_settings, read_grid, tune, tuning_table
 from skillc_lab.studies.workers import run_jobs
 
 __all__ = [
@@ -43,17 +44,21 @@ __all__ = [
     "Replay",
     "RunFile",
     "TaskOutcome",
+    "TunedSetting",
     "Usage",
     "area",
     "area_difference",
     "area_under_curve",
+    "best_settings",
     "by_env_steps",
     "by_lead",
     "cell_path",
     "change",
     "check_cell",
+    "check_settings",
     "compare",
     "comparison_table",
+    "cross",
     "curve_names",
     "difference",
     "draw_comparison",
@@ -62,7 +67,9 @@ __all__ = [
     "draw_regime_map",
     "held_out_split",
     "method_rows",
+    "rank_settings",
     "read_cell",
+    "read_grid",
     "read_method",
     "read_record",
     "read_run_file",
@@ -74,5 +81,7 @@ __all__ = [
     "run_jobs",
     "success",
     "tokens_to_reach",
+    "tune",
+    "tuning_table",
     "write_comparison",
 ]

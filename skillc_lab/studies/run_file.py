@@ -13,10 +13,11 @@ import yaml
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.studies.plan import ComparisonPlan
+from skillc_lab.studies.tuning import cross
 from trainers.config import TrainConfig, current_settings
 from trainers.warmstart import small_policy_settings
 
-__all__ = ["RunFile", "held_out_split", "read_run_file"]
+__all__ = ["RunFile", "check_settings", "held_out_split", "read_run_file"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class RunFile:
     """Further settings of all runs; what is left out is as in the demonstration."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings that differ for a method, by its label; with a ``method`` among them the label may be any name."""
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values by setting, for tuning: every method is run with all combinations, each under a label of its own. The
+    overrides of a method then hold for all of its combinations, and others, with a ``method``, are run besides."""
 
     def plan(self, title: str, folder: Path) -> ComparisonPlan:
         """The plan that the file describes.
@@ -66,17 +70,25 @@ class RunFile:
             **({} if self.panel_per_type is None else {"panel_per_type": self.panel_per_type}),
             **self.settings,
         }
+        overrides = self._crossed() if self.grid else self.overrides
         return ComparisonPlan(
-            config=TrainConfig(**_known({**settings, **own}, "settings")),
-            methods=tuple(self.methods),
+            config=TrainConfig(**check_settings({**settings, **own}, "settings")),
+            methods=tuple(overrides if self.grid else self.methods),
             seeds=tuple(self.seeds),
             folder=folder,
             held_out=held_out_split(self.env, self.held_out),
             per_type=self.held_out_per_type,
             starts=dict(self.starts),
-            overrides={label: _known(changes, f"overrides of {label}") for label, changes in self.overrides.items()},
+            overrides={label: check_settings(changes, f"overrides of {label}") for label, changes in overrides.items()},
             title=title,
         )
+
+    def _crossed(self) -> dict[str, Mapping[str, Any]]:
+        """The grid with each method's own overrides, then the settings that stand beside the grid."""
+        crossed = cross(self.methods, self.grid)
+        own = {label: {**self.overrides.get(changes["method"], {}), **changes} for label, changes in crossed.items()}
+        beside = {label: changes for label, changes in self.overrides.items() if label not in self.methods}
+        return {**own, **beside}
 
 
 def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
@@ -132,7 +144,12 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     return values
 
 
-def _known(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Settings under their current names.
+
+    Raises:
+        UnknownNameError: There is no such setting; the message says where it stood.
+    """
     names = {spec.name for spec in fields(TrainConfig)}
     current = current_settings(settings)
     for name in current:

@@ -1,0 +1,96 @@
+"""``skillc tune``: try settings of methods under one protocol, and say which is the best of each."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.studies import (
+    ComparisonPlan,
+    TunedSetting,
+    check_settings,
+    cross,
+    held_out_split,
+    read_grid,
+    tune,
+    tuning_table,
+)
+from trainers.config import Settings
+from trainers.tracking import write_json
+
+__all__ = ["COMMAND", "TuneOptions"]
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """Try all settings of a grid, for every method alike, and say which is the best of each.
+
+    The rule: the mean over the seeds of success without the skill, half at the end and half averaged over training.
+    With more than one round, each round but the last has half the budget of the next, and the better half of each
+    method's settings goes on. The same command goes on with what was interrupted. What is best here was chosen on
+    these tasks and seeds: report it on others.
+
+    Example: skillc tune --methods grpo contrastive_relabelling grid.learning_rate=0.0003,0.001
+    grid.temperature=1,1.5 --seeds 201 202 --held-out valid_seen --budget-tokens 140000 --model shipped --data generated
+    """
+
+    settings: Settings
+    grid_options: Mapping[str, Any]
+    """Values of each setting that is tuned: grid.learning_rate=0.0003,0.001 grid.temperature=1,1.5."""
+    methods: tuple[str, ...] = ("grpo",)
+    """Methods; all get the same grid."""
+    seeds: tuple[int, ...] = (201, 202)
+    """Training seeds, better others than those of the later comparison."""
+    rounds: int = 1
+    """Rounds of halving; 1 for the whole grid at the full budget."""
+    out: Path = Path("tuning")
+    """Folder for the runs, a record per round, and tuning.json with the ranks."""
+    held_out: str | None = None
+    """Split of the tasks that decide; the environment's own held-out split if none."""
+    per_type: int | None = 24
+    """So many of them per type; all if none."""
+    workers: int = 0
+    """Runs at once; 0 for one per core."""
+
+
+def run(options: TuneOptions) -> int:
+    """Runs the command; 130 if runs are missing."""
+    config = options.settings.config()
+    overrides = cross(options.methods, read_grid(options.grid_options))
+    for label, changes in overrides.items():
+        check_settings(changes, f"the grid, {label}")
+    plan = ComparisonPlan(
+        config=config,
+        methods=tuple(overrides),
+        seeds=options.seeds,
+        folder=options.out,
+        held_out=held_out_split(config.env, options.held_out),
+        per_type=options.per_type,
+        overrides=overrides,
+        title="tuning",
+    )
+    ranked = tune(plan, rounds=options.rounds, workers=options.workers or os.cpu_count() or 1, note=complain)
+    if not ranked:
+        complain(f"Some runs are missing; the same command goes on. Their logs are in {options.out}")
+        return 130
+    write_json(options.out / "tuning.json", {"ranked": [{**asdict(found), "score": found.score} for found in ranked]})
+    say(tuning_table(ranked).text())
+    for method in dict.fromkeys(found.method for found in ranked):
+        say(f"\nBest of {method}: skillc train {_options(plan, next(f for f in ranked if f.method == method))}")
+    return 0
+
+
+def _options(plan: ComparisonPlan, best: TunedSetting) -> str:
+    return " ".join(f"{name}={_word(value)}" for name, value in plan.overrides[best.label].items())
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"'{json.dumps(value)}'" if isinstance(value, dict) else str(value)
+
+
+COMMAND = Command(TuneOptions, run, "interrupted; the same command goes on.")

@@ -1,0 +1,189 @@
+"""Tuning: every method gets the same settings to choose from, and one rule says which of them is its best."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from skillc_gym.errors import ConfigError
+from skillc_lab.studies.plan import ComparisonPlan
+from skillc_lab.studies.result import CellResult, area_under_curve
+from skillc_lab.studies.run import compare
+from skillc_lab.tables import Row, Table
+
+__all__ = ["TunedSetting", "best_settings", "cross", "rank_settings", "read_grid", "tune", "tuning_table"]
+
+
+@dataclass(frozen=True)
+class TunedSetting:
+    """What one setting of a method came to, in success rates over its seeds.
+
+    Attributes:
+        label: The setting's name in the plan.
+        method: The method that it belongs to.
+        seeds: Its runs.
+        without: Success without the skill at the end.
+        area: The same averaged over training.
+        with_skill: Success with the skill at the end.
+    """
+
+    label: str
+    method: str
+    seeds: int
+    without: float
+    area: float
+    with_skill: float
+
+    @property
+    def score(self) -> float:
+        """What settings are ranked by: half the end, half the way there."""
+        return (self.without + self.area) / 2
+
+
+def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
+    """All combinations of a grid for every method: overrides of a plan, by label.
+
+    Args:
+        methods: Names of methods, the baseline first; additions are allowed, options belong into the grid.
+        grid: Values by setting; ``method_options.tau_retire`` names an option of the method.
+
+    Raises:
+        ConfigError: Nothing to combine, or a setting without values.
+    """
+    if not methods or not all(grid.values()):
+        raise ConfigError(f"A grid needs methods and values for each setting, got {list(methods)} and {dict(grid)}")
+    return {
+        ".".join([method, *(f"{_last(name)}={value}" for name, value in values)]): {"method": method, **_nested(values)}
+        for method in methods
+        for combined in itertools.product(*grid.values())
+        for values in [list(zip(grid, combined, strict=True))]
+    }
+
+
+def rank_settings(plan: ComparisonPlan, cells: Sequence[CellResult]) -> list[TunedSetting]:
+    """Settings with all of the plan's seeds, the best of each method first; of equals the one named first.
+
+    Args:
+        plan: A plan of one starting point whose methods are settings.
+        cells: Its runs.
+    """
+    found = []
+    for label in plan.methods:
+        own = [cell for cell in cells if cell.method == label]
+        if len(own) == len(plan.seeds) * len(plan.models):
+            area = fmean(area_under_curve(cell.curve, plan.budget) for cell in own)
+            without, with_skill = fmean(cell.without for cell in own), fmean(cell.with_skill for cell in own)
+            found.append(TunedSetting(label, _method(plan, label), len(own), without, area, with_skill))
+    order = list(dict.fromkeys(_method(plan, label) for label in plan.methods))
+    return sorted(found, key=lambda setting: (order.index(setting.method), -setting.score))
+
+
+def best_settings(ranked: Sequence[TunedSetting], share: float) -> tuple[str, ...]:
+    """Labels of the best share of each method's settings, at least one of each."""
+    methods = dict.fromkeys(setting.method for setting in ranked)
+    own = {method: [setting.label for setting in ranked if setting.method == method] for method in methods}
+    return tuple(label for labels in own.values() for label in labels[: max(1, math.ceil(share * len(labels)))])
+
+
+def tune(
+    plan: ComparisonPlan, *, rounds: int = 1, workers: int = 0, note: Callable[[str], object] = lambda text: None
+) -> list[TunedSetting]:
+    """Runs settings in rounds of successive halving; calling it again goes on.
+
+    The last round has the plan's budget; every round before it has half the budget and half the updates of the next
+    one, and the better half of each method's settings goes on (Jamieson and Talwalkar 2016, arXiv:1502.07943). One
+    round is the whole grid.
+
+    Args:
+        plan: Its methods are settings, as :func:`cross` makes them.
+        rounds: How many rounds.
+        workers: Processes, one thread each; 0 for none but this one.
+        note: Told of every run that is done.
+
+    Returns:
+        The settings of the last round, the best of each method first; empty if a round was interrupted.
+
+    Raises:
+        ConfigError: Fewer than one round, or more than halving the budget allows.
+    """
+    if rounds < 1 or plan.budget >> (rounds - 1) < 1:
+        raise ConfigError(f"rounds must be at least 1 and leave a budget to the first one, got {rounds}")
+    labels, ranked = plan.methods, list[TunedSetting]()
+    for number in range(rounds):
+        smaller = _shortened(plan, labels, 2 ** (rounds - 1 - number), plan.folder / f"round{number + 1}")
+        note(f"Round {number + 1} of {rounds}: {len(labels)} settings, {smaller.budget:,} generated tokens a run")
+        ranked = rank_settings(smaller, compare(smaller, workers=workers, note=note))
+        if len(ranked) < len(labels):
+            return []
+        labels = best_settings(ranked, 0.5)
+    return ranked
+
+
+def tuning_table(ranked: Sequence[TunedSetting]) -> Table:
+    """A row per setting, percentages, the best of each method first."""
+    heads = ["setting", "seeds", "score", "without the skill", "averaged over training", "with the skill"]
+    rates = ((found.score, found.without, found.area, found.with_skill) for found in ranked)
+    shown = [[f"{100 * rate:.1f}" for rate in own] for own in rates]
+    rows: list[Row] = [[found.label, found.seeds, *cells] for found, cells in zip(ranked, shown, strict=True)]
+    return Table(heads, rows, numbers=range(1, len(heads)))
+
+
+def _shortened(plan: ComparisonPlan, labels: Sequence[str], factor: int, folder: Path) -> ComparisonPlan:
+    """A round's plan: some of the settings, with a fraction of budget and updates."""
+    overrides = {label: dict(plan.overrides[label]) for label in labels}
+    for changes in overrides.values():
+        if "steps" in changes:
+            changes["steps"] = math.ceil(changes["steps"] / factor)
+    config = plan.config.with_(budget_tokens=plan.budget // factor, steps=math.ceil(plan.config.steps / factor))
+    return replace(plan, config=config, methods=tuple(labels), overrides=overrides, folder=folder)
+
+
+def _method(plan: ComparisonPlan, label: str) -> str:
+    return str(plan.overrides[label]["method"])
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _nested(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    for name, value in values:
+        group, dot, option = name.partition(".")
+        if dot:
+            changes.setdefault(group, {})[option] = value
+        else:
+            changes[name] = value
+    return changes
+
+
+def read_grid(options: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Values by setting from what was typed: a list as it is, a text split at its commas, anything else alone.
+
+    Raises:
+        ConfigError: A setting without values.
+    """
+    grid = {name: _values(value) for name, value in options.items()}
+    for name, values in grid.items():
+        if not values:
+            raise ConfigError(f"A grid needs values for each setting, such as grid.{name}=1,2; got none")
+    return grid
+
+
+def _values(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [_value(text) for text in value.split(",") if text.strip()]
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
