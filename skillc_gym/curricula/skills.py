@@ -275,7 +275,11 @@ class InternalizationCurriculum:
             # Validations repeat one panel, so their errors go together: they add up like the gaps, not like variances.
             self._error[task_type] = keep * self._error[task_type] + (1.0 - keep) * errors.get(task_type, 0.0)
             self._validations[task_type] += 1
-        return self._retire(step) if step > 0 else ()
+        return self._retire(step, dict.fromkeys(filter(self._faded, self._active), "gap")) if step > 0 else ()
+
+    def expire(self, step: int) -> tuple[Retirement, ...]:
+        """Applies K(t) alone, between two validations; returns as :meth:`update` does."""
+        return self._retire(step, {}) if step > 0 else ()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on exactly, as JSON-able values."""
@@ -330,8 +334,7 @@ class InternalizationCurriculum:
             )
         return given or {}
 
-    def _retire(self, step: int) -> tuple[Retirement, ...]:
-        reasons = dict.fromkeys(filter(self._faded, self._active), "gap")
+    def _retire(self, step: int, reasons: dict[str, str]) -> tuple[Retirement, ...]:
         kept = [k for k in self._active if k not in reasons]
         if "budget" in self._options.retire_by:
             # sorted() is stable and _active is in the fixed order, so ties fall by that order.

@@ -116,6 +116,15 @@ def test_a_run_says_what_its_methods_own_parts_did(config: TrainConfig, method: 
         assert (acted["bank_size"], acted["bank_uses"]) == (3, 32)
 
 
+@pytest.mark.parametrize("ends_by", [{"steps": 9}, {"steps": 900, "budget_tokens": 540}])
+def test_a_budget_of_skills_ends_without_a_validation(config: TrainConfig, ends_by: dict[str, int]) -> None:
+    """As in the shop's table: a validation before and after training alone, and an end by tokens long before steps."""
+    result = run(config.with_(method="skill0", validate_every=900, save_every=900, transcripts_every=0, **ends_by))
+    last = result.metrics[-2]["step"]
+    assert last >= 6
+    assert last / 2 < result.acted["withdrawn_at"] <= last
+
+
 def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     active = [["a", "b"], ["a", "b"], ["b"], ["b"], []]
     shared = {"event": "train", "rollout_fraction_with": {"a": 0.5}}

@@ -77,6 +77,7 @@ class Learner:
     def draw(self, update: int) -> tuple[list[str], list[int]]:
         """The tasks of an update, and how many members of each one's group see the skill."""
         config, split = self.config, self.setup.split
+        self.method.advance(self.schedule_step)
         tasks = sample_tasks(split, config.tasks_per_step, config.task_sampling, seed=config.seed, step=update)
         return tasks, [self.method.n_plus(split.type_of[task], config.group_size) for task in tasks]
 
@@ -181,6 +182,13 @@ class Learner:
         self._write({**record, "seconds_validation": time.perf_counter() - began})
 
     # When to stop ------------------------------------------------------------------------------------------------
+
+    @property
+    def schedule_step(self) -> int:
+        """Updates done, or as many as the used share of the budget of tokens comes to, if that is more."""
+        budget = self.config.budget_tokens
+        used = self.counters["tokens_generated"] * self.config.steps // budget if budget else 0
+        return max(self.update, used)
 
     @property
     def over_budget(self) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
@@ -35,7 +35,11 @@ class BankOptions(Memory):
         show: Most entries that an episode is shown.
         bank_capacity: Most entries that the bank keeps.
         candidates: Entries most like the task among which the score decides; all if None.
+        least_likeness: Entries less like the task than this are not shown; None for the method's published threshold,
+            which is one of embeddings: likeness by words has another scale, and none there.
     """
+
+    published_likeness: ClassVar[float] = 0.0
 
     writer: Literal["steps", "policy", "none"] = "steps"
     start_with: Literal["nothing", "library"] = "nothing"
@@ -45,6 +49,13 @@ class BankOptions(Memory):
     show: int = 1
     bank_capacity: int = 300
     candidates: int | None = None
+    least_likeness: float | None = None
+
+    @property
+    def threshold(self) -> float:
+        """How like the task an entry must be."""
+        published = 0.0 if self.embeddings is None else self.published_likeness
+        return published if self.least_likeness is None else self.least_likeness
 
     def new_writer(self, tools: MemoryTools) -> Writer:
         """The writer that the options ask for."""
@@ -113,7 +124,7 @@ class BankMemory(SkillMemory):
 
     def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
         """The entries that come into question, each with its likeness to the task."""
-        pairs = list(zip(likeness, entries, strict=True))
+        pairs = [pair for pair in zip(likeness, entries, strict=True) if pair[0] >= self.options.threshold]
         if self.options.candidates is None:
             return pairs
         return sorted(pairs, key=lambda pair: -pair[0])[: self.options.candidates]

@@ -23,6 +23,7 @@ from trainers.memory.credit import (
     upper_confidence,
 )
 from trainers.writers import Draft
+from trainers.writers.by_rule import by_type, share_taken, supported_steps
 
 __all__ = ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
 
@@ -30,9 +31,6 @@ __all__ = ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
 @dataclass(frozen=True)
 class D2SkillMemory(BankOptions):
     """Options of D2Skill's memory (arXiv 2603.28716): utilities are measured against skill-free siblings.
-
-    The released code also wants a likeness of 0.7 by its own encoder; BM25's likeness has another scale, so the ten
-    most alike come into question here whatever their likeness.
 
     Attributes:
         utility_rate: Weight of an update's credit in an entry's utility.
@@ -45,6 +43,7 @@ class D2SkillMemory(BankOptions):
     """
 
     name: ClassVar[str] = "d2skill"
+    published_likeness: ClassVar[float] = 0.7
     candidates: int | None = 10
     utility_rate: float = 0.5
     written_below: float = 0.5
@@ -115,19 +114,19 @@ def _groups(batch: RolloutBatch) -> list[list[Episode]]:
 class RetroAgentMemory(BankOptions):
     """Options of RetroAgent's memory (arXiv 2603.08561): lessons of all episodes, a reward for going further.
 
-    The paper's policy reflects in JSON on its own episode and says how much of the task it did; with the rule-based
-    writer an episode's progress is its task score, 1 if it won.
+    The paper's policy reflects in JSON on its own episode and says which share of the subtasks it did. Here rules say
+    it: the share of the steps that won episodes of the type have in common, winning counted as one more; the task's
+    score where the environment grades what is lost; 1 if it won.
 
     Attributes:
         likeness_weight: Weight of likeness in the score (the paper's alpha).
-        least_likeness: Entries less like the task than this are not shown.
         utility_rate: Weight of an episode's success in the utility of what it was shown.
         intrinsic_weight: Weight of the reward for progress beyond the task's best.
     """
 
     name: ClassVar[str] = "retroagent"
+    published_likeness: ClassVar[float] = 0.4
     likeness_weight: float = 0.7
-    least_likeness: float = 0.4
     utility_rate: float = 0.05
     intrinsic_weight: float = 1.0
 
@@ -142,11 +141,8 @@ class _RetroAgent(BankMemory):
     def __init__(self, options: RetroAgentMemory, tools: MemoryTools) -> None:
         super().__init__(options, tools)
         self._best: dict[str, float] = {}
-
-    def retrieved(self, likeness: Sequence[float], entries: Sequence[Entry]) -> list[tuple[float, Entry]]:
-        """Only entries that are like the task."""
-        pairs = super().retrieved(likeness, entries)
-        return [pair for pair in pairs if pair[0] >= self.options.least_likeness]
+        self._milestones: dict[str, list[str]] = {}
+        self._graded: set[str] = set()
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
         scale = 1.0 if training else 0.0
@@ -154,9 +150,14 @@ class _RetroAgent(BankMemory):
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
         """Adds the intrinsic reward; moves no running best."""
-        extra = [
-            intrinsic_reward(_progress(t.episode), self._best.get(t.episode.task_id, 0.0)) for t in batch.trajectories
-        ]
+        episodes = [trajectory.episode for trajectory in batch.trajectories]
+        graded, milestones = self._measures(episodes)
+        extra = []
+        for episode in episodes:
+            steps = () if episode.task_type in graded else milestones.get(episode.task_type, ())
+            done = max(episode.task_score, share_taken(episode, steps) * len(steps) / (len(steps) + 1))
+            progress = 1.0 if episode.won else done
+            extra.append(intrinsic_reward(progress, self._best.get(episode.task_id, 0.0)))
         return batch.returns + self.options.intrinsic_weight * np.asarray(extra, dtype=np.float64)
 
     def credit(self, batch: RolloutBatch) -> None:
@@ -166,6 +167,7 @@ class _RetroAgent(BankMemory):
             for name in shown_entries(trajectory.episode):
                 if name in self.bank:
                     self.bank.rate(name, moving_utility(self.bank[name].utility, won, self.options.utility_rate))
+        self._graded, self._milestones = self._measures([trajectory.episode for trajectory in batch.trajectories])
         for task in dict.fromkeys(batch.task):
             success = fmean(float(w) for w, other in zip(batch.success, batch.task, strict=True) if other == task)
             self._best[task] = max(success, self._best.get(task, 0.0))
@@ -176,15 +178,20 @@ class _RetroAgent(BankMemory):
         return [lesson for lesson in lessons if lesson is not None]
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "best": dict(sorted(self._best.items()))}
+        measures = {"milestones": dict(sorted(self._milestones.items())), "graded": sorted(self._graded)}
+        return {**super().state_dict(), "best": dict(sorted(self._best.items())), **measures}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self._best = {task: float(best) for task, best in state["best"].items()}
+        self._milestones, self._graded = dict(state.get("milestones", {})), set(state.get("graded", ()))
 
-
-def _progress(episode: Episode) -> float:
-    return 1.0 if episode.won else float(episode.task_score)
+    def _measures(self, episodes: Sequence[Episode]) -> tuple[set[str], dict[str, list[str]]]:
+        """The types whose lost episodes are graded, and the steps of won ones by type, this update's included."""
+        graded = self._graded | {e.task_type for e in episodes if not e.won and 0.0 < e.task_score < 1.0}
+        won = {kind: [e for e in own if e.won] for own in by_type(episodes) for kind in [own[0].task_type]}
+        latest = {kind: [found.step for found in supported_steps(own, ())] for kind, own in won.items() if own}
+        return graded, {**self._milestones, **latest}
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,11 @@ class Method:
         """Number of updates so far that contained the task."""
         return self._visits.get(task, 0)
 
+    def advance(self, step: int) -> None:
+        """Withdraws what a shrinking budget of skills no longer holds at a step, also between validations."""
+        if self.recipe.curriculum.own_schedule:
+            self.curriculum.expire(step)
+
     def n_plus(self, task_type: str, group_size: int) -> int:
         """How many rollouts of the next group of this type see the skill. Ask once per group, in the groups' order."""
         return self.allocator.n_plus(task_type, group_size)

@@ -56,8 +56,7 @@ SKILL0 = Recipe(
     advantage=Grpo(),
 )
 
-# A control for schedules that ask the policy: the skills go at the first validation of the second half (capacity:
-# stages of training).
+# A control for schedules that ask the policy: the skills go with the second half of training (capacity: its stages).
 STATIC_WITHDRAWAL = replace(
     SKILL0,
     name="static_withdrawal",

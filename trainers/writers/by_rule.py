@@ -18,7 +18,7 @@ from trainers.retrieval.bm25 import BM25
 from trainers.writers.base import Draft
 from trainers.writers.replies import Decision, Edit
 
-__all__ = ["StepSupport", "StepWriter", "abstract_actions", "by_type", "supported_steps"]
+__all__ = ["StepSupport", "StepWriter", "abstract_actions", "by_type", "share_taken", "supported_steps"]
 
 _ENTITY = r"\w+ \d+"
 _NUMBERED = re.compile(rf"\b({_ENTITY})\b")
@@ -106,6 +106,12 @@ def supported_steps(won: Sequence[Episode], lost: Sequence[Episode], least: floa
         if len(seen) >= least * len(won)
     ]
     return sorted(found, key=lambda support: (support.place, support.step))
+
+
+def share_taken(episode: Episode, steps: Sequence[str]) -> float:
+    """The share of some abstract steps that an episode took; 0 of none."""
+    taken = set(_steps(episode))
+    return fmean(step in taken for step in steps) if steps else 0.0
 
 
 class StepWriter:

@@ -169,10 +169,34 @@ def test_skillrl_starts_with_the_library_and_adds_where_training_fails(tmp_path)
 
 def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
     memory = RetroAgentMemory().start(tools(tmp_path))
-    batch = batch_of([episode(won=True), episode(won=False)])
-    assert memory.returns(batch).tolist() == [2.0, 0.0]
+    batch = batch_of([episode(won=True, actions=WIN), *(episode(won=False, actions=WIN[:n]) for n in (2, 0))])
+    assert memory.returns(batch).tolist() == [2.0, 0.5, 0.0]
     memory.observe(batch)
-    assert memory.returns(batch).tolist() == [1.5, 0.0]
+    assert memory.returns(batch).tolist() == pytest.approx([5 / 3, 1 / 6, 0.0])
+    # GRPO takes out what is the same for all that won; how far lost ones came it leaves.
+    assert grpo(memory.returns(batch), batch.task).tolist() != pytest.approx(grpo(batch.returns, batch.task).tolist())
+    lost = batch_of([episode("new", won=False, actions=WIN[:n]) for n in (2, 0)])
+    assert memory.returns(lost).tolist() == [0.5, 0.0]
+
+
+def test_retroagent_takes_the_environments_score_where_it_grades_lost_episodes(tmp_path):
+    memory = RetroAgentMemory().start(tools(tmp_path))
+    graded = replace(episode(won=False, actions=WIN), task_score=0.3)
+    batch = batch_of([episode(won=True, actions=WIN), graded, episode(won=False, actions=WIN)])
+    assert memory.returns(batch).tolist() == [2.0, 0.3, 0.0]
+
+
+@pytest.mark.parametrize(("options", "published"), [(RetroAgentMemory, 0.4), (D2SkillMemory, 0.7), (Skill1Memory, 0.0)])
+def test_a_published_threshold_is_one_of_embeddings(options, published, tmp_path):
+    """Words of two goals are seldom as alike as their embeddings: with BM25 nothing would ever be shown in the shop."""
+    memory = options().start(tools(tmp_path))
+    for _ in range(3):
+        goal = "a red mug, price lower than 20 dollars"
+        played = [episode(won=won, actions=WIN, condition=not won, goal=goal) for won in (True, False)]
+        memory.observe(batch_of(played))
+    assert ask(memory, goal="a blue and soft sofa, price lower than 90 dollars").text
+    assert options(embeddings="encoder").threshold == published
+    assert options(least_likeness=0.2).threshold == options(embeddings="encoder", least_likeness=0.2).threshold == 0.2
 
 
 def test_evolver_forgets_principles_that_do_not_help(tmp_path):

@@ -104,7 +104,10 @@ class Internalization(NoCurriculum):
 
 @dataclass(frozen=True)
 class SkillBudget(Internalization):
-    """The same with a budget of skills that shrinks in every environment, as Skill0's does."""
+    """The same with a budget of skills that shrinks in every environment, as Skill0's does.
+
+    Its stages are laid over what ends the training first, updates or generated tokens, and end between validations too.
+    """
 
     own_schedule: ClassVar[bool] = True
 
