@@ -92,6 +92,8 @@ def _pages(site: ThreadedSite, env: WebShopEnv, task: int) -> Iterator[tuple[str
     yield "details", f"/e/{person}/{env.address}"
     env.step("click[< prev]")
     env.step("click[buy now]")
+    for ticket in (person, agent):
+        site.site.buy(ticket, env.address)
     yield "receipt", f"/e/{person}/{env.address}"
     yield "receipt_of_an_agent", f"/e/{agent}/{env.address}"
     yield "replays", "/replays"

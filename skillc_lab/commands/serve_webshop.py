@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.episodes import Episode
 from skillc_lab.cli.command import Command, say
 
 __all__ = ["COMMAND", "ServeWebshopOptions", "serve_site"]
@@ -33,8 +32,15 @@ class ServeWebshopOptions:
     """Port; 0 for any that is free."""
     allow_host: tuple[str, ...] = ()
     """Further names by which the site may be called."""
+    token: str = "auto"
+    """What visitors must know: "auto" for a new one, which stands in the address, with a --host beyond this machine;
+    "none", or a text of your own."""
     record: Path | None = None
     """Keep what people do as demonstrations, a line each, in this file."""
+    record_limit: int = 64
+    """How large that file may become, in MiB."""
+    upstream_routes: bool = False
+    """Open episodes at /SESSION and /fixed_N, for agents made for upstream's own site."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the environment; singly as env.generator='{"size": 500}'."""
 
@@ -46,38 +52,34 @@ class ServeWebshopOptions:
 
 def serve(options: ServeWebshopOptions) -> int:
     """Runs the command."""
-    return serve_site(
-        options.shop(), host=options.host, port=options.port, names=options.allow_host, record=options.record
-    )
+    site = {
+        "names": options.allow_host,
+        "token": options.token,
+        "record": options.record,
+        "record_limit": options.record_limit,
+        "upstream_routes": options.upstream_routes,
+    }
+    return serve_site(options.shop(), host=options.host, port=options.port, **site)
 
 
-def serve_site(
-    shop: Mapping[str, Any],
-    *,
-    host: str = "127.0.0.1",
-    port: int = 3000,
-    names: Sequence[str] = (),
-    record: Path | None = None,
-    episodes: Sequence[Episode] = (),
-) -> int:
+def serve_site(shop: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 3000, **site: Any) -> int:
     """Serves a shop and says where.
 
     Args:
         shop: The shop's arguments.
         host: Where to listen.
         port: Port; 0 for any that is free.
-        names: Further names by which the site may be called.
-        record: Where to keep what people do.
-        episodes: Recorded episodes to show.
+        **site: What else `open_site` takes.
     """
     from skillc_gym.envs.webshop.site import address_of_socket, bound_socket, open_site
     from skillc_gym.envs.webshop.site import serve as serve_until_interrupted
 
-    site = open_site(shop, host=host, names=names, record=record, episodes=episodes)
+    opened = open_site(shop, host=host, **site)
     listener = bound_socket(host, port)
-    say(f"{address_of_socket(listener)}/{'replays' if episodes else ''}")
+    token = f"?token={opened.token}" if opened.token else ""
+    say(f"{address_of_socket(listener)}/{'replays' if site.get('episodes') else ''}{token}")
     sys.stdout.flush()  # whoever started it may be waiting for the address
-    serve_until_interrupted(site, listener)
+    serve_until_interrupted(opened, listener)
     return 0
 
 

@@ -25,7 +25,7 @@ from skillc_gym.envs.webshop.shop.compat import Fixes, fixes
 from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.markup import escape
 from skillc_gym.envs.webshop.shop.nodes import SEPARATOR, index_nodes, instruction_nodes, page_text, rich_text
-from skillc_gym.envs.webshop.shop.pages import HOME, Page
+from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.envs.webshop.upstream_names import goal_of_session, read_upstream
@@ -37,7 +37,6 @@ __all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
 MAX_OBSERVATION = 1 << 20
-MAX_ACTION = 4_096
 _UPSTREAM_ACTION, _UPSTREAM_OBSERVATION = 1 << 18, 1 << 26
 """Upstream searches for words of any length; a search for so many takes seconds, and HTML repeats them in ten links."""
 
@@ -204,12 +203,16 @@ class WebShopEnv(TextTaskEnv):
         """The address of the page on the suite's own site, within an episode."""
         return self._store.address(self._page)
 
-    def fragment(self) -> str:
-        """Returns the page as HTML without what stands around it; its links are relative addresses of pages."""
+    def fragment(self, *, person: bool = False) -> str:
+        """Returns the page as HTML without what stands around it; its links are relative addresses of pages.
+
+        Args:
+            person: Whether prices and scores are written as people do, and buttons that lead nowhere are left out.
+        """
         goal, page, store = self._playing(), self._page, self._store
         listings = store.listings(page) if page.kind == "results" else ()
         link = partial(store.link, page, generator=self.np_random)
-        view = View(store.product(page), listings, link, store.clicked(page, self.url))
+        view = View(store.product(page), listings, link, store.clicked(page, self.url), person)
         return page_fragment(page, store.nodes(page), goal.instruction, view)
 
     def best_score(self, task_id: str) -> float:
@@ -221,7 +224,7 @@ class WebShopEnv(TextTaskEnv):
         options = tuple(("", option) if isinstance(option, str) else option for option in goal.options)
         pairs = tuple((f"{place} {name}", value) for place, (name, value) in enumerate(options))
         own = int(self.goals.table.product[goal.index])
-        return self._rate(goal, Page("done", product=own, options=pairs)).total
+        return self.rate(goal, Page("done", product=own, options=pairs)).total
 
     def identify(self, task_ids: Iterable[str]) -> Info:
         """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules.
@@ -259,7 +262,7 @@ class WebShopEnv(TextTaskEnv):
         if page is not None:
             self._reward = None
             if page.kind == "done":
-                self._reward = self._rate(goal, page)
+                self._reward = self.rate(goal, page)
                 gained, bought = self._reward.total, True
                 page = page._replace(reward=gained)
             self._go(page)
@@ -287,7 +290,8 @@ class WebShopEnv(TextTaskEnv):
     def _go(self, page: Page) -> None:
         self._page, self._body = page, self._store.body(page)
 
-    def _rate(self, goal: Goal, page: Page) -> Reward:
+    def rate(self, goal: Goal, page: Page) -> Reward:
+        """Scores buying what a page shows, with the options chosen there, against a goal."""
         table, product, chosen = (
             self.goals.table,
             self.catalog.product(page.product),

@@ -80,8 +80,10 @@ class Browser:
             return handle
 
     def close_tab(self, handle: str) -> None:
-        """Closes a tab."""
+        """Closes a tab; an empty one is opened before the last, with which Chromium would end."""
         with self.lock, contextlib.suppress(BrowserLostError):
+            if self._asked(lambda: self.driver.window_handles) == [handle]:
+                self._first = self._asked(self._another_tab)
             self._in(handle, self.driver.close)
             self._current = ""
 
@@ -145,24 +147,24 @@ class Browser:
             raise BrowserLostError(f"The browser's driver does not answer: {error}") from error
 
     def _new_tab(self) -> str:
-        if self._draws and self._first:
-            handle, self._first = self._first, ""
-        elif self._draws:
-            self.driver.switch_to.new_window("tab")
-            handle = str(self.driver.current_window_handle)
-        else:
-            handle = self._undrawn_tab()
-        self._current = handle
-        return handle
+        if not self._draws:
+            return self._undrawn_tab()
+        handle, self._first = self._first, ""
+        return handle or self._another_tab()
+
+    def _another_tab(self) -> str:
+        self.driver.switch_to.new_window("tab")
+        self._current = str(self.driver.current_window_handle)
+        return self._current
 
     def _undrawn_tab(self) -> str:
         """Opens a tab whose frames are drawn when they are asked for, that is never."""
         self.driver.switch_to.window(self._first)
         asked = {"url": "about:blank", "width": self.settings.width, "height": self.settings.height}
         body = {"cmd": "Target.createTarget", "params": {**asked, "enableBeginFrameControl": True}}
-        handle = str(self.driver.execute("executeCdpCommand", body)["value"]["targetId"])
-        self.driver.switch_to.window(handle)
-        return handle
+        self._current = str(self.driver.execute("executeCdpCommand", body)["value"]["targetId"])
+        self.driver.switch_to.window(self._current)
+        return self._current
 
     def _start(self) -> None:
         browser, driver = self.settings.programs()

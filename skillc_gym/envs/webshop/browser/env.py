@@ -25,8 +25,8 @@ from skillc_gym.envs.webshop.browser.transports import (
     local_site,
     make_transport,
 )
-from skillc_gym.envs.webshop.env import MAX_ACTION, MAX_OBSERVATION, ShopState, WebShopEnv
-from skillc_gym.envs.webshop.shop.pages import read_action
+from skillc_gym.envs.webshop.env import MAX_OBSERVATION, ShopState, WebShopEnv
+from skillc_gym.envs.webshop.shop.pages import MAX_ACTION, read_action
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
@@ -47,8 +47,8 @@ class WebShopBrowserEnv(TextTaskEnv):
     Args:
         transport: "served" loads every page from the site and clicks with the mouse; "swap" exchanges pages within the
             browser, to the same answers, several times faster.
-        url: A site that runs already (``skillc serve-webshop``) with the same shop; by default one is run in this
-            process, for all environments with the same shop.
+        url: A site that runs already (``skillc serve-webshop``) with the same shop, with its ``?token=...`` if it has
+            one; by default a site is run in this process, for all environments with the same shop.
         observation_mode: "text", "text_rich", "html", "screenshot" (uint8 of shape (height, width, 3)) or
             "text_screenshot" (a dict of "text" and "screenshot").
         render_mode: "rgb_array" for pictures of the page, "human" to watch in a window, None for neither.
@@ -237,8 +237,13 @@ class WebShopBrowserEnv(TextTaskEnv):
             "selected_options": parsed.selected,
             "query_cut": parsed.facts["query_cut"],
             "noun_tagger": self.core.tagger.id,
-            **parsed.facts,
+            **self._score_parts(),
         }
+
+    def _score_parts(self) -> Info:
+        """What the page of a purchase does not say of its score; the shop in this process does."""
+        front, page = self._site.front, self._site.front.page_at(self._address)
+        return front.score_parts(self._task, page) if self.parsed_page.kind == "done" and page else {}
 
     def _begin(self, task_id: str) -> None:
         self._task = self.goals.index(task_id)

@@ -83,7 +83,7 @@ class RemoteSite:
     """A site that runs elsewhere, as ``skillc serve-webshop`` does.
 
     Args:
-        url: Its address.
+        url: Its address, with ``?token=...`` where it has one.
         front: The same shop in this process.
 
     Raises:
@@ -96,6 +96,7 @@ class RemoteSite:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"url= is an address such as http://127.0.0.1:3000, got {url!r}.")
         self.front, self.host = front, parts.hostname
+        self._token = dict(parse_qsl(parts.query)).get("token", "")
         self._url = f"{parts.scheme}://{parts.netloc}"
         self._compare(self._asked("/about.json", None).get("shop", {}))
 
@@ -114,7 +115,8 @@ class RemoteSite:
 
     def _asked(self, path: str, sent: Any) -> dict[str, Any]:
         body = None if sent is None else json.dumps(sent).encode()
-        request = Request(self._url + path, body, {"content-type": "application/json"})
+        headers = {"content-type": "application/json", "authorization": f"Bearer {self._token}"}
+        request = Request(self._url + path, body, headers)
         try:
             # Never over a proxy: a site is on this machine, or in its network.
             with build_opener(ProxyHandler({})).open(request, timeout=_SECONDS) as answer:
@@ -142,8 +144,13 @@ class Served:
         self._episode = episode
 
     def open(self, tab: Tab, address: str) -> ParsedPage:
-        """Loads a page."""
-        return tab.go(self._episode + address)
+        """Loads a page; a receipt is that of a purchase, which is made here where it has not been."""
+        if not address.startswith("receipt?"):
+            return tab.go(self._episode + address)
+        item = tab.go(f"{self._episode}item?{address.partition('?')[2]}")
+        bought = self.click(tab, item, item.control("buy now") or 0)
+        assert bought is not None
+        return bought
 
     def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
         """Clicks with the mouse on a control, by its number, and waits for the next page; None if it cannot."""
@@ -185,12 +192,16 @@ class Swapped:
         page = self._front.page_at(address)
         if page is None:
             raise NoSuchPageError(f"There is no page {address!r}.")
+        bought = page.kind == "done"  # which the site does not know: nothing was bought from it
+        start = self._episode + ("home" if bought else address)
         if tab.needs_reload:
-            return tab.reload(self._episode + address)
+            loaded = tab.reload(start)
         # A tab that was just opened may not even have a root element yet.
-        if not tab.ask("return document.documentElement?.dataset.state ? location.origin : ''"):
-            return tab.go(self._episode + address)
-        return self._exchange(tab, page)
+        elif not tab.ask("return document.documentElement?.dataset.state ? location.origin : ''"):
+            loaded = tab.go(start)
+        else:
+            return self._exchange(tab, page)
+        return self._exchange(tab, page) if bought else loaded
 
     def click(self, tab: Tab, parsed: ParsedPage, number: int) -> ParsedPage | None:
         """Does what a click on a control would."""

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 __all__ = [
     "BASE_URL",
     "HOME",
+    "MAX_ACTION",
     "SUB_PAGES",
     "Address",
     "Page",
@@ -27,6 +28,7 @@ _KINDS = {path: kind for kind, path in _PATHS.items()}
 _OPTION = "o."
 _MOST_FIELDS = 10_000
 _LAST_PAGE = 1_000_000
+MAX_ACTION = 4_096
 
 
 class Page(NamedTuple):

@@ -25,6 +25,7 @@ from skillc_gym.envs.webshop.shop.nodes import (
 )
 from skillc_gym.envs.webshop.shop.pages import (
     HOME,
+    MAX_ACTION,
     SUB_PAGES,
     Address,
     Page,
@@ -182,6 +183,8 @@ class Store:
 
     def _found_again(self, found: Address, visited: frozenset[int], hits: tuple[int, ...]) -> Page | None:
         page = Page("results", visited=visited)
+        if self.fixes.long_queries and len(f"search[{found.words}]") > MAX_ACTION:
+            return None
         if self._drawn(found.words):
             return Page("results", found.words, found.number, hits, visited=visited)
         # Nothing is drawn for these words, so any generator will do.

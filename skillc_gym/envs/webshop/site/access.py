@@ -1,16 +1,31 @@
-"""Who is let in: which callers are turned away before anything is looked at, and tickets that name episodes."""
+"""Who is let in: which callers are turned away before anything is looked at, tokens, and tickets that name episodes."""
 
 from __future__ import annotations
 
 import base64
 import hmac
+import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from hashlib import sha256
+from ipaddress import ip_address
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-__all__ = ["AGENT", "HEADERS", "LOOPBACK", "PERSON", "Guard", "Ticket", "TicketIssuer"]
+from skillc_gym.errors import ConfigError
+
+__all__ = [
+    "AGENT",
+    "HEADERS",
+    "LOOPBACK",
+    "PERSON",
+    "UPSTREAM",
+    "Guard",
+    "Ticket",
+    "TicketIssuer",
+    "chosen_token",
+    "is_loopback",
+]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names by which a site on this machine is called."""
@@ -28,27 +43,59 @@ HEADERS = {
 }
 """Sent with every answer."""
 _RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-AGENT, PERSON = "a", "p"
+AGENT, PERSON, UPSTREAM = "a", "p", "u"
 _MAC_BYTES = 10
 _LONGEST = 80
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{8,200}")
+_COOKIE = "shop-token"
+_LONGEST_ADDRESS = 1 << 16
+"""Addresses hold whole queries: this is room for one of 4,096 letters of any alphabet."""
+_FREE = ("/e/", "/static/", "/picture")
+"""Behind these nobody asks for the token: whoever knows an episode's ticket has been let in, and the rest is drawn."""
 
 Message = MutableMapping[str, Any]
 App = Callable[[Any, Any, Any], Awaitable[None]]
+Answer = tuple[int, list[tuple[bytes, bytes]], str]
+_PLAIN = [(b"content-type", b"text/plain")]
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether only this machine can come to an address."""
+    try:
+        return host in LOOPBACK or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def chosen_token(asked: str, host: str) -> str | None:
+    """Returns the token of a site that listens on ``host``: see `open_site`.
+
+    Raises:
+        ConfigError: No address can hold the token.
+    """
+    if asked == "auto":
+        return None if is_loopback(host) else secrets.token_urlsafe(16)
+    if asked == "none":
+        return None
+    if not _TOKEN.fullmatch(asked):
+        raise ConfigError("A token has at least 8 letters, digits, hyphens or underscores; or it is 'auto' or 'none'.")
+    return asked
 
 
 class Guard:
-    """Turns away requests under a foreign name or from a foreign page, and adds `HEADERS` to every answer.
+    """Turns away requests under a foreign name, of a foreign page or without the token; adds `HEADERS` to answers.
 
     A page elsewhere can make a visitor's browser call this site under a name of its own, or send it forms; neither
-    gets through.
+    gets through. The token may come as ``?token=...``, which leaves a cookie, or as ``Authorization: Bearer ...``.
 
     Args:
         app: What answers the others.
         hosts: Names by which the site may be called; None for any.
+        token: What visitors must know; None for nothing.
     """
 
-    def __init__(self, app: App, hosts: frozenset[str] | None) -> None:
-        self._app, self._hosts = app, hosts
+    def __init__(self, app: App, hosts: frozenset[str] | None, token: str | None = None) -> None:
+        self._app, self._hosts, self._token = app, hosts, token
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answers a request."""
@@ -61,21 +108,38 @@ class Guard:
                 message["headers"] = [*message["headers"], *_RAW]
             await send(message)
 
-        refused = self._refused(scope)
-        if refused is None:
+        turned_away = self._turned_away(scope)
+        if turned_away is None:
             await self._app(scope, receive, guarded)
             return
-        await guarded({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
-        await send({"type": "http.response.body", "body": refused.encode()})
+        status, headers, said = turned_away
+        await guarded({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": said.encode()})
 
-    def _refused(self, scope: Any) -> str | None:
+    def _turned_away(self, scope: Any) -> Answer | None:
+        """What is answered to a caller that goes no further."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, origin = headers.get(b"host", ""), headers.get(b"origin")
         if self._hosts is not None and _name(f"//{host}") not in self._hosts:
-            return "This site is not called by that name; see --allow-host.\n"
+            return 403, _PLAIN, "This site is not called by that name; see --allow-host.\n"
+        if len(scope["query_string"]) > _LONGEST_ADDRESS:
+            return 414, _PLAIN, "That address is too long.\n"
         if scope["method"] not in ("GET", "HEAD") and origin is not None and origin != f"{scope['scheme']}://{host}":
-            return "Forms come from this site's own pages only.\n"
-        return None
+            return 403, _PLAIN, "Forms come from this site's own pages only.\n"
+        return None if self._token is None or scope["path"].startswith(_FREE) else self._without_token(scope, headers)
+
+    def _without_token(self, scope: Any, headers: Mapping[bytes, str]) -> Answer | None:
+        if self._knows(scope["query_string"].decode("latin-1").removeprefix("token=")):
+            cookie = f"{_COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Lax"
+            here = quote(f"/{scope['path'].lstrip('/')}").encode()  # two slashes would lead to another site
+            return 303, [(b"location", here), (b"set-cookie", cookie.encode())], ""
+        cookies = [one.strip().removeprefix(f"{_COOKIE}=") for one in headers.get(b"cookie", "").split(";")]
+        if any(map(self._knows, [headers.get(b"authorization", "").removeprefix("Bearer "), *cookies])):
+            return None
+        return 401, _PLAIN, "This site has a token: open the address that it printed when it started.\n"
+
+    def _knows(self, said: str) -> bool:
+        return hmac.compare_digest(said.encode(), (self._token or "").encode())
 
 
 def _name(address: str) -> str | None:
@@ -86,7 +150,7 @@ def _name(address: str) -> str | None:
 
 
 class Ticket(NamedTuple):
-    """What a ticket says: who plays, `AGENT` or `PERSON` (who sees the parts of the score), and the goal's index."""
+    """What a ticket says: who plays, `AGENT`, `PERSON` or `UPSTREAM` (upstream's own agents), and the goal's index."""
 
     audience: str
     task: int

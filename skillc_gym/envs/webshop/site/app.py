@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 try:
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
     from starlette.routing import Route
 except ImportError as error:
@@ -24,7 +25,7 @@ except ImportError as error:
     raise missing_extra("Starlette", "browser") from error
 
 from skillc_gym.envs.webshop.shop.pages import Page
-from skillc_gym.envs.webshop.site.access import AGENT, PERSON, Guard, Ticket, TicketIssuer
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM, Guard, Ticket, TicketIssuer
 from skillc_gym.envs.webshop.site.episodes import Recording, Replay
 from skillc_gym.envs.webshop.site.front import Pairs, ShopFront
 from skillc_gym.envs.webshop.site.layout import picture, render, shop_page
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LARGEST_FORM = 1 << 16
+_MOST_BOUGHT = 10_000
 _FOREVER = {"cache-control": "public, max-age=86400"}
 _MISSING = "There is no such page. Its address may be cut short, or the site has been restarted since."
 
@@ -49,9 +51,11 @@ class Site:
         front: The shop.
         tickets: Issues tickets.
         hosts: Names by which visitors may call the site; None for any.
+        token: What visitors must know; None for nothing.
         seed: Seeds the choice of tasks for people; None for other ones at every start.
         recording: Keeps what people do.
         replays: Recorded episodes to show, those of a row side by side; `replay_rows` makes them.
+        upstream_routes: Whether upstream's own agents may open episodes; see `open_site`.
     """
 
     def __init__(
@@ -60,30 +64,31 @@ class Site:
         tickets: TicketIssuer | None = None,
         *,
         hosts: frozenset[str] | None = None,
+        token: str | None = None,
         seed: int | None = None,
         recording: Recording | None = None,
         replays: Sequence[Sequence[Replay]] = (),
+        upstream_routes: bool = False,
     ) -> None:
-        self.front, self.tickets = front, tickets or TicketIssuer()
+        self.front, self.tickets, self.token = front, tickets or TicketIssuer(), token
         self._recording, self._replays = recording, replays
         self._generator = np.random.default_rng(seed)
         self._states = itertools.count(1)
-        self._app = Guard(Starlette(routes=self._routes(), exception_handlers=_HANDLERS), hosts)
+        self._bought: OrderedDict[str, str] = OrderedDict()
+        routes = self._routes() + [Route("/{session}", self._session)] * upstream_routes
+        self._app = Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts, token)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answers a request."""
         await self._app(scope, receive, send)
 
-    def html(self, ticket: str, page: Page) -> str:
-        """Returns a page of an episode as the site serves it.
-
-        Raises:
-            KeyError: The ticket was not issued here.
-        """
-        found = self.tickets.read(ticket)
-        if found is None:
-            raise KeyError(ticket)
-        return self._html(found, page)
+    def buy(self, ticket: str, address: str) -> str:
+        """Notes what was bought with a ticket; returns the receipt's address, the first one's where that ends it."""
+        if ticket not in self._bought or not self.front.core.fixes.purchase_ends:
+            self._bought[ticket] = address
+            if len(self._bought) > _MOST_BOUGHT:
+                self._bought.popitem(last=False)
+        return self._bought[ticket]
 
     def _routes(self) -> list[Route]:
         return [
@@ -124,6 +129,13 @@ class Site:
         except SkillCError as error:
             raise HTTPException(404, str(error)) from error
 
+    async def _session(self, request: Request) -> Response:
+        """Opens an episode of the goal that upstream's name of a session means, the same one at every visit."""
+        session = request.path_params["session"]
+        goals, generator = self.front.goals, np.random.default_rng(list(session.encode()))
+        task = self._task(session.rpartition("_")[2] or "?") if "fixed" in session else goals.draw(generator)
+        return RedirectResponse(f"/e/{self.tickets.issue(task, UPSTREAM)}/home", 303)
+
     async def _show(self, request: Request) -> Response:
         ticket, page = self._place(request)
         if self._recording is not None and ticket.audience == PERSON:
@@ -133,12 +145,14 @@ class Site:
     async def _act(self, request: Request) -> Response:
         ticket, page = self._place(request)
         sent = _pairs(await _body(request))
-        target = self.front.follow(ticket.task, page, sent)
+        target, name = self.front.follow(ticket.task, page, sent), request.path_params["ticket"]
         action = self.front.action(page, sent)
         if self._recording is not None and ticket.audience == PERSON and target is not None and action is not None:
-            self._recording.note(request.path_params["ticket"], ticket.task, page, action, target)
+            self._recording.note(name, ticket.task, page, action, target)
         address = self.front.address(page if target is None else target)
-        return RedirectResponse(f"/e/{request.path_params['ticket']}/{address}", 303)
+        if target is not None and target.kind == "done":
+            address = self.buy(name, address)
+        return RedirectResponse(f"/e/{name}/{address}", 303)
 
     def _note_visit(self, recording: Recording, request: Request, ticket: Ticket, page: Page) -> None:
         came_from = urlsplit(request.headers.get("referer", ""))
@@ -160,6 +174,8 @@ class Site:
         last = max(len(replay.episode.turns) for replay in row)
         step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
         sides = [replay.moment(step, self.tickets.issue(replay.task)) for replay in row]
+        for side in sides:
+            self.buy(side["ticket"], side["address"])  # a receipt is shown for what was bought only
         return HTMLResponse(render("replay.html", sides=sides, step=step, last=last, goal=row[0].episode.goal))
 
     async def _picture(self, request: Request) -> Response:
@@ -177,12 +193,14 @@ class Site:
         page = self.front.page_at(f"{request.path_params['kind']}?{query}")
         if ticket is None or page is None or ticket.task not in self.front.goals.range:
             raise HTTPException(404, _MISSING)
+        if page.kind == "done" and self._bought.get(request.path_params["ticket"]) != self.front.address(page):
+            raise HTTPException(404, "There is no such receipt: this was not bought.")
         return ticket, page
 
     def _html(self, ticket: Ticket, page: Page) -> str:
-        view, searchable = self.front.view(ticket.task, page), self.front.searchable(page)
-        person = ticket.audience == PERSON
-        return shop_page(view, state=next(self._states), searchable=searchable, person=person)
+        view = self.front.view(ticket.task, page, person=ticket.audience == PERSON)
+        searchable = self.front.searchable(page)
+        return shop_page(view, state=next(self._states), searchable=searchable, audience=ticket.audience)
 
 
 async def _static(request: Request) -> Response:
@@ -232,4 +250,8 @@ async def _broken(request: Request, error: Exception) -> Response:
     return HTMLResponse(render("error.html", title="Something broke", message="The site's log says what."), 500)
 
 
-_HANDLERS: dict[Any, Any] = {HTTPException: _failed, Exception: _broken}
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # to nobody: the visitor left in the middle of a form
+
+
+_HANDLERS: dict[Any, Any] = {HTTPException: _failed, ClientDisconnect: _gone, Exception: _broken}

@@ -19,7 +19,8 @@ from skillc_gym.errors import ConfigError, SkillCError
 __all__ = ["Recording", "Replay", "replay_rows"]
 
 logger = logging.getLogger(__name__)
-_MOST_OPEN = 10_000
+_MOST_OPEN, _LONGEST = 1_000, 1 << 17
+"""How many episodes are followed at once, and how many letters of addresses of each."""
 _SIDES = 2
 
 
@@ -39,35 +40,37 @@ class Recording:
         path: The file, to which a line is added per episode; its folder is made.
         front: The shop.
         core: A text environment of the same shop, in the mode "text".
+        limit: The bytes that the file may hold; what would make it larger is not written, and the log says so.
 
     Raises:
-        ConfigError: The file cannot be written.
+        ConfigError: The file is full or cannot be written.
     """
 
-    def __init__(self, path: Path, front: ShopFront, core: WebShopEnv) -> None:
-        self._path, self._front, self._core = path, front, core
-        self._open: OrderedDict[str, list[_Step]] = OrderedDict()
-        self._written: set[str] = set()
+    def __init__(self, path: Path, front: ShopFront, core: WebShopEnv, *, limit: int = 64 << 20) -> None:
+        self._path, self._front, self._core, self._limit = path, front, core, limit
+        self._open: OrderedDict[str, list[_Step] | None] = OrderedDict()  # None for one that has been written
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.open("a", encoding="ascii").close()
         except OSError as error:
             raise ConfigError(f"Demonstrations cannot be kept in {path} ({error}); choose another file.") from error
+        if path.stat().st_size >= limit:
+            raise ConfigError(f"{path} holds {limit >> 20} MiB already: choose another file, or raise --record-limit.")
 
     def note(self, ticket: str, task: int, before: Page, action: str, after: Page) -> None:
         """Takes down a step of an episode: what the person did, as an agent would say it, where, and where that led."""
-        if ticket in self._written or self._front.act(task, before, action) != after:
+        if self._front.act(task, before, action) != after:
             return
         step = _Step(self._front.address(before), action, self._front.address(after))
         steps = self._steps_to(ticket, step.before)
-        if steps is None:
+        if steps is None or sum(len(one.after) for one in steps) > _LONGEST:
             return
         self._open[ticket] = [*steps, step]
         self._open.move_to_end(ticket)
         if len(self._open) > _MOST_OPEN:
             self._open.popitem(last=False)
         if after.kind == "done":
-            self._write(ticket, task)
+            self._write(ticket, task, [*steps, step])
 
     def note_visit(self, ticket: str, task: int, before: Page, after: Page) -> None:
         """Takes down a visit of a product by its link."""
@@ -77,16 +80,22 @@ class Recording:
     def _steps_to(self, ticket: str, address: str) -> list[_Step] | None:
         """The steps that led to a page, None if it is not known how it was reached."""
         steps = self._open.get(ticket, [])
+        if steps is None:
+            return None
         for place in range(len(steps), 0, -1):
             if steps[place - 1].after == address:
                 return steps[:place]
         return [] if address == self._front.address(HOME) else None
 
-    def _write(self, ticket: str, task: int) -> None:
-        episode = self._played([step.action for step in self._open.pop(ticket)], task)
-        self._written.add(ticket)
+    def _write(self, ticket: str, task: int, steps: list[_Step]) -> None:
+        self._open[ticket] = None
+        episode = self._played([step.action for step in steps], task)
+        line = json.dumps(episode.to_dict()) + "\n"
         with self._path.open("a", encoding="ascii") as file:
-            file.write(json.dumps(episode.to_dict()) + "\n")
+            if file.tell() + len(line) > self._limit:
+                logger.warning("%s is full: what people do is no longer kept", self._path)
+                return
+            file.write(line)
         logger.info("kept a demonstration of %s, score %.2f", episode.task_id, episode.task_score)
 
     def _played(self, actions: list[str], task: int) -> Episode:
@@ -117,7 +126,8 @@ class Replay:
             "score": episode.task_score,
             "steps": len(episode.turns),
             "place": place,
-            "address": f"/e/{ticket}/{self.addresses[place]}",
+            "ticket": ticket,
+            "address": self.addresses[place],
             "action": "" if turn is None else turn.action,
             "reply": "" if turn is None or turn.reply == turn.action else turn.reply,
             "possible": turn is None or turn.action_valid,

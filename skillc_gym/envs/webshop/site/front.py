@@ -8,22 +8,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action
+from skillc_gym.envs.webshop.goals.goals import NO_LIMIT
+from skillc_gym.envs.webshop.shop.html import price_for_people
+from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
 
-__all__ = ["BUY", "PageView", "Pairs", "ShopFront", "search_action"]
+__all__ = ["BUY", "PageView", "Pairs", "Receipt", "ShopFront", "search_action"]
 
 Pairs = list[tuple[str, str]]
 
 BUY = "click[buy now]"
 _UNTYPED = re.compile(r"[\[\]\r\n]")
+
+
+class Receipt(NamedTuple):
+    """What a purchase was worth, and what would have fitted.
+
+    Attributes:
+        shares: How well kind of product, attributes, options (if any were asked for) and price fit, in [0, 1].
+        asked: What was asked for, in words, and whether the purchase has it.
+        meant: Title, id and price of the product that the task was made from, and the options to choose.
+    """
+
+    shares: Mapping[str, float]
+    asked: tuple[tuple[str, bool], ...]
+    meant: tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -34,14 +50,15 @@ class PageView:
         page: The page.
         address: Its address.
         fragment: The page as HTML, without what stands around it.
-        facts: What an environment's info adds to what the page shows: query_cut, and after a purchase the parts of the
-            score.
+        cut: Whether the query had more different terms than a search uses.
+        receipt: What a person reads after a purchase; None before one, and for agents.
     """
 
     page: Page
     address: str
     fragment: str
-    facts: Mapping[str, Any]
+    cut: bool
+    receipt: Receipt | None = None
 
 
 class ShopFront:
@@ -56,7 +73,6 @@ class ShopFront:
         self.goals = core.goals
         self._store = open_store(core.catalog, core.fixes, core.show_attributes, core.escape_markup)
         self._lock = Lock()
-        self._plain = frozenset(self._go(self.goals.range[0], HOME))
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -82,13 +98,17 @@ class ShopFront:
         """Returns the address of a page."""
         return self._store.address(page)
 
-    def view(self, task: int, page: Page) -> PageView:
-        """Returns what is to be seen on a page of a task."""
+    def view(self, task: int, page: Page, *, person: bool = False) -> PageView:
+        """Returns what is to be seen on a page of a task, by an agent or by a person."""
         with self._lock:
-            info = self._go(task, page)
-            facts = {name: info[name] for name in info if name not in self._plain}
-            facts = {"query_cut": info["query_cut"], **facts}
-            return PageView(page, self._store.address(page), self.core.fragment(), facts)
+            cut = self._go(task, page)["query_cut"]
+            receipt = self._receipt(task, page) if person and page.kind == "done" else None
+            return PageView(page, self._store.address(page), self.core.fragment(person=person), cut, receipt)
+
+    def score_parts(self, task: int, page: Page) -> dict[str, Any]:
+        """Returns what the native environment's info says of the score of a purchase; nothing before one."""
+        reward = self.state(task, page).reward
+        return {} if reward is None else reward.parts()
 
     def act(self, task: int, page: Page, action: str) -> Page | None:
         """Returns the page that an action leads to, None if it is not possible."""
@@ -143,6 +163,19 @@ class ShopFront:
         """Tells whether one can search from a page: everywhere but after a purchase that ends the episode."""
         return page.kind != "done" or not self.core.fixes.purchase_ends
 
+    def _receipt(self, task: int, page: Page) -> Receipt:
+        goal, core = self.goals.goal(task), self.core
+        got = core.rate(goal, page)
+        shares = {"r_type": got.r_type, "r_att": got.r_att, "r_option": got.r_option, "r_price": float(got.r_price)}
+        asked = [(one, core.rate(replace(goal, attributes=(one,)), page).r_att == 1) for one in goal.attributes]
+        options = [(": ".join(_pair(one)), replace(goal, options=(one,))) for one in goal.options]
+        asked += [(said, core.rate(alone, page).r_option == 1) for said, alone in options]
+        if goal.price_upper < NO_LIMIT:
+            asked.append((f"at most ${goal.price_upper:,.2f}", got.r_price))
+        own = self.core.catalog.product(int(self.goals.table.product[task]))
+        meant = (own.title, own.asin, price_for_people(own.price_tag), ", ".join(said for said, _ in options))
+        return Receipt({name: share for name, share in shares.items() if share is not None}, tuple(asked), meant)
+
     def _chosen(self, page: Page, sent: Pairs) -> tuple[str, str] | None:
         # Browsers send line breaks in a way of their own.
         found = {(_lines(name), _lines(value)) for name, value in sent}
@@ -162,6 +195,10 @@ class ShopFront:
         if page.kind == "done":
             *_, info = self.core.step(BUY)
         return info
+
+
+def _pair(option: str | tuple[str, str]) -> tuple[str, ...]:
+    return (option,) if isinstance(option, str) else option
 
 
 def _lines(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What stands around a page: head, search, footer and, for a person, the parts of the score; and the other pages."""
+"""What stands around a page: head, search, footer and, for a person, a receipt's parts; and the other pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM
 from skillc_gym.envs.webshop.site.front import PageView
 from skillc_gym.errors import missing_extra
 
@@ -36,7 +37,7 @@ def render(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
 
 
-def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = False) -> str:
+def shop_page(view: PageView, *, state: int, searchable: bool, audience: str = AGENT) -> str:
     """Writes a page of the shop.
 
     Args:
@@ -44,12 +45,14 @@ def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = Fa
         state: The page's number, another one for every answer of the site, by which a browser's driver sees that the
             page has changed.
         searchable: Whether one can search from here.
-        person: Whether a person is playing, who sees the parts of the score.
+        audience: Who looks: `AGENT`, `PERSON`, or `UPSTREAM`, for whom nothing stands around the page.
     """
     page = view.page
     words = page.words if page.kind in ("results", "item", "sub") else ""
-    asked = {"words": words, "searchable": searchable and page.kind != "index", "person": person}
-    return render("shop.html", view=view, kind=page.kind, state=state, facts=json.dumps(view.facts), **asked)
+    seen = {"words": words, "searchable": searchable and page.kind != "index", "person": audience == PERSON}
+    facts = json.dumps({"query_cut": view.cut})
+    template = "upstream.html" if audience == UPSTREAM else "shop.html"
+    return render(template, view=view, kind=page.kind, state=state, facts=facts, **seen)
 
 
 def picture(asin: str, category: str = "") -> str:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.site.access import LOOPBACK
+from skillc_gym.envs.webshop.site.access import LOOPBACK, chosen_token, is_loopback
 from skillc_gym.envs.webshop.site.episodes import Recording, replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.episodes import Episode
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ThreadedSite", "address_of_socket", "bound_socket", "open_site", "serve"]
 
 _LONGEST_HEAD = 1 << 18
-"""Addresses hold whole queries, so heads may be long."""
-_WAITING = 2_048
+"""Longer than any address, so that one that is too long is answered in words."""
 _START_SECONDS = 30
 
 
@@ -36,8 +35,11 @@ def open_site(
     *,
     host: str = "127.0.0.1",
     names: Sequence[str] = (),
+    token: str = "auto",
     record: Path | None = None,
+    record_limit: int = 64,
     episodes: Sequence[Episode] = (),
+    upstream_routes: bool = False,
 ) -> Site:
     """Makes a site.
 
@@ -45,18 +47,31 @@ def open_site(
         shop: The arguments of `skillc_gym.envs.webshop.env.WebShopEnv`.
         host: Where the site will listen. On this machine alone, it answers to this machine's names only.
         names: Further names by which it may be called.
+        token: What visitors must know: "auto" for a new one where others than this machine can come, "none" for
+            nothing, or a text of your own; `Site.token` is what it came to.
         record: Where to keep what people do, as JSON lines.
+        record_limit: How large that file may become, in MiB.
         episodes: Recorded episodes to show.
+        upstream_routes: Whether ``/SESSION`` and ``/fixed_N`` open an episode as upstream's site does, with nothing on
+            a page but what upstream's agents read.
 
     Raises:
-        ConfigError: The episodes are of another shop, or the file cannot be written.
+        ConfigError: The episodes are of another shop, the file is full or cannot be written, or no address can hold
+            the token.
     """
     from skillc_gym.envs.webshop.site.app import Site
 
     front = ShopFront(WebShopEnv(**shop, observation_mode="url"))
-    recording = None if record is None else Recording(record, front, WebShopEnv(**shop))
-    hosts = frozenset({*LOOPBACK, *names}) if host in LOOPBACK or names else None
-    return Site(front, hosts=hosts, recording=recording, replays=replay_rows(episodes, front))
+    recording = None if record is None else Recording(record, front, WebShopEnv(**shop), limit=record_limit << 20)
+    hosts = frozenset({*LOOPBACK, *names}) if is_loopback(host) or names else None
+    return Site(
+        front,
+        hosts=hosts,
+        token=chosen_token(token, host),
+        recording=recording,
+        replays=replay_rows(episodes, front),
+        upstream_routes=upstream_routes,
+    )
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -71,7 +86,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(_WAITING)  # visitors may come from now on; they wait until the server runs
+        listener.listen()  # visitors may come from now on; they wait until the server runs
     except (OSError, OverflowError) as error:
         raise ConfigError(f"The site cannot listen on {host}:{port} ({error}); choose another host or port.") from error
     return listener
@@ -86,11 +101,13 @@ def address_of_socket(listener: socket.socket) -> str:
 def _server(site: Site) -> Server:
     try:
         import uvicorn
+
+        from skillc_gym.envs.webshop.site.limits import AT_ONCE, Connection, PatientServer
     except ImportError as error:
         raise missing_extra("uvicorn", "browser") from error
     config = uvicorn.Config(
         site,
-        http="h11",
+        http=Connection,
         loop="asyncio",
         ws="none",
         lifespan="off",
@@ -98,15 +115,19 @@ def _server(site: Site) -> Server:
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=_LONGEST_HEAD,
-        backlog=_WAITING,
+        backlog=AT_ONCE,
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    return PatientServer(config)
 
 
 def serve(site: Site, listener: socket.socket) -> None:
     """Serves until the process is interrupted or terminated."""
-    _server(site).run(sockets=[listener])
+    server = _server(site)
+    from skillc_gym.envs.webshop.site.limits import quiet_log
+
+    with quiet_log():
+        server.run(sockets=[listener])
 
 
 class ThreadedSite:

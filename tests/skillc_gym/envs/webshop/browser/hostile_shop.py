@@ -7,6 +7,7 @@ from test_pages import ODD
 
 SCRIPT = "<script>document.title='taken'</script>"
 HOSTILE = [
+    {"title": "Sumptuous", "price_tag": "$1299.5 to $2000.0", "pricing": (1299.5, 2000.0)},
     {
         "title": f'{SCRIPT}"><img src=x onerror=alert(1)> & © \u00a0 rug',
         "description": f"]]> --> </p></main></body> {SCRIPT}\r\nnext\rline\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import os
@@ -23,6 +24,7 @@ from small_shop import RUG, play
 from skillc_gym.envs.webshop.browser import tabs
 from skillc_gym.envs.webshop.browser.chromium import Browser
 from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.site.app import Site
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.errors import ConfigError, EngineError, MissingDataError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
@@ -78,13 +80,21 @@ def test_a_tab_whose_document_has_no_root_yet_is_led_to_the_page(make_env):
     assert again == first
 
 
-def test_pictures_show_the_page(make_env):
+def test_pictures_show_the_page_however_late_its_files_come(make_env, monkeypatch):
+    at_once = Site.__call__
+
+    async def late(self, scope, receive, send):
+        await asyncio.sleep(0.4 if scope["path"].endswith(".svg") else 0)
+        await at_once(self, scope, receive, send)
+
+    monkeypatch.setattr(Site, "__call__", late)
     env = make_env(observation_mode="text_screenshot", render_mode="rgb_array", viewport=(400, 300), transport="swap")
     first, _ = env.reset(seed=0)
     after, *_ = env.step(RUG[0])
     assert first in env.observation_space
     assert after["screenshot"].shape == (300, 400, 3)
     assert (first["screenshot"] != after["screenshot"]).any()
+    time.sleep(0.6)
     assert np.array_equal(env.render(), after["screenshot"])
     assert "Total results" in after["text"]
 
@@ -100,8 +110,9 @@ def test_copies_go_on_in_the_middle(make_env, copied):
     other.close()
 
 
-def test_moments_are_those_of_the_text_environment(make_env):
-    env, native = make_env(), WebShopEnv(data=SHOP)
+@pytest.mark.parametrize("transport", ["served", "swap"])
+def test_moments_are_those_of_the_text_environment(make_env, transport):
+    env, native = make_env(transport=transport), WebShopEnv(data=SHOP)
     for actions in (RUG, (*RUG, "click[buy now]")):
         play(native, *actions)
         moment = env.restore(native.snapshot())
@@ -149,10 +160,10 @@ def test_a_browser_that_hangs_is_replaced(make_env):
 
 
 def test_a_site_elsewhere_may_end_and_come_back(make_env):
-    native = WebShopEnv(data=SHOP)
-    with ThreadedSite(open_site({"data": SHOP})) as site:
+    native, token = WebShopEnv(data=SHOP), "a-long-token"
+    with ThreadedSite(open_site({"data": SHOP}, token=token)) as site:
         port = int(site.url.rpartition(":")[2])
-        env = make_env(url=site.url)
+        env = make_env(url=f"{site.url}/?token={token}")
         play(env, *RUG)
         play(native, *RUG)
     for _ in range(2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -12,9 +13,12 @@ from skillc_gym.envs.webshop.site.server import address_of_socket, bound_socket
 from skillc_gym.errors import EngineError
 
 
-@pytest.fixture(scope="module")
-def browser(chromium):
-    browser = Browser(BrowserSettings(pictures=False, timeout=8))
+@pytest.fixture(scope="module", params=["chromium-headless-shell", "chromium"])
+def browser(chromium, request):
+    """Both kinds of browser, where both are there."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    browser = Browser(BrowserSettings(browser=request.param, pictures=False, timeout=20))
     yield browser
     browser.close()
 
@@ -57,6 +61,13 @@ def test_nothing_is_drawn_where_nobody_looks(browser, tab):
     drawn = "new Promise((drawn) => requestAnimationFrame(() => drawn('drawn')))"
     waited = "new Promise((kept) => setTimeout(() => kept('not drawn'), 200))"
     assert browser.script(tab, f"return Promise.race([{drawn}, {waited}])") == "not drawn"
+
+
+def test_the_last_tab_may_be_closed(browser):
+    for _ in range(2):
+        handle = browser.tab()
+        assert browser.script(handle, "return 1 + 1") == 2
+        browser.close_tab(handle)
 
 
 def test_nobody_answers_where_there_is_no_site(browser, tab):

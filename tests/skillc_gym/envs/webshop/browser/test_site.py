@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 from html import unescape
 from urllib.parse import quote, urlencode
@@ -84,7 +85,7 @@ def test_a_visitor_sees_what_the_text_environment_shows(visitor):
 def test_a_choice_is_made_in_its_own_group(visitor):
     """A value that stands in several groups is chosen where it was clicked on."""
     visitor.begin(0)
-    visitor.post(("search_query", HOSTILE[0]["title"]))
+    visitor.post(("search_query", HOSTILE[1]["title"]))
     visitor.get(next(link for link in Reader(visitor.page).links if f"asin={SHOP.products[-4].asin}&" in link))
     visitor.post(("o.color", "red"))
     assert "o.o.color=red" in visitor.address
@@ -128,9 +129,10 @@ def test_only_people_are_told_the_parts_of_their_score(visitor):
         pages[person] = visitor.page
     assert "part by part" in pages[True]
     assert "part by part" not in pages[False]
+    assert "What would have fitted" in pages[True]
     goal = NATIVE.goals.goal(3)
-    for hidden in (goal.asin, goal.name, goal.query, goal.product_category):
-        assert all(hidden not in page.partition("<main")[2] for page in pages.values())
+    for hidden in (goal.asin, goal.name, goal.query, goal.product_category, "r_type", "r_price", "title_score"):
+        assert hidden not in pages[False]
 
 
 def test_foreign_names_and_forms_of_foreign_pages_are_turned_away(visitor):
@@ -212,7 +214,36 @@ def test_what_people_do_is_kept_as_demonstrations(visitor, kept):
     assert [action[:9] for action in actions[1:]] == ["click[b00", "click[fea", "click[< p", "click[buy"]
     assert episode.task_id == "synthetic/3"
     assert all(turn.action_valid for turn in episode.turns)
-    assert f"<pre>{episode.task_score}</pre>" in bought
+    assert f"<pre>{episode.task_score:.2f}</pre>" in bought
+
+
+def test_a_receipt_is_that_of_the_one_purchase(visitor):
+    visitor.begin(3)
+    visitor.post(("search_query", "alderon rug"))
+    results = visitor.at
+    visitor.get(Reader(visitor.page).links[0])
+    item = visitor.at
+    assert visitor.get(item.replace("item?", "receipt?")) == 404
+    visitor.at = item
+    assert visitor.post(("click", "buy now")) == 200
+    receipt = visitor.at
+    visitor.get(results)
+    visitor.get(Reader(visitor.page).links[-1])
+    assert visitor.post(("click", "buy now")) == 200
+    assert visitor.at == receipt
+
+
+def test_people_read_prices_scores_and_buttons_as_people_write_them(visitor):
+    dear = SHOP.products[-5]
+    for person, price, turns in ((True, "$1,299.50 to $2,000.00", 0), (False, "$1299.5 to $2000.0", 1)):
+        visitor.begin(3, person=person)
+        visitor.post(("search_query", dear.title))
+        assert price in visitor.page
+        assert visitor.page.count(">Next &gt;<") == turns
+        visitor.get(next(link for link in Reader(visitor.page).links if dear.asin in link))
+        assert f"Price: {price}" in visitor.page
+        visitor.post(("click", "buy now"))
+        assert (re.search(r"<pre>\d\.\d\d</pre>", visitor.page) is not None) == person
 
 
 def test_recorded_episodes_are_shown_side_by_side():
