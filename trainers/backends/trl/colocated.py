@@ -8,7 +8,10 @@ from typing import Any
 
 from trl.generation import vllm_generation
 
-__all__ = ["in_words", "sleep", "started_with", "wake_up"]
+from skillc_gym.errors import missing_extra
+from trainers.engines.vllm import replaceable_weights
+
+__all__ = ["has_first_weights", "in_words", "sleep", "started_with", "wake_up"]
 
 
 @contextmanager
@@ -20,16 +23,22 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     Yields:
         All arguments that it was started with, once it was.
+
+    Raises:
+        MissingExtraError: vLLM is not installed.
     """
     effective: dict[str, Any] = {}
-    plain = getattr(vllm_generation, "LLM", None)
-    if plain is None or not options:
+    if not options:
         yield effective
         return
+    plain = getattr(vllm_generation, "LLM", None)
+    if plain is None:
+        raise missing_extra("vllm", "vllm")
 
     def start(**given: Any) -> Any:
         effective.update({**given, **options})
-        return plain(**effective)
+        with replaceable_weights():
+            return plain(**effective)
 
     vllm_generation.LLM = start
     try:
@@ -41,6 +50,11 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def in_words(effective: Mapping[str, Any]) -> str:
     """The arguments in one line."""
     return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))
+
+
+def has_first_weights(generation: Any) -> bool:
+    """Whether vLLM has loaded the weights that training begins with: a server may hold others, a sleeping one none."""
+    return generation.mode == "colocate" and not generation._llm_weights_sleeping
 
 
 def wake_up(generation: Any) -> None:
