@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, relabelling_weights
 from trainers.advantages.group_baselines import is_guided
-from trainers.base import Options
+from trainers.base import Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
+from trainers.retrieval.bm25 import words
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import Prompts
 from trainers.rollout.training_rows import TrainingRow, token_weight
 from trainers.writers import StepWriter
 
-__all__ = ["GuidedRows", "HindsightRows", "RelabelledRows", "RowMaker", "UpdateView", "WonRows"]
+__all__ = ["GuidedRows", "HindsightRows", "RelabelledRows", "RowMaker", "UpdateView", "WonRows", "quoting_turns"]
 
 
 # Row makers: what a recipe trains on beside the update's own rollouts.
@@ -75,8 +78,90 @@ class RowMaker(Options):
 
 
 @dataclass(frozen=True)
-class RelabelledRows(RowMaker):
-    """Rows for :class:`trainers.losses.relabelling.Relabelling`, weighed by :func:`relabelling_weights`.
+class ImitatedRows(RowMaker):
+    """Base of row makers for :class:`trainers.losses.relabelling.Relabelling`.
+
+    Behind the prompt without the skill a thought that quotes the skill is out of place: it teaches to recite what was
+    not shown, and whatever follows it in the row still reads the quotation.
+
+    Attributes:
+        quoting_thoughts: What becomes of such thoughts: "keep"; "mask": they are not imitated, and later turns read
+            them; "drop": they are taken out of the row.
+        quoted_words: Words in a row that a thought has in common with the skill, and that nobody else said, make it a
+            quotation; 0 for every thought.
+    """
+
+    quoting_thoughts: Literal["keep", "mask", "drop"] = "keep"
+    quoted_words: Natural = 4
+
+    def imitated(self, update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
+        """The rows of one rollout of the update, by its number and its place among this process's."""
+        trajectory = update.batch.trajectories[i]
+        weights = {"relabelling": update.weight(i, weight)}
+        return [
+            TrainingRow(
+                row=update.prompts.with_skill_text(row, ""),
+                advantages=np.zeros(row.model_tokens),
+                weights=weights,
+                trajectory=place,
+                task_type=trajectory.episode.task_type,
+            )
+            for row in self._edited(trajectory, update.prompts.chat)
+        ]
+
+    def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
+        if self.quoting_thoughts == "keep":
+            return trajectory.rows
+        quoting = iter(quoting_turns(trajectory.episode, self.quoted_words))
+        drop = self.quoting_thoughts == "drop"
+        rows = [_edited_row(row, [next(quoting) for _ in row.reply_lengths], chat, drop) for row in trajectory.rows]
+        return [row for row in rows if row.model_tokens]
+
+
+def quoting_turns(episode: Episode, words_in_common: int) -> list[bool]:
+    """Of each turn, whether its thought quotes the skill: see :class:`ImitatedRows`."""
+
+    def runs(text: str) -> set[tuple[str, ...]]:
+        found = words(text)
+        return {tuple(found[i : i + words_in_common]) for i in range(len(found) - words_in_common + 1)}
+
+    thoughts = [turn.reply.partition("</think>")[0] if "</think>" in turn.reply else "" for turn in episode.turns]
+    if not words_in_common:
+        return [bool(thought) for thought in thoughts]
+    others = "\n".join([episode.goal, *(turn.observation for turn in episode.turns)])
+    secret = runs(episode.skill_text) - runs(others)
+    return [bool(runs(thought) & secret) for thought in thoughts]
+
+
+def _edited_row(row: TokenRow, quoting: Sequence[bool], chat: ChatTokens, drop: bool) -> TokenRow:
+    """The row with the thoughts of some of its replies masked, or taken out."""
+    own = [place for place, mine in enumerate(row.loss_mask) if mine]
+    thoughts, lengths, start = set[int](), [], 0
+    for length, quotes in zip(row.reply_lengths, quoting, strict=True):
+        ids = [row.completion_ids[place] for place in own[start : start + length]]
+        cut = _thought_tokens(ids, chat) if quotes else 0
+        thoughts |= set(own[start : start + cut])
+        lengths.append(length - cut)
+        start += length
+    kept = [place for place in range(len(row.completion_ids)) if not (drop and place in thoughts)]
+    return replace(
+        row,
+        completion_ids=[row.completion_ids[place] for place in kept],
+        loss_mask=[int(row.loss_mask[place] and place not in thoughts) for place in kept],
+        logprobs=[row.logprobs[place] for place in kept],
+        reply_lengths=tuple(lengths),
+    )
+
+
+def _thought_tokens(ids: Sequence[int], chat: ChatTokens) -> int:
+    """How many of a reply's first tokens are its thought; the end of one that the prompt began is none of them."""
+    end = bisect_left(range(len(ids)), True, key=lambda count: "</think>" in chat.reply_text(ids[:count]))
+    return max(0, end - 1 if chat.opens_thought else end)
+
+
+@dataclass(frozen=True)
+class RelabelledRows(ImitatedRows):
+    """Won skill-injected rollouts, weighed by :func:`relabelling_weights`.
 
     Attributes:
         only_blind: Only for tasks of which no skill-free rollout of the update succeeded.
@@ -94,7 +179,7 @@ class RelabelledRows(RowMaker):
         """This process's relabelled rows."""
         weights = self.weights(update)
         number = {i: place for place, i in enumerate(update.own)}
-        return [row for i in update.own if weights[i] for row in _imitated(update, i, number[i], float(weights[i]))]
+        return [row for i in update.own if weights[i] for row in self.imitated(update, i, number[i], float(weights[i]))]
 
     def weights(self, update: UpdateView) -> FloatArray:
         """Weight of every rollout of the update, float64[N]; the same on all processes."""
@@ -113,7 +198,7 @@ class RelabelledRows(RowMaker):
 
 
 @dataclass(frozen=True)
-class WonRows(RowMaker):
+class WonRows(ImitatedRows):
     """Every won episode at full weight, in whichever condition it was played."""
 
     name: ClassVar[str] = "won_rows"
@@ -121,22 +206,7 @@ class WonRows(RowMaker):
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's won episodes."""
         won = np.asarray(update.batch.success) > 0
-        return [row for place, i in enumerate(update.own) if won[i] for row in _imitated(update, i, place, 1.0)]
-
-
-def _imitated(update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
-    trajectory = update.batch.trajectories[i]
-    weights = {"relabelling": update.weight(i, weight)}
-    return [
-        TrainingRow(
-            row=update.prompts.with_skill_text(row, ""),
-            advantages=np.zeros(row.model_tokens),
-            weights=weights,
-            trajectory=place,
-            task_type=trajectory.episode.task_type,
-        )
-        for row in trajectory.rows
-    ]
+        return [row for place, i in enumerate(update.own) if won[i] for row in self.imitated(update, i, place, 1.0)]
 
 
 # Rollouts whose teacher reads a skill that was written from how the episode went (OPID, arXiv 2606.26790).
