@@ -7,7 +7,7 @@ source. Nothing is remembered between two calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -20,7 +20,7 @@ from skillc_gym.envs.webshop.shop.html import price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
 
-__all__ = ["BUY", "PageView", "Pairs", "Receipt", "ShopFront", "search_action"]
+__all__ = ["BUY", "Offer", "PageView", "Pairs", "Receipt", "ShopFront", "search_action"]
 
 Pairs = list[tuple[str, str]]
 
@@ -28,18 +28,31 @@ BUY = "click[buy now]"
 _UNTYPED = re.compile(r"[\[\]\r\n]")
 
 
+class Offer(NamedTuple):
+    """A product as a receipt names it: its title, id, price and chosen options."""
+
+    title: str
+    asin: str
+    price: str
+    options: Sequence[str]
+
+
 class Receipt(NamedTuple):
     """What a purchase was worth, and what would have fitted.
 
     Attributes:
+        score: The score in [0, 1].
         shares: How well kind of product, attributes, options (if any were asked for) and price fit, in [0, 1].
         asked: What was asked for, in words, and whether the purchase has it.
-        meant: Title, id and price of the product that the task was made from, and the options to choose.
+        bought: What was bought.
+        meant: The product that the task was made from, with the options to choose.
     """
 
+    score: float
     shares: Mapping[str, float]
-    asked: tuple[tuple[str, bool], ...]
-    meant: tuple[str, str, str, str]
+    asked: Sequence[tuple[str, bool]]
+    bought: Offer
+    meant: Offer
 
 
 @dataclass(frozen=True)
@@ -168,13 +181,18 @@ class ShopFront:
         got = core.rate(goal, page)
         shares = {"r_type": got.r_type, "r_att": got.r_att, "r_option": got.r_option, "r_price": float(got.r_price)}
         asked = [(one, core.rate(replace(goal, attributes=(one,)), page).r_att == 1) for one in goal.attributes]
-        options = [(": ".join(_pair(one)), replace(goal, options=(one,))) for one in goal.options]
-        asked += [(said, core.rate(alone, page).r_option == 1) for said, alone in options]
+        options = [one if isinstance(one, str) else ": ".join(one) for one in goal.options]
+        alone = [core.rate(replace(goal, options=(one,)), page).r_option == 1 for one in goal.options]
+        asked += zip(options, alone, strict=True)
         if goal.price_upper < NO_LIMIT:
             asked.append((f"at most ${goal.price_upper:,.2f}", got.r_price))
-        own = self.core.catalog.product(int(self.goals.table.product[task]))
-        meant = (own.title, own.asin, price_for_people(own.price_tag), ", ".join(said for said, _ in options))
-        return Receipt({name: share for name, share in shares.items() if share is not None}, tuple(asked), meant)
+        shown = {name: share for name, share in shares.items() if share is not None}
+        bought = self._offer(page.product, [": ".join(pair) for pair in page.options])
+        return Receipt(got.total, shown, asked, bought, self._offer(int(self.goals.table.product[task]), options))
+
+    def _offer(self, index: int, options: Sequence[str]) -> Offer:
+        product = self.core.catalog.product(index)
+        return Offer(product.title, product.asin, price_for_people(product.price_tag), options)
 
     def _chosen(self, page: Page, sent: Pairs) -> tuple[str, str] | None:
         # Browsers send line breaks in a way of their own.
@@ -195,10 +213,6 @@ class ShopFront:
         if page.kind == "done":
             *_, info = self.core.step(BUY)
         return info
-
-
-def _pair(option: str | tuple[str, str]) -> tuple[str, ...]:
-    return (option,) if isinstance(option, str) else option
 
 
 def _lines(text: str) -> str:

@@ -233,6 +233,22 @@ def test_a_receipt_is_that_of_the_one_purchase(visitor):
     assert visitor.at == receipt
 
 
+def test_a_persons_receipt_says_what_would_have_fitted(visitor):
+    visitor.begin(0, person=True)
+    visitor.post(("search_query", "alderon rug"))
+    visitor.get(Reader(visitor.page).links[0])
+    visitor.post(("click", "buy now"))
+    said = " ".join(re.sub("<[^>]*>", " ", unescape(visitor.page.partition("part by part")[2])).split())
+    for part in (
+        "Options share of the options asked for 0 %",
+        "machine wash fits color: titanium does not fit",
+        "at most $50.00 fits",
+        "What you bought Alderon Soft Rug for Home B000000000, $12.50 to $32.50 What would have fitted",
+        'Alderon Soft Lamp for Home B000000002, $18.50, color: titanium, size: large 12" [xl]',
+    ):
+        assert part in said
+
+
 def test_people_read_prices_scores_and_buttons_as_people_write_them(visitor):
     dear = SHOP.products[-5]
     for person, price, turns in ((True, "$1,299.50 to $2,000.00", 0), (False, "$1299.5 to $2000.0", 1)):
