@@ -24,6 +24,7 @@ from trainers.rollout.task_sampling import TaskSplit, split_tasks
 from trainers.tracking import write_json
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.loggers import LOGGERS, Logger
+from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import RunFolder
 
@@ -216,6 +217,8 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
     if finished:
         with folder.new_policy(commit=learner.is_main) as path:
             learner.backend.save_policy(path)
+            if learner.is_main:
+                save_policy_settings(path, learner.config)
             if learner.is_main and has_own_choice(learner.memory):
                 save_policy_memory(path, learner.config, learner.memory.state_dict())
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")

@@ -83,6 +83,13 @@ class EnvSpec:
         """The split of the training tasks; "train" if unknown."""
         return self.splits[0] if self.splits else "train"
 
+    @property
+    def held_out_split(self) -> str:
+        """The split to test on: the demonstration's, else the last one listed; "" if unknown."""
+        if self.warm_start is not None:
+            return self.warm_start.demo.held_out_splits[0]
+        return self.splits[-1] if len(self.splits) > 1 else ""
+
     def split_of_task(self, task_id: str) -> str:
         """The split of a task, told by its id alone; "" for an id that is of no known split."""
         tell = load_reference(self.split_of) if self.split_of else _first_part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -32,6 +32,8 @@ class Command(Generic[Options]):
     """Options that --help shows, where --help-all shows the others too; all of them if none is named."""
     more_help: Callable[[Sequence[str]], str] | None = None
     """Writes what follows the help, by the words that were typed."""
+    complete: Callable[[dict[str, Any]], tuple[Mapping[str, Any], Sequence[str]]] | None = None
+    """From the options that were typed to all that are known (those of a policy's folder), and what to say of that."""
 
 
 def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
@@ -51,7 +53,7 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
     """
     try:
         with interrupts():
-            return command.run(parse(command.options, words, prog, command.main_options))
+            return command.run(parse(command.options, words, prog, command.main_options, command.complete))
     except KeyboardInterrupt:
         complain(f"{prog}: {command.interrupted}")
         return 130

@@ -15,7 +15,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -75,7 +75,13 @@ class Option:
         return get_origin(_core(self.hint)) is tuple
 
 
-def parse(options: type[Options], words: Sequence[str], prog: str, main: Sequence[str] = ()) -> Options:
+def parse(
+    options: type[Options],
+    words: Sequence[str],
+    prog: str,
+    main: Sequence[str] = (),
+    complete: Callable[[dict[str, Any]], tuple[Mapping[str, Any], Sequence[str]]] | None = None,
+) -> Options:
     """Builds a command's options from the words after its name; prints the help and leaves if that is asked for.
 
     Args:
@@ -83,6 +89,7 @@ def parse(options: type[Options], words: Sequence[str], prog: str, main: Sequenc
         words: What was typed.
         prog: The command, as it is typed.
         main: Options that the help shows, unless all are asked for; all if none is named.
+        complete: From the options that were typed to all that are known, and what is to be said of that.
 
     Raises:
         UnknownNameError: For an option that does not exist; the message names the nearest.
@@ -99,7 +106,9 @@ def parse(options: type[Options], words: Sequence[str], prog: str, main: Sequenc
     for option in known.values():
         if option.default is MISSING and option.name not in values:
             raise ConfigError(f"{option.typed} is missing: {option.doc} See {prog} --help.")
-    built: Options = _build(options, values)
+    known_values, notes = complete(values) if complete else (values, ())
+    built: Options = _build(options, known_values)
+    sys.stderr.writelines(f"{note}\n" for note in notes)
     return built
 
 

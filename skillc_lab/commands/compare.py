@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from skillc_lab.cli.command import Command, complain
@@ -11,6 +12,7 @@ from skillc_lab.commands.study import say_table
 from skillc_lab.commands.train import MAIN
 from skillc_lab.studies import ComparisonPlan, compare, held_out_split
 from trainers.config import RECOMMENDED, Settings
+from trainers.tracking import complete_settings
 
 __all__ = ["COMMAND", "CompareOptions"]
 
@@ -58,4 +60,5 @@ COMMAND = Command(
     run,
     "interrupted; the same command goes on.",
     (*_OWN, *(name for name in MAIN if name not in ("method", "seed", "run", "library", "max_context"))),
+    complete=partial(complete_settings, learning=True),
 )

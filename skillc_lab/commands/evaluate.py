@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from skillc_gym.envs.registry import env_spec
 from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.recipe_help import agent_help
-from trainers.config import Settings
-from trainers.tracking import make_folder, make_progress
+from trainers.config import Settings, TrainConfig
+from trainers.tracking import complete_settings, make_progress
 
 __all__ = ["COMMAND", "EvaluateOptions"]
 
@@ -30,12 +32,16 @@ class EvaluateOptions:
 
     With an agent named, its own options follow at the end: skillc help evaluate --agent expel
 
-    Example: skillc evaluate --model shipped --chat compact --data generated --split valid_unseen --per-type 8
+    What a policy was made with (wording of prompts, length of replies, step limit, sampling, environment) stands in its
+    folder, and is taken where nothing else is given. Tasks are of the environment's held-out split unless --split names
+    another. The same command goes on or plays again; a folder that holds another evaluation is refused.
+
+    Example: skillc evaluate --model shipped --per-type 8
     """
 
     settings: Settings
     out: Path | None = None
-    """Folder for report.json and transcripts.jsonl; evaluations/<split> if none."""
+    """Folder for report.json and transcripts.jsonl; evaluations/MODEL-SPLIT if none."""
     per_type: int | None = None
     """A fixed panel of so many tasks per type; the whole split if none."""
     attempts: int = 1
@@ -62,8 +68,7 @@ def evaluate(options: EvaluateOptions) -> int:
     agent = get_agent(options.agent, **options.agent_options)
     from trainers.evaluation import evaluate_policy, report_table, trial_table, usage_table
 
-    out = options.out or Path("evaluations") / config.split
-    make_folder(out)
+    out = options.out or Path("evaluations") / f"{_file_name(config.model)}-{config.split}"
     report = evaluate_policy(
         config,
         per_type=options.per_type,
@@ -82,10 +87,23 @@ def evaluate(options: EvaluateOptions) -> int:
     return 0
 
 
+def _file_name(model: str) -> str:
+    """A model's name or the end of its folder's, as a name of a file."""
+    return re.sub(r"[^\w.-]+", "-", "-".join(Path(model).parts[-2:])).strip("-.") or "model"
+
+
+def _complete(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What was typed, what the policy's folder says, and the split to test on."""
+    found, notes = complete_settings(given, learning=False)
+    held_out = env_spec(str(found.get("env", TrainConfig.env))).held_out_split
+    return {"split": held_out or TrainConfig.split, **found}, notes
+
+
 COMMAND = Command(
     EvaluateOptions,
     evaluate,
     "interrupted; no report was written. With --engine openai, the same command goes on.",
     MAIN,
     agent_help,
+    _complete,
 )

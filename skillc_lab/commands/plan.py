@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
@@ -12,6 +13,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
+from trainers.tracking import complete_settings
 
 __all__ = ["COMMAND", "PlanOptions"]
 
@@ -101,4 +103,5 @@ COMMAND = Command(
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank", "kl_coef"),
     ),
+    complete=partial(complete_settings, learning=True),
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from skillc_lab.cli.command import Command
 from skillc_lab.cli.recipe_help import recipe_help
 from trainers.config import Settings
-from trainers.tracking import make_progress
+from trainers.tracking import complete_settings, make_progress
 
 __all__ = ["COMMAND", "MAIN", "TrainOptions"]
 
@@ -22,6 +23,9 @@ MAIN = (
 @dataclass(frozen=True)
 class TrainOptions(Settings):
     """Train a policy, or go on with a run that was interrupted.
+
+    What a policy was made with (wording of prompts, length of replies, step limit, sampling, environment) and learned
+    with stands in its folder, and is taken where nothing else is given.
 
     Ctrl-C finishes the update, writes a checkpoint and stops; the same command goes on from there.
 
@@ -39,4 +43,11 @@ def train(options: TrainOptions) -> int:
     return 0 if run(config, progress=make_progress()).finished else 130
 
 
-COMMAND = Command(TrainOptions, train, "interrupted while starting; the same command starts again.", MAIN, recipe_help)
+COMMAND = Command(
+    TrainOptions,
+    train,
+    "interrupted while starting; the same command starts again.",
+    MAIN,
+    recipe_help,
+    partial(complete_settings, learning=True),
+)

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
         pass_at_k,
         pass_rates,
     )
-    from trainers.evaluation.paired import Change, PairedReport, compare_reports, cut_warning, paired_evaluation
+    from trainers.evaluation.paired import (
+        Change,
+        PairedReport,
+        action_warning,
+        compare_reports,
+        cut_warning,
+        paired_evaluation,
+    )
     from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
     from trainers.evaluation.table import table as report_table
@@ -44,6 +51,7 @@ __all__ = [
     "TrialReport",
     "Usage",
     "ZeroShotRunner",
+    "action_warning",
     "compare_reports",
     "cut_warning",
     "evaluate_policy",

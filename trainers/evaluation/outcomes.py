@@ -14,7 +14,7 @@ from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
 __all__ = ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 
-_ARM = ("won", "score", "steps", "cut")
+_ARM = ("won", "score", "steps", "cut", "well_formed", "admissible")
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,16 @@ class ArmOutcome:
         score: The environment's raw score.
         steps: Steps taken.
         cut: What cut it, as :attr:`skillc_gym.episodes.Episode.cut` has it: "", "steps" or "context".
+        well_formed: Replies that had the asked form; None where an older version did not count them.
+        admissible: Commands that were possible; None likewise.
     """
 
     won: bool
     score: float
     steps: int
     cut: str = ""
+    well_formed: int | None = None
+    admissible: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class PairedOutcome:
                 score=float(values[f"score_{arm}"]),
                 steps=int(values[f"steps_{arm}"]),
                 cut=str(values.get(f"cut_{arm}", "")),
+                **{name: values.get(f"{name}_{arm}") for name in ("well_formed", "admissible")},
             )
             for arm in ("with", "without")
         )

@@ -31,6 +31,7 @@ class PairedReport:
         identity: What identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
         episodes: The episodes in the order played, for transcripts; not part of the JSON.
         agent: Name of the agent that played, "" for the policy itself; in both conditions it is shown the same.
+        warning: What makes its rates say little, and the likely cause; "" if nothing does.
     """
 
     outcomes: tuple[PairedOutcome, ...]
@@ -39,6 +40,7 @@ class PairedReport:
     identity: Mapping[str, Any] = field(default_factory=dict)
     episodes: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     agent: str = ""
+    warning: str = ""
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -76,6 +78,21 @@ class PairedReport:
         return {
             arm: sum(outcome.arm(arm == "with").cut == cut for outcome in self.outcomes) for arm in ("with", "without")
         }
+
+    def actions(self) -> dict[str, dict[str, float | None]]:
+        """Shares of replies that were ``well_formed`` and of commands that were ``admissible``, by condition.
+
+        Every turn counts the same; None where nothing was played, or an older version did not count.
+        """
+        return {
+            arm: {name: self._share(name, skill=arm == "with") for name in ("well_formed", "admissible")}
+            for arm in ("with", "without")
+        }
+
+    def _share(self, name: str, *, skill: bool) -> float | None:
+        arms = [outcome.arm(skill) for outcome in self.outcomes]
+        counts, steps = [getattr(arm, name) for arm in arms], sum(arm.steps for arm in arms)
+        return None if None in counts or not steps else sum(counts) / steps
 
     @property
     def sr_with(self) -> dict[str, float]:
@@ -115,11 +132,13 @@ class PairedReport:
             "seed": self.seed,
             "sampling": dict(self.sampling),
             **({"agent": self.agent} if self.agent else {}),
+            **({"warning": self.warning} if self.warning else {}),
             "attempts": self.attempts,
             "overall": self.overall.to_json(),
             "per_type": {kind: counts.to_json() for kind, counts in self.per_type.items()},
             "pass_at": pass_rates(self.outcomes, self.attempts) if self.attempts > 1 else {},
             "scores": mean_scores(self.outcomes) if graded(self.outcomes) else None,
+            "actions": self.actions(),
             "cut_by_context": self.cuts("context"),
             "cut_by_steps": self.cuts("steps"),
             "outcomes": [outcome.to_json() for outcome in self.outcomes],
@@ -140,6 +159,7 @@ class PairedReport:
                 dict(data["sampling"]),
                 dict(data.get("identity", {})),
                 agent=str(data.get("agent", "")),
+                warning=str(data.get("warning", "")),
             )
             recorded = data["panel_sha256"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -286,13 +306,44 @@ def _outcome(task: str, with_: Any, without: Any, attempt: int, best: float | No
 
 
 def _arm(episode: Any) -> ArmOutcome:
-    return ArmOutcome(bool(episode.won), float(episode.task_score), len(episode.turns), getattr(episode, "cut", ""))
+    turns = episode.turns
+    return ArmOutcome(
+        bool(episode.won),
+        float(episode.task_score),
+        len(turns),
+        getattr(episode, "cut", ""),
+        sum(turn.format_valid for turn in turns),
+        sum(turn.action_valid for turn in turns),
+    )
 
 
 def _as_dict(sampling: Any) -> dict[str, Any]:
     if is_dataclass(sampling) and not isinstance(sampling, type):
         return asdict(sampling)
     return dict(sampling) if isinstance(sampling, Mapping) else {"sampling": str(sampling)}
+
+
+def action_warning(report: PairedReport, cause: str = "") -> str:
+    """A sentence where less than half of the replies or commands were good, with the likely cause; "" elsewhere.
+
+    Args:
+        report: The evaluation.
+        cause: What is known of the cause; what usually is one by default.
+    """
+    said = (
+        (
+            "well_formed",
+            "replies had the asked form",
+            "it does not know this wording (chat=, form=), or its replies are cut (max_reply_tokens=)",
+        ),
+        ("admissible", "commands were possible", "it was made for other tasks or prompts (env=, data=, chat=)"),
+    )
+    for name, what, usual in said:
+        shares = [share for arm in report.actions().values() if (share := arm[name]) is not None]
+        if shares and min(shares) < 0.5:
+            found = f"Only {100 * min(shares):.0f} % of the policy's {what}, so its success says little. "
+            return f"{found}Likely cause: {cause or usual}."
+    return ""
 
 
 def cut_warning(report: PairedReport, max_context: int | None) -> str:

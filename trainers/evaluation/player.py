@@ -21,7 +21,7 @@ from trainers.rollout.journal import Journal
 from trainers.rollout.opening import make_chat, make_rollouts, token_policy
 from trainers.rollout.text_policy import TextPolicy
 
-__all__ = ["PolicyPlayer", "TextPlayer", "TokenPlayer", "policy_player"]
+__all__ = ["PolicyPlayer", "TextPlayer", "TokenPlayer", "decisive_settings", "policy_player"]
 
 Wrappers = Sequence[Callable[[Any], Any]]
 
@@ -98,7 +98,7 @@ class TextPlayer:
 
     def __init__(self, config: TrainConfig, engine: TextEngine, folder: Path | None) -> None:
         self._config, self._engine = config, engine
-        self._journal = None if folder is None else Journal(folder / "journal.jsonl", _decisive_settings(config))
+        self._journal = None if folder is None else Journal(folder / "journal.jsonl", decisive_settings(config))
         self._policies: list[tuple[TextPolicy, bool]] = []
         self._chats: list[ServerChat] = []
 
@@ -167,7 +167,7 @@ def policy_player(
     return TextPlayer(config, answers, folder)
 
 
-def _decisive_settings(config: TrainConfig) -> dict[str, Any]:
+def decisive_settings(config: TrainConfig) -> dict[str, Any]:
     """The settings that decide what is asked and answered; patience, price and place do not."""
     settings = {name: config.to_json()[name] for name in _DECISIVE}
     options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling
+from trainers.base import Sampling, flat_options
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, ZeroShotRunner
-from trainers.evaluation.paired import PairedReport, cut_warning, paired_evaluation
-from trainers.evaluation.player import policy_player
+from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
+from trainers.evaluation.player import decisive_settings, policy_player
 from trainers.evaluation.policy_memory import policy_memory
 from trainers.evaluation.table import table
 from trainers.evaluation.trials import TrialReport
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.opening import open_env, tasks_of
 from trainers.rollout.task_sampling import panel_of
+from trainers.tracking.json_files import read_object
+from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, write_json
 
 __all__ = ["Panel", "PolicyReport", "evaluate_policy", "open_panel", "table"]
+
+
+IDENTITY_FILE = "evaluation.json"
+_DECISIVE = (
+    *("revision", "seed", "panel_seed", "max_context", "eval_temperature", "eval_greedy", "top_p", "top_k", "min_p"),
+    *("env_wrappers", "chat_template", "template_options", "thoughts", "precision"),
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,7 @@ class PolicyReport:
         usage: Tokens and cost of an engine that answers in words; both evaluations together.
         agent: Who played: name, options, figures, and what it knew when it had played.
         trials: Success by trial, of an agent that tries failed tasks again; ``paired`` is the first trial.
+        identity: What makes it this evaluation and no other, as JSON-able values.
     """
 
     paired: PairedReport
@@ -49,9 +60,12 @@ class PolicyReport:
     usage: Mapping[str, Any] | None = None
     agent: Mapping[str, Any] = field(default_factory=dict)
     trials: TrialReport | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     def save_all(self, folder: Path) -> None:
         """Writes ``report.json``, ``transcripts.jsonl``, ``config.json``, ``versions.json``, ``agent.json``.
+
+        ``evaluation.json`` says which evaluation the folder holds: :func:`evaluate_policy` refuses it to others.
 
         And ``usage.json`` if known; ``trials.json``, with ``transcripts-trial-2.jsonl`` and so on, if there were
         further trials. The greedy evaluation goes into the folder ``greedy`` beneath, in the same form.
@@ -62,6 +76,7 @@ class PolicyReport:
         write_json(folder / "config.json", self.config.to_json())
         write_json(folder / "versions.json", provenance())
         write_json(folder / "agent.json", self.agent)
+        write_json(folder / IDENTITY_FILE, self.identity)
         if self.trials is not None:
             write_json(folder / "trials.json", self.trials.to_json())
             for trial, episodes in enumerate(self.trials.later, 2):
@@ -135,16 +150,21 @@ def evaluate_policy(
         memory: Skill-injected episodes see what the policy's method learned to show, if it lies beside the weights
             ("own"), or the environment's library.
         progress: Told how many episodes are done.
-        folder: Where an engine that answers in words keeps finished episodes (``journal.jsonl``), to go on after an
-            interruption; None for nowhere.
+        folder: Where the report is going to be saved; an engine that answers in words keeps finished episodes there
+            (``journal.jsonl``), to go on after an interruption. None for nowhere.
 
     Raises:
         SkillCError: For missing models, data, extras and unknown names, as in training.
-        ConfigError: Several attempts of an agent that tries failed tasks again itself.
+        ConfigError: Several attempts of an agent that tries failed tasks again itself; or the folder holds another
+            evaluation.
     """
     progress, name = progress or SilentProgress(), agent.name if agent else "zero-shot"
     if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
+    asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
+    identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})
+    if folder is not None:
+        _check_folder(folder, identity)
     panel = open_panel(config, per_type)
     kept = policy_memory(config) if memory == "own" else None
     player = policy_player(config, engine, folder, kept)
@@ -169,8 +189,39 @@ def evaluate_policy(
             progress.note(warning)
     finally:
         progress.close()
-    paired, greedy = replace(paired, agent=name), greedy and replace(greedy, agent=name)
-    return PolicyReport(paired, config, greedy, player.usage(), acted.record(), trials)
+    paired, greedy = _named(paired, name, config), greedy and _named(greedy, name, config)
+    return PolicyReport(paired, config, greedy, player.usage(), acted.record(), trials, identity)
+
+
+def _named(report: PairedReport, agent: str, config: TrainConfig) -> PairedReport:
+    """The report with who played, and what makes it say little."""
+    return replace(report, agent=agent, warning=action_warning(report, unlike_policy(config)))
+
+
+def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides the outcomes of an evaluation, the policy's weights included."""
+    values, folder = config.to_json(), Path(config.model_path)
+    digests = [hashlib.file_digest(path.open("rb"), "sha256").digest() for path in sorted(folder.glob("*.safetensors"))]
+    weights = hashlib.sha256(b"".join(digests)).hexdigest() if digests else None
+    more = {name: values[name] for name in _DECISIVE}
+    return {**decisive_settings(config), **more, **asked, "weights_sha256": weights}
+
+
+def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Refuses a folder that holds another evaluation."""
+    make_folder(folder)
+    if not (folder / "report.json").exists():
+        return
+    try:
+        held = read_object(folder / IDENTITY_FILE)
+    except (OSError, ValueError):
+        raise ConfigError(
+            f"{folder} holds a report, and nothing says of which evaluation; name another --out, or delete it."
+        ) from None
+    other = [name for name in identity if held.get(name) != identity[name]]
+    if other:
+        told = "; ".join(f"{name} was {held.get(name)!r}, is {identity[name]!r}" for name in other)
+        raise ConfigError(f"{folder} holds another evaluation: {told}. Name another --out, or delete it.")
 
 
 def _play(

@@ -17,7 +17,8 @@ def table(report: PairedReport) -> str:
     """The report as lines of text, rates in percent with their 95 % intervals; below it what else was measured."""
     rows = [*report.per_type.items(), ("all", report.overall)]
     head = f"{'type':<10}{'n':>5}  {'with skills':^18}  {'without':^18}  {'gap':^18}"
-    return "\n".join([head, *(_line(short_type(kind), counts) for kind, counts in rows), *_further(report)])
+    lines = [head, *(_line(short_type(kind), counts) for kind, counts in rows), *_actions(report), *_further(report)]
+    return "\n".join([*lines, f"Warning: {report.warning}"] if report.warning else lines)
 
 
 def trial_table(report: TrialReport) -> str:
@@ -47,6 +48,14 @@ def _line(name: str, counts: PairedCounts) -> str:
     )
     cells = [f"{100 * rate:5.1f} [{100 * i.low:5.1f},{100 * i.high:6.1f}]" for rate, i in figures]
     return f"{name:<10}{counts.n:>5}  " + "  ".join(cells)
+
+
+def _actions(report: PairedReport) -> Iterator[str]:
+    found = report.actions()
+    for name, title in (("well_formed", "well-formed"), ("admissible", "admissible")):
+        shares = [found[arm][name] for arm in ("with", "without")]
+        cells = [f"{'--':>5}" if share is None else f"{100 * share:5.1f}" for share in shares]
+        yield f"{title:<15}  {cells[0]:<18}  {cells[1]}"
 
 
 def _further(report: PairedReport) -> Iterator[str]:

@@ -35,6 +35,7 @@ def validation_record(
         "overall_without": report.overall.sr_without,
         "n": {kind: counts.n for kind, counts in report.per_type.items()},
         "cut_by_context": {arm: cut / len(report.outcomes) for arm, cut in report.cuts("context").items()},
+        "actions": report.actions(),
         **_mean_scores(report),
         "gap_smoothed": state["gap"],
         "gate": state["gate"],

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from trainers.config import TrainConfig
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance
 from trainers.warmstart.cloning import (
+    IGNORED,
     TokenisedDialogue,
     clone,
     reply_loss,
@@ -31,7 +34,7 @@ from trainers.warmstart.cloning import (
 from trainers.warmstart.demonstration import Demonstration, demonstrations
 from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.progress_file import CLONING_FILE, ProgressFile
-from trainers.warmstart.recipes import PolicyRecipe
+from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 __all__ = ["CARD", "make_policy", "sha256_of_file", "success_rates", "write_card"]
 
@@ -192,8 +195,15 @@ def make_policy(
         "versions": provenance(),
     }
     write_card(out, card)
+    config = recipe_config(recipe, out)
+    longest = max(len(list(own)) for item in dialogues for said, own in groupby(item.labels, _is_said) if said)
+    save_policy_settings(out, config.with_(max_reply_tokens=max(longest, config.max_reply_tokens)))
     kept.remove()
     return card
+
+
+def _is_said(label: int) -> bool:
+    return label != IGNORED
 
 
 def _key(recipe: PolicyRecipe, chat_format: ChatFormat, start: Path | None) -> str:

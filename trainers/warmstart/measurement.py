@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.episodes import Episode
-from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import evaluate_policy
-from trainers.warmstart.recipes import PolicyRecipe, small_policy_settings
+from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 __all__ = ["ATTEMPTS", "TRAINING_TEMPERATURE", "essential_rate", "measure_start"]
 
@@ -35,7 +33,7 @@ def measure_start(recipe: PolicyRecipe, policy: Path, per_type: int) -> dict[str
         Panel, and by temperature the rates over all tasks and per task type: success (``sr_without``, ``sr_with``), and
         how often the essential step was taken (``essential_without``, ``essential_with``; None where it has no mark).
     """
-    config = _config(recipe, policy)
+    config = recipe_config(recipe, policy)
     found = {
         temperature: evaluate_policy(config.with_(eval_temperature=temperature), per_type=per_type, attempts=attempts)
         for temperature, attempts in ATTEMPTS.items()
@@ -54,17 +52,6 @@ def essential_rate(episodes: Sequence[Episode], pattern: str) -> float:
     compiled = re.compile(pattern, re.MULTILINE)
     taken = ["\n".join(turn.action for turn in episode.turns if turn.action_valid) for episode in episodes]
     return fmean(bool(compiled.search(commands)) for commands in taken)
-
-
-def _config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
-    shown = recipe.demonstrations
-    settings = small_policy_settings(shown.env, str(shown.env_kwargs.get("data", "generated")))
-    if recipe.chat != "compact":
-        settings |= {"chat": recipe.chat, "chat_options": {}, "max_context": recipe.max_length}
-    demo = warm_started(shown.env)[1].demo
-    options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split")}
-    config = TrainConfig(model=str(policy), **settings)
-    return replace(config, split=demo.held_out_splits[0], env_options=options)
 
 
 def _rates(report: PairedReport, env: str) -> dict[str, Any]:

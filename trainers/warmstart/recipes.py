@@ -10,6 +10,7 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from trainers.base import Count, Natural, check_values
 from trainers.base.model_folders import named_folder
+from trainers.config import TrainConfig
 from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstration import DemonstrationConfig, Probability
 from trainers.warmstart.policy import TINY, PolicySize
@@ -18,6 +19,7 @@ __all__ = [
     "PolicyRecipe",
     "data_recipe",
     "generated_mixture",
+    "recipe_config",
     "set_error_rate",
     "shipped_recipe",
     "small_policy_settings",
@@ -123,6 +125,23 @@ def set_error_rate(recipe: PolicyRecipe, without_skill: float) -> PolicyRecipe:
     """
     rates = dict.fromkeys(warm_started(recipe.demonstrations.env)[1].error_rates, without_skill)
     return replace(recipe, demonstrations=replace(recipe.demonstrations, error_rates_without_skill=rates))
+
+
+def recipe_config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
+    """The settings with which a policy of a recipe plays held-out tasks of its world.
+
+    Args:
+        recipe: How the policy was made.
+        policy: Its checkpoint folder.
+    """
+    shown = recipe.demonstrations
+    settings = small_policy_settings(shown.env, str(shown.env_kwargs.get("data", "generated")))
+    if recipe.chat != "compact":
+        settings |= {"chat": recipe.chat, "chat_options": {}, "max_context": recipe.max_length}
+    demo = warm_started(shown.env)[1].demo
+    options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split")}
+    config = TrainConfig(model=str(policy), **settings)
+    return replace(config, split=demo.held_out_splits[0], env_options=options)
 
 
 def small_policy_settings(env: str, data: str | None = "generated") -> dict[str, Any]:

@@ -1,0 +1,123 @@
+"""A policy carries its settings: commands take them where nothing else is given, and say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillc_gym.envs.registry import warm_started_names
+from skillc_gym.errors import CheckpointError
+from skillc_lab.cli.command import run_command
+from skillc_lab.cli.main import find_command
+from skillc_lab.cli.options import parse
+from trainers.base import shipped_names, shipped_policy
+from trainers.config import TrainConfig
+from trainers.evaluation import PairedReport
+from trainers.tracking.policy_settings import SETTINGS_FILE, complete_settings, save_policy_settings, unlike_policy
+
+CARRIED = {"chat": "compact", "max_reply_tokens": 20, "max_episode_steps": 20, "eval_temperature": 0.4}
+
+
+def typed(command: str, *words: str) -> TrainConfig:
+    found = find_command(command)
+    options: Any = parse(found.options, words, command, complete=found.complete)
+    return (options.settings if hasattr(options, "settings") else options).config()  # type: ignore[no-any-return]
+
+
+def completed(**given: Any) -> tuple[dict[str, Any], list[str]]:
+    return complete_settings(given, learning=False)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    """The settings of a policy whose data lie here."""
+    (tmp_path / "games").mkdir()
+    (tmp_path / "policy").mkdir()
+    config = TrainConfig(model="m", data=str(tmp_path / "games"), chat="compact", max_episode_steps=7)
+    save_policy_settings(tmp_path / "policy", config.with_(chat_options={"role": "robot", "reply": ""}))
+    return tmp_path / "policy"
+
+
+@pytest.mark.parametrize(("env", "name"), [(env, name) for env in warm_started_names() for name in shipped_names(env)])
+def test_shipped_policies_need_nothing_else(env: str, name: str) -> None:
+    config = typed("evaluate", f"model={name}", f"env={env}")
+    assert (shipped_policy(env, name) / SETTINGS_FILE).is_file()
+    assert (config.chat, config.max_context) == ("compact", 2048)
+    assert config.split == {"alfworld": "valid_unseen", "webshop": "test"}[env]
+    assert config.data == (None if "real" in name else "generated")
+
+
+def test_commands_take_the_settings_and_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    playing, learning = typed("evaluate", "model=shipped"), typed("train", "model=shipped")
+    assert {name: getattr(playing, name) for name in CARRIED} == {n: getattr(learning, n) for n in CARRIED} == CARRIED
+    assert (playing.learning_rate, learning.learning_rate, learning.split) == (1e-6, 3e-4, "train")
+    assert "shipped was made with data=generated env.generator=" in capsys.readouterr().err
+
+
+def test_what_the_user_gives_wins_and_warns(policy: Path) -> None:
+    found, said = completed(model=str(policy), chat="default", chat_options={"reply": "", "separator": " "}, seed=3)
+    assert (found["chat"], found["seed"], found["max_episode_steps"]) == ("default", 3, 7)
+    assert found["chat_options"] == {"role": "robot", "reply": "", "separator": " "}
+    assert "was made with chat=compact, and chat=default was given" in said[0]
+    agreeing, said = completed(model=str(policy), chat="compact", data=str(policy / ".." / "games"))
+    assert agreeing["max_episode_steps"] == 7
+    assert not any("Warning" in line for line in said)
+
+
+def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path) -> None:
+    assert "max_episode_steps" not in completed(model=str(policy), data="generated")[0]
+    elsewhere = completed(model=str(policy), env="webshop")[0]
+    assert (elsewhere["env"], elsewhere["chat"], "data" in elsewhere) == ("webshop", "compact", False)
+    (policy / ".." / "games").rmdir()
+    found, said = completed(model=str(policy))
+    assert found["data"] is None
+    assert "which is not here" in said[0]
+
+
+def test_a_policy_without_the_file_behaves_as_before(tmp_path: Path) -> None:
+    assert completed(model=str(tmp_path), seed=1) == ({"model": str(tmp_path), "seed": 1}, [])
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "{", '{"version": 2}', '{"version": 1, "playing": {}}', '{"version": 1, "playing": 3, "learning": {}}']
+    + [json.dumps({"version": 1, "playing": each, "learning": {}}) for each in ({"run": "x"}, {"max_context": "x"})],
+)
+def test_a_bad_file_is_a_clear_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / SETTINGS_FILE).write_text(content)
+    with pytest.raises(CheckpointError, match=rf"{SETTINGS_FILE} is damaged .*delete the file"):
+        completed(model=str(tmp_path))
+
+
+def test_the_wrong_chat_is_warned_about_and_the_folder_keeps_one_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers", reason="needs the train extra")
+    monkeypatch.chdir(tmp_path)
+    command = find_command("evaluate")
+
+    def evaluate(*words: str) -> int:
+        quick = ["model=shipped", "task_types=heat", "per_type=1", "max_episode_steps=3", *words]
+        return run_command(command, quick, "skillc evaluate")
+
+    assert evaluate("chat=default", "form=window:1") == 0
+    folder = Path("evaluations") / "shipped-valid_unseen"
+    warning = "Likely cause: it was made with chat=compact form=conversation, and chat=default form=window:1 was played"
+    assert warning in capsys.readouterr().out
+    report = PairedReport.load(folder / "report.json")
+    shares = report.actions()["without"]
+    assert warning in report.warning
+    assert min(share for share in shares.values() if share is not None) < 0.5
+    before = (folder / "report.json").read_bytes()
+    assert evaluate() == 2
+    assert "holds another evaluation: chat was 'default', is 'compact'" in capsys.readouterr().err
+    assert evaluate("chat=default", "form=window:1") == 0
+    assert (folder / "report.json").read_bytes() == before
+
+
+def test_nothing_is_unlike_where_nothing_is_known() -> None:
+    assert unlike_policy(TrainConfig(model="somewhere")) == ""
+    assert "chat=default was played" in unlike_policy(TrainConfig(model="shipped"))

@@ -1,0 +1,146 @@
+"""What a policy was made with, kept beside its weights: commands take it where they are told nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from skill_library.errors import SkillCError
+from skillc_gym.errors import CheckpointError
+from trainers.base import named_folder
+from trainers.config import TrainConfig
+from trainers.tracking.json_files import read_object, write_json
+
+__all__ = ["SETTINGS_FILE", "complete_settings", "policy_settings", "save_policy_settings", "unlike_policy"]
+
+SETTINGS_FILE = "skillc_settings.json"
+"""In the folder of a policy that was trained or cloned here."""
+
+_TASKS = ("task_types", "env_options", "max_episode_steps")
+_WORLD = ("env", "data", *_TASKS, "env_wrappers", "library", "skill_grade", "chat_options")
+_WORDING = ("chat", "form", "template_options", "thoughts", "require_think")
+_LIMITS = ("max_reply_tokens", "max_context")
+_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "eval_temperature", "eval_greedy")
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "playing": (*_WORLD, *_WORDING, *_LIMITS, *_SAMPLING),
+    "learning": ("learning_rate", "adam_beta2", "kl_coef", "micro_batches", "task_sampling"),
+}
+
+
+def save_policy_settings(folder: Path, config: TrainConfig) -> None:
+    """Writes what a policy plays and learns with into its folder; places of data and skills are made absolute."""
+    values = config.to_json()
+    parts = {part: {name: _absolute(name, values[name]) for name in names} for part, names in _PARTS.items()}
+    write_json(folder / SETTINGS_FILE, {"version": 1, **parts})
+
+
+def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
+    """What lies beside a policy's weights: by part ("playing", "learning"), settings by name; None if nothing does.
+
+    Args:
+        model: A folder or a name, as a configuration has it.
+        env: The environment, which says which policy a shipped name means.
+
+    Raises:
+        CheckpointError: It cannot be read, or holds what is no setting.
+    """
+    path = Path(named_folder(model, env) or model) / SETTINGS_FILE
+    if not path.is_file():
+        return None
+    try:
+        found = read_object(path)
+        if found.get("version") != 1:
+            raise ValueError(f"version {found.get('version')!r}; this version of skillc-gym reads 1")
+        parts = {part: dict(found[part]) for part in _PARTS}
+        for part, names in _PARTS.items():
+            if unknown := sorted(set(parts[part]) - set(names)):
+                raise ValueError(f"{part} holds no setting called {unknown[0]}")
+        TrainConfig(model=model, **parts["playing"], **parts["learning"])
+    except (KeyError, TypeError, ValueError, OSError, SkillCError) as error:
+        raise CheckpointError(
+            f"{path} is damaged ({error}); copy the policy again, or delete the file and give the settings yourself."
+        ) from error
+    return parts
+
+
+def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
+    """The settings that a user gave, and those of the policy's folder for the others.
+
+    Args:
+        given: What the user gave, ``model`` among it.
+        learning: Whether to take what the policy learned with, too.
+
+    Returns:
+        The settings, and lines for the user: what is taken, and which given settings the policy was not made with.
+    """
+    given, model, said = dict(given), str(given.get("model", "")), list[str]()
+    parts = policy_settings(model, str(given.get("env", TrainConfig.env))) if model else None
+    if parts is None:
+        return given, said
+    playing = parts["playing"]
+    if differing := _differing(playing, given):
+        told = _written({name: given[name] for name in differing})
+        made = _written({name: playing[name] for name in differing})
+        said.append(f"Warning: {model} was made with {made}, and {told} was given.")
+    kept = _fitting(playing, differing) | (parts["learning"] if learning else {})
+    if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
+        said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
+        kept["data"] = None
+    plain = TrainConfig(model=model).to_json()
+    taken = {name: value for name, value in kept.items() if name not in given and value != plain[name]}
+    if taken:
+        said.append(f"{model} was made with {_written(taken)}: taken as nothing else is given.")
+    mixed = {name: {**kept[name], **value} for name, value in given.items() if _are_options(kept.get(name), value)}
+    return {**kept, **given, **mixed}, said
+
+
+def unlike_policy(config: TrainConfig) -> str:
+    """In which settings a configuration is unlike those that its policy was made with, in words; "" if in none."""
+    parts = policy_settings(config.model, config.env)
+    names = ("env", "chat_options", *_WORDING)
+    made = {name: parts["playing"][name] for name in names if name in parts["playing"]} if parts else {}
+    values = config.to_json()
+    unlike = {name: value for name, value in made.items() if value != values[name]}
+    played = _written({name: values[name] for name in unlike})
+    return f"it was made with {_written(unlike)}, and {played} was played" if unlike else ""
+
+
+def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Settings that are given and were others; options of a group differ where both name one."""
+    plain = {name: _absolute(name, json.loads(json.dumps(given[name]))) for name in made if name in given}
+    return [
+        name
+        for name, value in plain.items()
+        if (
+            any(made[name].get(key, inner) != inner for key, inner in value.items())
+            if _are_options(made[name], value)
+            else made[name] != value
+        )
+    ]
+
+
+def _fitting(made: Mapping[str, Any], differing: list[str]) -> dict[str, Any]:
+    """The settings that still hold where others were given: an environment or data of another kind has its own."""
+    dropped = _WORLD if "env" in differing else _TASKS if "data" in differing else ()
+    return {name: value for name, value in made.items() if name not in dropped}
+
+
+def _absolute(name: str, value: Any) -> Any:
+    """A setting; where it is a place, as every folder knows it."""
+    return str(Path(value).resolve()) if name in ("data", "library") and value and Path(value).exists() else value
+
+
+def _are_options(made: Any, given: Any) -> bool:
+    return isinstance(made, Mapping) and isinstance(given, Mapping)
+
+
+def _written(values: Mapping[str, Any]) -> str:
+    """Settings as they are typed."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        group = name.removesuffix("_options")
+        grouped = name != group and isinstance(value, Mapping)
+        flat |= {f"{group}.{key}": inner for key, inner in value.items()} if grouped else {name: value}
+    return " ".join(f"{name}={each if isinstance(each, str) else json.dumps(each)}" for name, each in flat.items())
