@@ -86,7 +86,8 @@ class PairedOutcome:
                 score=float(values[f"score_{arm}"]),
                 steps=int(values[f"steps_{arm}"]),
                 cut=str(values.get(f"cut_{arm}", "")),
-                **{name: values.get(f"{name}_{arm}") for name in ("well_formed", "admissible")},
+                well_formed=_count(values.get(f"well_formed_{arm}")),
+                admissible=_count(values.get(f"admissible_{arm}")),
             )
             for arm in ("with", "without")
         )
@@ -99,6 +100,10 @@ class PairedOutcome:
             int(values.get("attempt", 0)),
             None if best is None else float(best),
         )
+
+
+def _count(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 @dataclass(frozen=True)
