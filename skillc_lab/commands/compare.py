@@ -27,7 +27,7 @@ class CompareOptions:
     (--budget-tokens). The first method is the baseline. The same command goes on with what was interrupted.
 
     Example: skillc compare --methods grpo skillc half_skill_grpo+relabelling --seeds 0 1 2 --budget-tokens 500000
-    --steps 60 --model shipped --chat compact --data generated
+    --steps 60 --model shipped
     """
 
     settings: Settings

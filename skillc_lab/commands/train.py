@@ -31,7 +31,7 @@ class TrainOptions(Settings):
 
     With a method named, its own options follow at the end: skillc help train --method grpo
 
-    Example: skillc train --model shipped --chat compact --data generated --steps 40
+    Example: skillc train --model shipped --steps 40
     """
 
 
