@@ -18,9 +18,10 @@ OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
 PYTEST_ARGS ?=
 # Processes of the tests; each file stays in one of them.
 JOBS ?= 2
-# Where there is no GPU: "cpu" insists on the CPU build of torch, "default" takes what the index offers.
-TORCH ?= cpu
-TORCH_INDEX ?=
+# "cpu" or "default" chooses the build of torch; otherwise it is that for processors where there is no GPU.
+TORCH ?= auto
+# One index more to look for it.
+export TORCH_INDEX ?=
 
 # Tiny models are fastest on one thread per process.
 export OMP_NUM_THREADS ?= 1
@@ -56,19 +57,10 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 
-# Without a GPU only the CPU build of torch will do: the default build for Linux brings gigabytes of CUDA.
-$(VENV)/.train: pyproject.toml constraints-cpu.txt | $(BIN)/python
-	@if command -v nvidia-smi >/dev/null 2>&1; then \
-	  echo "Installing skillc-gym with the trainer (CUDA build of torch) ..."; $(PIP) -e '.[train]'; \
-	else \
-	  echo "Installing skillc-gym with the trainer (CPU build of torch; a few minutes) ..."; \
-	  if [ "$(TORCH)" = cpu ] && [ "$$(uname -sm)" = "Linux x86_64" ]; then \
-	    $(PIP) -c constraints-cpu.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) torch || { \
-	      echo "Your package index has no CPU build of torch. Name one that has: make TORCH_INDEX=<address>,"; \
-	      echo "or take the default build, some gigabytes with CUDA: make TORCH=default."; exit 1; }; \
-	  fi; \
-	  $(PIP) -e '.[train]'; \
-	fi
+$(VENV)/.train: pyproject.toml constraints-torch-cpu.txt constraints-torch-cuda.txt scripts/install_torch.sh | $(BIN)/python
+	@echo "Installing skillc-gym with the trainer (a few minutes) ..."
+	@scripts/install_torch.sh $(BIN)/python $(TORCH) || echo "pip takes whatever build of torch your index has."
+	$(PIP) -e '.[train]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.train
@@ -96,11 +88,11 @@ test-adapter-%: $(ADAPTER_VENVS)/%/.installed
 	$(ADAPTER_VENVS)/$*/bin/python -m pytest tests/skillc_gym/adapters/test_$*.py $(wildcard tests/trainers/interop/test_$*_*.py) $(PYTEST_ARGS)
 
 .PRECIOUS: $(ADAPTER_VENVS)/%/.installed
-$(ADAPTER_VENVS)/%/.installed: pyproject.toml constraints-cpu.txt
+$(ADAPTER_VENVS)/%/.installed: pyproject.toml scripts/install_torch.sh
 	@echo "Installing the adapter $* into $(@D) ..."
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(filter cpu,$(TORCH)),-c constraints-cpu.txt) \
-	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[$*]' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	@$(if $(filter tinker verl torchrl,$*),scripts/install_torch.sh $(@D)/bin/python $(TORCH))
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
 	@$(if $(NO_DEPS_$*),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(NO_DEPS_$*))
 	@touch $@
 
@@ -167,11 +159,14 @@ sbom: $(VENV)/.package
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.cdx.json constraints-train.txt
 
-# Everything that the extra "train" brings but torch, whose build depends on the machine, with hashes.
+# With hashes: all that the extra "train" brings but torch, whose build depends on the machine, and torch's default build.
 constraints: $(VENV)/.package
 	$(BIN)/pip-compile --quiet --strip-extras --generate-hashes --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --unsafe-package torch --unsafe-package setuptools --unsafe-package pip --extra train --constraint constraints-cpu.txt \
 	  --output-file constraints-train.txt pyproject.toml
+	sed -n 's/+cpu$$//p' constraints-cpu.txt | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-package setuptools $$(sed -n 's/^\([A-Za-z].*\)==.*/--no-emit-package \1/p' constraints-train.txt) - \
+	  | sed 's/^torch==/torch===/' > constraints-torch-cuda.txt
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -83,7 +83,8 @@ def check(python: str, work: Path, *, plain: bool, demo: bool) -> None:
     commands(PLAIN, work)
     if plain:
         return
-    install(work, ["-c", str(ROOT / "constraints-cpu.txt"), f"{wheel}[train]"])
+    step([str(ROOT / "scripts/install_torch.sh"), str(work / "env/bin/python")], work)
+    install(work, [f"{wheel}[train]"])
     step([str(work / "env/bin/python"), "-c", LIGHT], work)
     commands([*TRAINED, *(DEMO if demo else ())], work)
 

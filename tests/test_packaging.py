@@ -6,6 +6,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,57 +16,101 @@ from skillc_lab.cli.main import find_command
 from skillc_lab.cli.options import parse
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 CONTAINERS = sorted(ROOT.glob("Dockerfile*"))
+
+
+def text_of(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
+
+
+def jobs_of(path: Path) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
 
 
 def pinned(file: str) -> dict[str, str]:
     """Versions of a file of constraints, by distribution."""
-    text = (ROOT / file).read_text(encoding="utf-8")
-    return dict(re.findall(r"^([A-Za-z0-9][\w.-]*)==(\S+)", text, re.MULTILINE))
+    return dict(re.findall(r"^([A-Za-z0-9][\w.-]*)={2,3}([^\s;]+)", text_of(file), re.MULTILINE))
 
 
-def make_targets() -> set[str]:
-    return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-
-
-def test_every_pinned_version_has_hashes_and_no_address():
-    text = (ROOT / "constraints-train.txt").read_text(encoding="utf-8")
-    entries = re.findall(r"^\S+==\S+ \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE)
-    assert len(entries) == len(pinned("constraints-train.txt")) > 30
+@pytest.mark.parametrize(("file", "at_least"), [("train", 30), ("torch-cpu", 1), ("torch-cuda", 15)])
+def test_every_pinned_version_has_hashes_and_no_address(file: str, at_least: int):
+    text = text_of(f"constraints-{file}.txt")
+    entries = re.findall(r"^\S+==[^\\]+\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE)
+    assert len(entries) == len(re.findall("^[a-z].*==", text, re.MULTILINE)) >= at_least
     assert "://" not in text
 
 
-def test_the_pins_hold_what_training_needs_but_torch():
+def test_the_pins_hold_what_training_needs_and_one_version_of_torch():
     names = {re.split(r"[<>=!;\[ ]", requirement)[0] for requirement in EXTRAS["train"]}
     assert names - {"torch"} <= set(pinned("constraints-train.txt"))
     assert "torch" not in pinned("constraints-train.txt")
-
-
-def test_both_containers_take_one_version_of_torch():
-    (version,) = re.findall(r"^ARG TORCH=(\S+)$", (ROOT / "Dockerfile.gpu").read_text(encoding="utf-8"), re.MULTILINE)
-    assert pinned("constraints-cpu.txt")["torch"].split("+")[0] == version
+    versions = {pinned(f"constraints-{name}.txt")["torch"].split("+")[0] for name in ("cpu", "torch-cpu", "torch-cuda")}
+    assert len(versions) == 1
 
 
 @pytest.mark.parametrize("path", CONTAINERS, ids=lambda path: path.name)
-def test_what_a_container_copies_is_let_through(path: Path):
-    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = re.findall(r"^COPY (.+) \./$", path.read_text(encoding="utf-8"), re.MULTILINE)
+def test_what_a_container_needs_is_let_through(path: Path):
+    allowed = {line[1:] for line in text_of(".dockerignore").splitlines() if line.startswith("!")}
+    copied = re.findall(r"^COPY (\S+) (?!\.$)\S+$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    packages = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
     assert copied
-    assert {name for line in copied for name in line.split()} <= allowed
-    assert all((ROOT / name).exists() for name in allowed)
+    assert {*copied, *(name.strip("*") for name in packages), "pyproject.toml"} <= allowed
+    assert all(list(ROOT.glob(name)) for name in allowed)
+
+
+@pytest.mark.parametrize("path", CONTAINERS, ids=lambda path: path.name)
+def test_a_container_installs_torch_like_everybody(path: Path):
+    assert re.search(r"^RUN scripts/install_torch\.sh python (cpu|default)", path.read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", [*CONTAINERS, *WORKFLOWS], ids=lambda path: path.name)
+def test_what_others_publish_is_named_by_its_content(path: Path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(r"uses: (?!\S+@[0-9a-f]{40} # v[\d.]+$).*", text, re.MULTILINE)
+    assert not re.findall(r"python:3(?![\w.-]*@sha256:[0-9a-f]{64}\b).*", text)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_run_targets_that_exist(path: Path):
-    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
-    lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    assert {line.split()[0] for line in lines} <= {"make", "gh"}
-    targets = [line.split()[1] for line in lines if line.startswith("make ")]
-    assert targets
-    assert set(targets) <= make_targets()
+def test_only_a_last_job_may_write_and_it_runs_nothing_of_the_checkout(path: Path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    writers = [job for job in workflow["jobs"].values() if "write" in job.get("permissions", {}).values()]
+    assert writers in ([], [list(workflow["jobs"].values())[-1]])
+    for job in writers:
+        assert job["needs"]
+        assert not [
+            step for step in job["steps"] if "checkout" in step.get("uses", "") or "make" in step.get("run", "")
+        ]
+
+
+def test_a_release_says_where_it_comes_from():
+    steps = [step for job in jobs_of(ROOT / ".github/workflows/release.yml").values() for step in job["steps"]]
+    (attested,) = [step for step in steps if "attest" in step.get("uses", "")]
+    assert attested["with"]["subject-path"] == "dist/*"
+
+
+def test_updates_are_proposed_for_all_that_is_pinned():
+    kinds = {update["package-ecosystem"] for update in yaml.safe_load(text_of(".github/dependabot.yml"))["updates"]}
+    assert kinds == {"github-actions", "docker", "pip"}
+
+
+def test_workflows_and_continuous_integration_run_targets_that_exist():
+    targets = set(re.findall(r"^([\w-]+):", text_of("Makefile"), re.MULTILINE))
+    lines = [
+        step["run"] for path in WORKFLOWS for job in jobs_of(path).values() for step in job["steps"] if "run" in step
+    ]
+    lines += re.findall(r"^make .*", text_of(".ci/run"), re.MULTILINE)
+    asked = {word for line in lines for word in re.findall(r"^make ([\w-]+)", line)}
+    assert {"test", "lint", "types", "docs", "package", "sbom"} <= asked <= targets
+    assert ".ci/run" in lines
+
+
+def test_every_kind_of_browser_is_tested():
+    (job,) = jobs_of(ROOT / ".github/workflows/tests.yml").values()
+    assert set(job["strategy"]["matrix"]["browser"]) == {"headless-shell", "chromium", "none"}
 
 
 @pytest.mark.parametrize("path", CONTAINERS, ids=lambda path: path.name)
@@ -75,13 +120,8 @@ def test_a_containers_example_is_a_command(path: Path):
     parse(find_command(name).options, options, f"skillc {name}")
 
 
-def test_the_tests_workflow_runs_what_continuous_integration_runs():
-    run = re.findall(r"^make ([\w-]+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
-    assert re.findall(r"make ([\w-]+)", (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")) == run
-
-
 def test_the_citation_names_this_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    citation = yaml.safe_load(text_of("CITATION.cff"))
     assert citation["version"] == __version__
     assert citation["authors"] == [{"name": "The skillc-gym authors"}]
 
@@ -96,7 +136,7 @@ def test_issue_forms_ask_something(path: Path):
 
 
 def test_the_page_of_packages_names_every_extra():
-    page = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+    page = text_of("docs/packages.md")
     adapters = {path.stem for path in (ROOT / "docs" / "adapters").glob("*.md")} - {"trl"}
     assert set(EXTRAS) - adapters - {"webshop"} <= set(re.findall(r"`([a-z0-9]+)`", page))
 

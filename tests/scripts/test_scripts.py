@@ -1,4 +1,4 @@
-"""The script is the command ``skillc train``, from any folder and without an installation."""
+"""Scripts of a checkout: the command ``skillc train`` without an installation, and the course with SmolLM2."""
 
 from __future__ import annotations
 
@@ -7,12 +7,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "train.py"
+import pytest
+
+from skillc_lab.cli.main import find_command, split_command
+from skillc_lab.cli.options import parse
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
-def test_it_runs_from_elsewhere(tmp_path):
+def test_training_runs_from_elsewhere(tmp_path: Path):
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    words = [sys.executable, str(SCRIPT), "model=shipped", "steps=0"]
+    words = [sys.executable, str(SCRIPTS / "train.py"), "model=shipped", "steps=0"]
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("skillc train: error: steps")
+
+
+def test_the_courses_commands_are_understood(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the train extra")
+    stand_in = tmp_path / "skillc"
+    stand_in.write_text('#!/bin/bash\nprintf "%s\\037" "$@" >> said\necho >> said\n')
+    stand_in.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["bash", str(SCRIPTS / "smollm2" / "run.sh"), "out"], cwd=tmp_path, env=env, check=True)
+    said = [line.split("\x1f")[:-1] for line in (tmp_path / "said").read_text().splitlines()]
+    commands = [(name.split()[-1], name, words) for name, words in map(split_command, said)]
+    assert [last for last, *_ in commands] == ["get-model", "make-policy", "evaluate", "train", "evaluate", "report"]
+    made = {last: parse(find_command(name).options, words, f"skillc {name}") for last, name, words in commands}
+    assert made["make-policy"].recipe().cloning.batches == 60
+    config = made["train"].config()
+    assert config.env_kwargs["generator"]["size"] == "small"
+    assert config.chat_options == {"role": "household agent"}
