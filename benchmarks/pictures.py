@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.measuring import RECORDS, exit_status
@@ -21,12 +22,12 @@ from skillc_lab.report import (
     SOFT,
     WITH,
     WITHOUT,
-    SeedRun,
-    TypeStyle,
+    LineStyle,
     figure_style,
+    method_styles,
     new_figure,
     rate_axis,
-    save_comparison,
+    rates_across,
     title,
     type_styles,
 )
@@ -69,9 +70,41 @@ def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
 
 
 def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
-    """Draws a demonstration's methods next to each other over seeds."""
-    heading = " and ".join(dict.fromkeys(run["preset"] for run in record["runs"]))
-    save_comparison([SeedRun.of_record(run) for run in record["runs"]], path, heading=heading)
+    """Draws a demonstration's methods over seeds: success on the panel by updates, and held-out tasks at the end."""
+    by_method: dict[str, list[Mapping[str, Any]]] = {}
+    for run in record["runs"]:
+        by_method.setdefault(run["preset"], []).append(run)
+    styles = method_styles(list(by_method))
+    with figure_style():
+        figure = new_figure(9.0, 4.2)
+        left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
+        for name, runs in by_method.items():
+            _draw_course(left, runs, styles[name])
+        ends = {name: fmean(run["sr_without_after"] for run in runs) for name, runs in by_method.items()}
+        said = ", ".join(f"{styles[name].label} {100 * end:.0f} %" for name, end in ends.items())
+        title(left, "Success without the skill by updates", "held-back panel; thin: seeds, bold: their mean")
+        left.set_xlabel("update")
+        rate_axis(left)
+        left.legend(loc="lower right")
+        rows = [(name, arm) for arm in ("without", "with") for name in by_method]
+        for row, (name, arm) in enumerate(rows):
+            for when, face in (("before", "white"), ("after", styles[name].colour)):
+                found = [run[f"sr_{arm}_{when}"] for run in by_method[name]]
+                look = {"marker": styles[name].marker, "color": styles[name].colour, "mfc": face}
+                right.plot(found, [row] * len(found), linestyle="none", alpha=0.8, **look)
+        rates_across(right, [f"{styles[name].label}, {arm}" for name, arm in rows])
+        title(right, f"In the end {said} without", "held-out tasks; a point per seed; hollow: before training")
+        figure.savefig(path)
+
+
+def _draw_course(axes: Any, runs: Sequence[Mapping[str, Any]], style: LineStyle) -> None:
+    courses = [[float(each["overall_without"]) for each in run["validations"]] for run in runs]
+    steps = [int(each["step"]) for each in runs[0]["validations"]]
+    for course in courses:
+        axes.plot(steps, course, color=style.colour, linewidth=0.7, alpha=0.45)
+    mean = [fmean(at) for at in zip(*courses, strict=True)]
+    label = f"{style.label} ({len(runs)} seed{'s' * (len(runs) > 1)})"
+    axes.plot(steps, mean, label=label, color=style.colour, linestyle=style.linestyle, marker=style.marker)
 
 
 def parameters_of(regime: Regime) -> Points:
@@ -110,7 +143,7 @@ def draw_sensitivity(regime: Regime, path: Path) -> None:
         for axes, (option, points) in zip(row, table.items(), strict=True):
             _draw_parameter(axes, option, points)
         row[0].annotate(regime.name, (0, 1.16), xycoords="axes fraction", fontsize=9, color=SOFT)
-        rate_axis(row[0], "success rate")
+        rate_axis(row[0])
         row[0].legend(loc="upper left", fontsize=8)
         figure.savefig(path)
 
@@ -122,6 +155,9 @@ def _draw_parameter(axes: Any, option: str, points: Sequence[tuple[float, Method
         (WITHOUT, [row.without for _, row in points]),
     ):
         axes.plot(places, [each.mean for each in estimates], **style)
+        for place, (_, row) in zip(places, points, strict=True):
+            seeds = row.by_seed("with_skill" if style is WITH else "without")
+            axes.plot([place] * len(seeds), seeds, ".", color=style["color"], markersize=4, alpha=0.6)
         for place, each in zip(places, estimates, strict=True):
             if each.interval is not None:
                 axes.plot([place] * 2, [each.interval.low, each.interval.high], color=style["color"], linewidth=1)
@@ -170,7 +206,7 @@ def draw_gains(record: Mapping[str, Any], path: Path) -> None:
         figure.savefig(path)
 
 
-def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[str, TypeStyle]) -> None:
+def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[str, LineStyle]) -> None:
     """Columns, since most types never succeed: within one, points lie side by side."""
     for column, (low, high) in enumerate(pairwise((-1.0, 0.0, *_BOUNDS, 1.0))):
         found = [row for row in rows if low < row["without_before"] <= high]
@@ -183,7 +219,7 @@ def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[s
     axes.set_xlabel("success without the skill before training")
 
 
-def _point(axes: Any, x: float, row: Mapping[str, Any], style: TypeStyle) -> None:
+def _point(axes: Any, x: float, row: Mapping[str, Any], style: LineStyle) -> None:
     low, high = row["interval"] or (row["mean"], row["mean"])
     axes.plot([x, x], [100 * low, 100 * high], color=style.colour, linewidth=0.9, alpha=0.6)
     axes.plot(x, 100 * row["mean"], style.marker, color=style.colour, markersize=6, zorder=3)
@@ -202,7 +238,7 @@ def draw_planted(record: Mapping[str, Any], path: Path) -> None:
             shares.axhline(1 / len(record["planted"]), color=WITH["color"], linewidth=0.8, linestyle=":")
             utilities.set_xlabel("update")
             utilities.xaxis.get_major_locator().set_params(integer=True)
-        rate_axis(plots[0][0], "share of uses")
+        rate_axis(plots[0][0], "share of uses in %")
         plots[1][0].set_ylabel("utility")
         figure.suptitle("Blue: the useful entry; grey: the useless ones; a line per seed", x=0.01, ha="left")
         figure.savefig(path)

@@ -31,10 +31,16 @@ def to_html(episodes: Sequence[Episode] | Sequence[Sequence[Episode]], *, title:
     return page("skillc_gym.episodes", "page.html", title=title, style=STYLE, sections=sections)
 
 
-def to_fragment(episodes: Sequence[Episode]) -> str:
-    """Renders one row of episodes as a ``<section>``, for a page with :data:`STYLE` and a parent of class ``tr``."""
+def to_fragment(episodes: Sequence[Episode], names: Sequence[str] = ()) -> str:
+    """Renders one row of episodes as a ``<section>``, for a page with :data:`STYLE` and a parent of class ``tr``.
+
+    Args:
+        episodes: What stands side by side.
+        names: What stands over each; whether it saw the skill if empty.
+    """
     goals = list(dict.fromkeys((episode.goal, episode.task_id) for episode in episodes))
-    return page("skillc_gym.episodes", "transcripts.html", episodes=episodes, goals=goals, thought=_thought)
+    values = {"episodes": episodes, "names": names, "goals": goals, "thought": _thought}
+    return page("skillc_gym.episodes", "transcripts.html", **values)
 
 
 def _thought(turn: Turn) -> str:

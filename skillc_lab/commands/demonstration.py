@@ -299,14 +299,13 @@ def run_demo_versus(
         first_summary, second_summary = _summary_of(config), _summary_of(second)
         if not (first_summary["finished"] and second_summary["finished"]):
             return {"finished": False, "steps": min(first_summary["steps"], second_summary["steps"])}
-        title = f"{config.preset} versus {other} on {config.env}, seed {config.seed}"
         reports = [PairedReport.load(each.out / "after" / "report.json") for each in (second, config)]
         changes = {arm: compare_reports(*reports, skill=arm == "with")["overall"] for arm in ("without", "with")}
         summary = {
             **first_summary,
             "beside": second_summary,
             "differences": {arm: _points(each) for arm, each in changes.items()},
-            **_page(config, versus=[second.out], title=title),
+            **_page(config, versus=[second.out]),
         }
         summary["seconds"] = round(elapsed(), 1)
     write_json(config.out / "summary.json", summary)

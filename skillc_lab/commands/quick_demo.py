@@ -122,7 +122,7 @@ def run_quick_demo(config: DemoConfig, *, progress: Progress | None = None) -> Q
         report.save_all(config.out / name)
         reports[name] = report.paired
     first, *later = (config.out / name for name in settings)
-    title = f"With the skill and without: {config.env}, held-out tasks"
+    title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)
     made = make_report(
         later[-1] if later else first, before=first if later else None, out=config.out / "report", title=title
     )

@@ -1,6 +1,5 @@
 """Pictures and pages from the records of a run."""
 
-from skillc_lab.report.comparison import SeedRun, mean_curve, save_comparison
 from skillc_lab.report.examples import choose_tasks, examples, group_by_task
 from skillc_lab.report.figures import draw_before_after
 from skillc_lab.report.page import ReportFiles, make_report, replay_page
@@ -9,8 +8,10 @@ from skillc_lab.report.style import (
     SOFT,
     WITH,
     WITHOUT,
-    TypeStyle,
+    LineStyle,
     figure_style,
+    method_styles,
+    method_words,
     new_figure,
     rate_axis,
     rates_across,
@@ -22,25 +23,24 @@ __all__ = [
     "SOFT",
     "WITH",
     "WITHOUT",
+    "LineStyle",
     "ReportFiles",
     "RunRecords",
-    "SeedRun",
     "Series",
-    "TypeStyle",
     "choose_tasks",
     "draw_before_after",
     "examples",
     "figure_style",
     "group_by_task",
     "make_report",
-    "mean_curve",
+    "method_styles",
+    "method_words",
     "moving_mean",
     "new_figure",
     "rate_axis",
     "rates_across",
     "read_object",
     "replay_page",
-    "save_comparison",
     "title",
     "transcripts_of_step",
     "type_styles",

@@ -1,38 +1,39 @@
-"""Which transcripts a page shows, and how: a flat list grouped by task, with the skill next to without it."""
+"""Which transcripts a page shows, and how: a flat list grouped by task, what is compared next to each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from skillc_gym.episodes import Episode
 from trainers.tracking import short_type
 
-__all__ = ["Example", "Fold", "TaskEpisodes", "all_folds", "choose_tasks", "examples", "group_by_task"]
+__all__ = ["Fold", "TaskEpisodes", "all_folds", "choose_tasks", "examples", "group_by_task"]
 
 
 class Fold(NamedTuple):
-    """Episodes that stand in one row of a page, under a line that says how they ended; ``open`` or folded."""
+    """Episodes that stand in one row of a page, under a line that says how they ended.
+
+    Attributes:
+        summary: That line.
+        episodes: The columns.
+        names: What stands over each column; nothing where the episode says it itself.
+        open: Whether they are shown at once.
+    """
 
     summary: str
     episodes: tuple[Episode, ...]
+    names: tuple[str, ...] = ()
     open: bool = False
-
-
-class Example(NamedTuple):
-    """A task, and its episodes before and after training."""
-
-    name: str
-    folds: list[Fold]
 
 
 @dataclass(frozen=True)
 class TaskEpisodes:
     """One task's episodes by condition, in the order played."""
 
-    with_skill: tuple[Episode, ...]
-    without_skill: tuple[Episode, ...]
+    with_skill: tuple[Episode, ...] = ()
+    without_skill: tuple[Episode, ...] = ()
 
     @property
     def all(self) -> tuple[Episode, ...]:
@@ -90,16 +91,26 @@ def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int
     return tuple(picked)
 
 
-def examples(before: Sequence[Episode], after: Sequence[Episode], count: int = 3) -> list[Example]:
-    """The tasks that show most, each after training and, where there are episodes of then, before it."""
+def examples(before: Sequence[Episode], after: Sequence[Episode], count: int = 4) -> list[Fold]:
+    """The tasks that show most, the first one open: with the skill, without it and, trained, without it.
+
+    Without episodes of before training a task's columns are its two conditions.
+    """
     first, second = group_by_task(before), group_by_task(after)
-    chosen = choose_tasks(before, after, count)
-    return [Example(second[task].name, _folds(first.get(task), second[task], trained=bool(first))) for task in chosen]
+    return [
+        _example(first.get(task), second[task], open_=not place)
+        for place, task in enumerate(choose_tasks(before, after, count))
+    ]
 
 
-def _folds(before: TaskEpisodes | None, after: TaskEpisodes, *, trained: bool) -> list[Fold]:
-    folds = [Fold("after training: " * trained + after.outcome(), after.pair, open=True)]
-    return folds if before is None else [*folds, Fold(f"before training: {before.outcome()}", before.pair)]
+def _example(before: TaskEpisodes | None, after: TaskEpisodes, *, open_: bool) -> Fold:
+    shown: Mapping[str, tuple[Episode, ...]] = {"with the skill": after.with_skill, "without": after.without_skill}
+    if before is not None:
+        at_first = {"with the skill": before.with_skill, "without": before.without_skill}
+        shown = {**at_first, "trained, without": after.without_skill}
+    columns = {name: episodes[0] for name, episodes in shown.items() if episodes}
+    how = "; ".join(f"{name}: {'solved' if episode.won else 'failed'}" for name, episode in columns.items())
+    return Fold(f"{after.name} — {how}", tuple(columns.values()), tuple(columns), open_)
 
 
 def all_folds(episodes: Sequence[Episode]) -> list[Fold]:

@@ -1,34 +1,22 @@
-"""The PNG figures of a run, of evaluations and of compared runs, as wide as a page shows without shrinking much."""
+"""The PNG figures of a run, of evaluations and of compared runs, each as wide as a telephone shows legibly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.files import replace_file
-from skillc_lab.report.panels import (
-    draw_active,
-    draw_advantages,
-    draw_cuts,
-    draw_failed_rewarded,
-    draw_fraction,
-    draw_gap,
-    draw_gate,
-    draw_lengths,
-    draw_success,
-    draw_type_success,
-    quiet_diagnostics,
-    type_legend,
-)
+from skillc_lab.report.plots import draw_type, plots_of, type_legend
 from skillc_lab.report.records import ComparedRun, RunRecords
 from skillc_lab.report.style import (
-    SOFT,
+    COLUMN,
     WITH,
     WITHOUT,
-    TypeStyle,
+    LineStyle,
     figure_style,
+    method_styles,
     new_figure,
     rate_axis,
     rates_across,
@@ -36,21 +24,19 @@ from skillc_lab.report.style import (
     title,
     type_styles,
 )
-from trainers.evaluation import PairedCounts, PairedReport
+from trainers.evaluation import PairedCounts, PairedReport, compare_reports
 from trainers.stats import Interval, wilson
 from trainers.tracking import short_type
 
 __all__ = ["draw_before_after", "save_figures", "save_outcome_figure", "save_versus"]
 
-_WIDTH = 9.0
-_NARROW = 7.2
 _SIDES = ((WITH, "with", -1), (WITHOUT, "without", 1))
 
 
 def save_figures(
     run: RunRecords, out: Path, *, before: PairedReport | None = None, after: PairedReport | None = None
 ) -> dict[str, Path]:
-    """Draws everything the records hold.
+    """Draws everything the records hold that means something for the run's method.
 
     Args:
         run: The run's metrics.
@@ -59,24 +45,20 @@ def save_figures(
         after: Evaluation after it, on the same panel.
 
     Returns:
-        Path of each figure, by name: overview, success, success_by_type, gap, gate, active, rollout_fraction,
-        diagnostics and, with both evaluations, before_after.
+        Path of each figure, by name: those of :func:`~skillc_lab.report.plots.plots_of`, success_by_type, all of the
+        first few in one (overview) and, with both evaluations, before_after.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    strips = 1.5 + 0.55 * max(2, len(run.task_types))
     with figure_style():
-        figures: dict[str, Any] = {
-            "overview": _overview(run),
-            "success": _single(draw_success, run),
-            "success_by_type": _by_type(run),
-            "gap": _single(draw_gap, run, types=True),
-            "gate": _single(draw_gate, run, height=strips),
-            "active": _single(draw_active, run),
-            "rollout_fraction": _single(draw_fraction, run, height=strips),
-            "diagnostics": _diagnostics(run),
-        }
+        figures: dict[str, Any] = {"overview": _overview(run)}
+        for name, (draw, height) in plots_of(run).items():
+            figures[name] = new_figure(COLUMN, height)
+            draw(figures[name].subplots(), run)
+        if "gap" in figures:
+            type_legend(figures["gap"], run.task_types, 3)
+        figures["success_by_type"] = _by_type(run)
         if before is not None and after is not None:
             figures["before_after"] = _outcomes(before, after, run.task_types)
         return _save(figures, out)
@@ -96,20 +78,31 @@ def save_versus(runs: Sequence[ComparedRun], path: Path) -> Path:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    styles = type_styles([each.name for each in runs])
-    longest = max((each.run for each in runs), key=lambda run: run.total_steps)
+    styles = method_styles([each.name for each in runs])
     with figure_style():
-        figure = new_figure(_WIDTH, 3.9)
-        for axes, (arm, name) in zip(figure.subplots(1, 2), (("without", "Without"), ("with", "With")), strict=True):
-            for each in runs:
-                _draw_line(axes, each.run, arm, styles[each.name])
-            tasks = runs[0].run.panel_size()
-            title(axes, f"{name} the skill", f"validation panel of {tasks} tasks; bands: 95 % over tasks")
-            step_axis(axes, longest)
-            rate_axis(axes, "success rate")
-        figure.axes[0].legend(loc="upper left")
-        _save({path.stem: figure}, path.parent)
-    return path
+        figure = new_figure(COLUMN, 6.4)
+        for axes, arm in zip(figure.subplots(2, 1), ("without", "with"), strict=True):
+            ends = [_draw_line(axes, each.run, arm, styles[each.name]) for each in runs]
+            said = [f"{styles[each.name].label} {end}" for each, end in zip(runs, ends, strict=True) if end]
+            how = f"validation panel of {runs[0].run.panel_size()} tasks; bands: 95 % over tasks"
+            title(axes, f"{arm.capitalize()} the skill: {', '.join(said)}", how)
+            step_axis(axes, max(each.run.total_steps for each in runs))
+            rate_axis(axes)
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        return _save({path.stem: figure}, path.parent)[path.stem]
+
+
+def _draw_line(axes: Any, run: RunRecords, arm: str, style: LineStyle) -> str:
+    """Draws a run's validations; returns the last in per cent."""
+    found, tasks = run.overall(f"overall_{arm}", "validation"), run.panel_size()
+    if tasks:
+        bounds = [wilson(rate * tasks, tasks) for rate in found.values]
+        low, high = [each.low for each in bounds], [each.high for each in bounds]
+        axes.fill_between(found.steps, low, high, color=style.colour, alpha=0.14, linewidth=0)
+    look = {"color": style.colour, "marker": style.marker, "linestyle": style.linestyle}
+    axes.plot(found.steps, found.values, label=style.label, **look)
+    return f"{100 * found.values[-1]:.0f} %" if found.values else ""
 
 
 def _save(figures: Mapping[str, Any], out: Path) -> dict[str, Path]:
@@ -121,80 +114,46 @@ def _save(figures: Mapping[str, Any], out: Path) -> dict[str, Path]:
     return drawn
 
 
-def _single(
-    draw: Callable[[Any, RunRecords], None], run: RunRecords, *, types: bool = False, height: float = 4.3
-) -> Any:
-    figure = new_figure(_NARROW, height)
-    draw(figure.subplots(), run)
-    if types:
-        type_legend(figure, run.task_types)
-    return figure
-
-
 def _overview(run: RunRecords) -> Any:
-    height = 1.1 + 0.36 * max(3, len(run.task_types))
-    figure = new_figure(_WIDTH, 7.0 + height)
-    grid = figure.subplot_mosaic(
-        [["success", "success"], ["active", "gap"], ["gate", "fraction"]], height_ratios=[3.2, 3.1, height]
-    )
-    draws = {"success": draw_success, "active": draw_active, "gap": draw_gap}
-    for name, draw in {**draws, "gate": draw_gate, "fraction": draw_fraction}.items():
-        draw(grid[name], run)
+    """A run in one picture: success above, and what else steers the method two by two below."""
+    found = {name: plot for name, plot in plots_of(run).items() if name in _AT_A_GLANCE}
+    top, *others = found
+    pairs = [others[i : i + 2] for i in range(0, len(others), 2)]
+    layout = [[top, top], *(pair if len(pair) == 2 else pair * 2 for pair in pairs)]
+    heights = [max(found[name][1] for name in row) for row in layout]
+    figure = new_figure(2 * COLUMN, sum(heights) + 0.4)
+    for name, axes in figure.subplot_mosaic(layout, height_ratios=heights).items():
+        found[name][0](axes, run)
     type_legend(figure, run.task_types)
     return figure
 
 
+_AT_A_GLANCE = ("success", "gap", "active", "gate", "rollout_fraction")
+
+
 def _by_type(run: RunRecords) -> Any:
-    kinds = run.task_types
-    columns = min(3, max(1, len(kinds)))
-    rows = max(1, -(-len(kinds) // columns))
-    figure = new_figure(_WIDTH if columns > 1 else _NARROW, 2.6 * rows + (0.9 if columns > 1 else 2.0))
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
-    for kind, ax in zip(kinds, axes, strict=False):
-        draw_type_success(ax, run, kind)
-        ax.label_outer()
-    for spare in figure.axes[len(kinds) :]:
-        spare.set_visible(False)
-    figure.suptitle(
-        "Success per type on the held-back panel\n95 % intervals; grey: retired", x=0.01, ha="left", fontsize=11
-    )
-    if kinds:
-        handles, labels = figure.axes[0].get_legend_handles_labels()
+    styles = type_styles(run.task_types)
+    figure = new_figure(COLUMN, 1.4 + 1.35 * max(1, len(styles)))
+    axes = figure.subplots(max(1, len(styles)), 1, squeeze=False, sharex=True)[:, 0]
+    for each, (kind, style) in zip(axes, styles.items(), strict=False):
+        draw_type(each, run, kind, style)
+    ends = [found.values[-1] for kind in styles if (found := run.validated("sr_without", kind)).values]
+    what = f"{sum(end >= 0.5 for end in ends)} of {len(ends)} task types succeed half the time\nwithout the skill"
+    figure.suptitle(what, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    sizes = sorted({run.panel_size(kind) for kind in styles})
+    how = f"success in % on {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} tasks of the panel; 95 %"
+    axes[-1].set_xlabel("training step\n" + how + "; grey: retired" * bool(run.retirements))
+    if styles:
+        handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
-
-
-def _diagnostics(run: RunRecords) -> Any:
-    """The plots that have something to show; what has not stands below them as text."""
-    quiet = quiet_diagnostics(run)
-    optional = {"failed_rewarded": draw_failed_rewarded, "cuts": draw_cuts}
-    draws = [draw_advantages, draw_lengths, *(draw for name, draw in optional.items() if name not in quiet)]
-    rows = -(-len(draws) // 2)
-    figure = new_figure(_WIDTH, 3.3 * rows + 0.2)
-    axes = list(figure.subplots(rows, 2, squeeze=False).flat)
-    for draw, ax in zip(draws, axes, strict=False):
-        draw(ax, run)
-    for spare in axes[len(draws) :]:
-        spare.set_visible(False)
-    figure.supxlabel(" ".join(quiet.values()), x=0.01, ha="left", fontsize=8.5, color=SOFT)
-    return figure
-
-
-def _draw_line(axes: Any, run: RunRecords, arm: str, style: TypeStyle) -> None:
-    found, tasks = run.overall(f"overall_{arm}", "validation"), run.panel_size()
-    if tasks:
-        bounds = [wilson(rate * tasks, tasks) for rate in found.values]
-        low, high = [each.low for each in bounds], [each.high for each in bounds]
-        axes.fill_between(found.steps, low, high, color=style.colour, alpha=0.14, linewidth=0)
-    look = {"color": style.colour, "marker": style.marker, "linestyle": style.linestyle}
-    axes.plot(found.steps, found.values, label=style.label, **look)
 
 
 # Held-out tasks: one evaluation, or two of the same panel -------------------------------------------------------------
 
 
 def _outcomes(first: PairedReport, second: PairedReport | None = None, order: Sequence[str] = ()) -> Any:
-    figure = new_figure(_NARROW, 2.1 + (0.62 if second else 0.45) * len(first.per_type))
+    figure = new_figure(COLUMN, 2.4 + (0.55 if second else 0.4) * len(first.per_type))
     if second is None:
         _draw_outcome(figure.subplots(), first, order)
     else:
@@ -204,12 +163,12 @@ def _outcomes(first: PairedReport, second: PairedReport | None = None, order: Se
 
 def _draw_outcome(axes: Any, report: PairedReport, order: Sequence[str]) -> None:
     """Success per type in both conditions, with intervals."""
-    rows = _rows(report, order)
+    rows, last = _rows(report, order), report.overall
     for row, (_, counts) in enumerate(rows):
         for style, key, side in _SIDES:
             _dot(axes, row + 0.13 * side, _rate(counts, key), style, filled=True)
-    _finish(axes, rows)
-    title(axes, "Success on held-out tasks", "bars: 95 % intervals")
+    what = f"With the skill {100 * last.sr_with:.0f} %, without {100 * last.sr_without:.0f} %"
+    _finish(axes, rows, what, "held-out tasks; bars: 95 % intervals")
     _legend(axes, [(style, False, style["label"]) for style, _, _ in _SIDES])
 
 
@@ -230,9 +189,9 @@ def draw_before_after(axes: Any, before: PairedReport, after: PairedReport, orde
             _arrow(axes, (start[0], upper), (end[0], lower), style["color"])
             _dot(axes, upper, start, style, filled=False)
             _dot(axes, lower, end, style, filled=True)
-    _finish(axes, rows)
-    how = "an arrow leads from before to after; bars: 95 % intervals"
-    title(axes, "Success on held-out tasks before and after training", how)
+    moved = [100 * compare_reports(before, after, skill=skill)["overall"].change for skill in (False, True)]
+    how = "held-out tasks; an arrow leads from before to after; bars: 95 % intervals"
+    _finish(axes, rows, "Without the skill {:+.0f} points, with it {:+.0f}".format(*moved), how)
     times = ((True, "before"), (False, "after"))
     _legend(axes, [(s, hollow, f"{s['label']}, {when}") for s, _, _ in _SIDES for hollow, when in times])
 
@@ -262,19 +221,25 @@ def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float], colo
     axes.annotate("", xy=end, xytext=start, arrowprops=look, zorder=3)
 
 
-def _finish(axes: Any, rows: Sequence[tuple[str, PairedCounts]]) -> None:
+def _finish(axes: Any, rows: Sequence[tuple[str, PairedCounts]], what: str, how: str) -> None:
     axes.axhline(len(rows) - 1.5, color="#c9cdd4", linewidth=0.8)
-    rates_across(axes, [f"{name}  (n = {counts.n})" for name, counts in rows])
+    rates_across(axes, [f"{name}\n(n = {counts.n})" for name, counts in rows])
+    title(axes, what, how)
 
 
 def _legend(axes: Any, entries: Sequence[tuple[Mapping[str, Any], bool, str]]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], label=label, linestyle="none", **_mark(style, hollow=hollow)) for style, hollow, label in entries
+        Line2D(
+            [],
+            [],
+            label=label,
+            linestyle="none",
+            color=style["color"],
+            marker=style["marker"],
+            mfc="white" if hollow else style["color"],
+        )
+        for style, hollow, label in entries
     ]
     axes.figure.legend(handles=handles, loc="outside lower center", ncols=2)
-
-
-def _mark(style: Mapping[str, Any], *, hollow: bool) -> dict[str, Any]:
-    return {"color": style["color"], "marker": style["marker"], "mfc": "white" if hollow else style["color"]}

@@ -10,13 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
-from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, missing_extra
 from skillc_gym.files import replace_file
-from skillc_lab.report.examples import Example, all_folds, examples, group_by_task
+from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
 from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
-from skillc_lab.report.records import Source, read_run, read_source, transcripts_of_step
-from skillc_lab.report.tables import cards, cut_notes, measures, results, retirements, versus_table
+from skillc_lab.report.plots import quiet_figures
+from skillc_lab.report.records import ComparedRun, Source, read_run, read_source, transcripts_of_step
+from skillc_lab.report.style import method_words
+from skillc_lab.report.tables import cards, cut_notes, lead, measures, results, retirements, versus_table
 
 __all__ = ["ReportFiles", "make_report", "render_page", "replay_page"]
 
@@ -72,39 +75,39 @@ def make_report(
     runs = [read_run(Path(each)) for each in (folder, *versus)] if versus else []
     if runs:
         figures["beside"] = save_versus(runs, target / "beside.png")
-    compared = {"names": [each.name for each in runs], "table": versus_table(runs)} if runs else None
-    page = _write(target / "index.html", render_page(title or _title(source), source, figures, versus=compared))
+    page = _write(target / "index.html", render_page(title or _title(source, runs), source, figures, runs))
     return ReportFiles(page, figures)
 
 
-def render_page(
-    title: str, source: Source, figures: Mapping[str, Path], *, versus: Mapping[str, Any] | None = None
-) -> str:
+def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: Sequence[ComparedRun] = ()) -> str:
     """Renders the page; every recorded text is escaped, every figure inlined.
 
     Args:
         title: Its heading.
         source: What there is to report.
         figures: PNG files by name.
-        versus: ``names`` of the runs that are compared, and their ``table``.
+        runs: The runs that are compared, the page's own first.
     """
     run, before, after = source.run, source.before.report, source.after.report
     values: dict[str, Any] = {"config": source.config, "versions": source.versions}
+    method = method_words(str(source.config["method"])) if run and "method" in source.config else ""
     if after is not None:
-        values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
+        values["cards"], values["cuts"] = cards(before, after, runs[1:]), list(cut_notes(after))
+        values["lead"] = lead(method, before, after, runs[1:])
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)
     if run is not None:
-        values["retirements"] = retirements(run.retirements)
-    values |= {"run": run, "after": after, "figures": figures, "versus": versus, "examples": _examples(source)}
+        values["retirements"], values["quiet"] = retirements(run.retirements), quiet_figures(run)
+    values["versus"] = versus_table(runs) if runs else None
+    values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}
     return _render("report.html", title, values)
 
 
-def _examples(source: Source) -> list[tuple[str, str, list[Example]]]:
+def _examples(source: Source) -> list[tuple[str, str, list[Fold]]]:
     if source.after.episodes:
         first = source.before.episodes
-        how = "tasks that only the skill solved before training come first" if first else "task types in turn"
-        return [("Transcripts", how, examples(first, source.after.episodes))]
+        how = "first come tasks that only the skill solved before training" if first else "task types in turn"
+        return [("The same task, side by side", how, examples(first, source.after.episodes))]
     return [(name, "task types in turn", examples((), episodes)) for name, episodes in source.latest.items()]
 
 
@@ -164,13 +167,22 @@ def _count(episodes: Sequence[Episode]) -> str:
     return f"{len(episodes)} episodes of {len(group_by_task(episodes))} tasks, {solved} of them solved."
 
 
-def _title(source: Source) -> str:
+def _title(source: Source, runs: Sequence[ComparedRun] = ()) -> str:
     config = source.config
     if source.run is None:
         return f"Evaluation of {config.get('model', 'a policy')}" if source.after.report else "Transcripts"
     if "method" not in config:
         return "Training run"
-    return f"{config['method']} on {config.get('env', 'an environment')}, seed {config.get('seed', '?')}"
+    methods = " beside ".join(method_words(name) for name in ([each.name for each in runs] or [str(config["method"])]))
+    return f"{methods[:1].upper()}{methods[1:]} in {_world(str(config.get('env', 'an environment')))}"
+
+
+def _world(env: str) -> str:
+    """An environment as its id spells it, without version: ALFWorld."""
+    try:
+        return env_spec(env).id.rpartition("/")[2].partition("-v")[0]
+    except SkillCError:
+        return env
 
 
 @cache
@@ -182,7 +194,7 @@ def _templates() -> Any:
     except ImportError as error:
         raise missing_extra("jinja2", "train") from error
     found = Environment(loader=PackageLoader("skillc_lab.report"), autoescape=True, trim_blocks=True)
-    found.filters["fragment"] = lambda episodes: Markup(to_fragment(list(episodes)))
+    found.filters["fragment"] = lambda shown: Markup(to_fragment(shown.episodes, shown.names))
     found.filters["inlined"] = _inlined
     found.filters["pretty"] = lambda values: json.dumps(values, indent=1, ensure_ascii=False)
     return found

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import Episode, read_jsonl
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport
+from trainers.recipes import get_recipe
 from trainers.tracking import iter_records
 from trainers.tracking import read_object as read_bounded_object
 
@@ -117,6 +118,19 @@ class RunRecords:
     def threshold(self) -> float | None:
         """The smoothed gap below which a type retires, None where the gap retires nobody."""
         return _number(self._retirement_rule.get("threshold")) if "gap" in self._retires_by else None
+
+    @property
+    def retires(self) -> bool:
+        """Whether the method withdraws the skill of a task type for good."""
+        return bool(self._retires_by or self.retirements)
+
+    @cached_property
+    def gated(self) -> bool:
+        """Whether the gate decides who sees the skill; where the method is not known here, if it retires."""
+        try:
+            return get_recipe(str(self.config.get("method"))).allocation.follows_curriculum
+        except SkillCError:
+            return self.retires
 
     @property
     def _retirement_rule(self) -> Mapping[str, Any]:

@@ -1,22 +1,29 @@
-"""The look of the figures: colours that colour-blind readers can tell apart, and the furniture all panels share."""
+"""The look of every picture: one colour for each method and each task type, and the furniture that plots share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
+from zlib import crc32
 
 from skillc_gym.errors import missing_extra
-from skillc_lab.report.records import RunRecords
 from trainers.tracking import short_type
 
 __all__ = [
+    "COLUMN",
+    "METHOD_COLOURS",
     "SOFT",
     "WITH",
     "WITHOUT",
-    "TypeStyle",
+    "LineStyle",
     "figure_style",
+    "method_styles",
+    "method_words",
     "new_figure",
     "rate_axis",
     "rates_across",
@@ -25,21 +32,45 @@ __all__ = [
     "type_styles",
 ]
 
-# Okabe and Ito's palette without black and yellow, which stand for conditions and vanish on white.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_MARKERS = ("o", "s", "^", "D", "v", "P")
-_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
-
+COLUMN = 4.2
+"""Width in inches of a figure that a telephone shows legibly."""
 SOFT = "#5b626d"
 """Colour of explanations."""
 
 WITH: dict[str, Any] = {"color": "#8a8f98", "marker": "s", "linestyle": (0, (4, 1.5)), "label": "with the skill"}
 WITHOUT: dict[str, Any] = {"color": "#111418", "marker": "o", "linestyle": "-", "label": "without the skill"}
 
+# Okabe and Ito's palette without black and yellow, which stand for conditions and vanish on white.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+
+METHOD_COLOURS: Mapping[str, str] = {
+    **dict(
+        zip(
+            ("contrastive_relabelling", "grpo", "skillc", "guarded_imitation", "half_skill_grpo", "skill_grpo"),
+            _COLOURS,
+            strict=True,
+        )
+    ),
+    "skill0": "#882255",
+    "sdar": "#999933",
+    "context_distillation": "#332288",
+    "opsd_jsd": "#44AA99",
+}
+"""Colours of the methods that are drawn together most; colour-blind readers tell them apart."""
+_FURTHER = ("#AA4499", "#661100", "#6699CC", "#117733", "#888888", "#B8860B", "#44559A", "#A0522D")
+"""One of these for any other method, by its name."""
+_SPELLING: Mapping[str, str] = {
+    **{name: name.upper() for name in ("grpo", "opsd", "sdar", "ppo", "opid", "raft", "rloo", "rlsd", "sd", "jsd")},
+    **{"skillc": "SkillC", "gigpo": "GiGPO", "skillrl": "SkillRL", "retroagent": "RetroAgent", "d2skill": "D2Skill"},
+    **{"skill0": "Skill0", "skill05": "Skill0.5", "skill1": "Skill1", "evolver": "EvolveR"},
+}
+
 
 @dataclass(frozen=True)
-class TypeStyle:
-    """How one task type is drawn, the same in every figure."""
+class LineStyle:
+    """How one method or task type is drawn, the same in every figure."""
 
     label: str
     colour: str
@@ -47,12 +78,42 @@ class TypeStyle:
     linestyle: Any
 
 
-def type_styles(task_types: Sequence[str]) -> dict[str, TypeStyle]:
+def type_styles(task_types: Sequence[str]) -> dict[str, LineStyle]:
     """One style per type, by its place in the fixed order; more than six types differ by their dashes too."""
     return {
-        kind: TypeStyle(short_type(kind), _COLOURS[i % 6], _MARKERS[i % 6], _DASHES[i // 6 % len(_DASHES)])
+        kind: LineStyle(short_type(kind), _COLOURS[i % 6], _MARKERS[i % 6], _DASHES[i // 6 % len(_DASHES)])
         for i, kind in enumerate(task_types)
     }
+
+
+def method_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
+    """One style per method: a colour that is the method's in every picture, dashes for variants of one method.
+
+    Args:
+        labels: Methods as tables name them: ``grpo``, ``skillc:omega=0.2``, ``skillc+baseline``, ``grpo.lr0.001``.
+    """
+    drawn: Counter[str] = Counter()
+    styles = {}
+    for label in labels:
+        base = _base(label)
+        colour = METHOD_COLOURS.get(base) or _FURTHER[crc32(base.encode()) % len(_FURTHER)]
+        place = [*METHOD_COLOURS.values(), *_FURTHER].index(colour) + drawn[colour]
+        look = _MARKERS[place % len(_MARKERS)], _DASHES[drawn[colour] % len(_DASHES)]
+        styles[label] = LineStyle(method_words(label), colour, *look)
+        drawn[colour] += 1
+    return styles
+
+
+def method_words(label: str) -> str:
+    """A method's name as a sentence has it: ``contrastive relabelling``, ``half skill GRPO``."""
+    base = _base(label)
+    return " ".join(_SPELLING.get(word, word) for word in base.split("_")) + label[len(base) :]
+
+
+def _base(label: str) -> str:
+    """The method that a label is a variant of."""
+    found = re.match(r"\w+", label)
+    return found[0] if found else label
 
 
 @contextmanager
@@ -70,10 +131,9 @@ def figure_style() -> Iterator[None]:
         {
             "font.family": "DejaVu Sans",
             "font.size": 10,
-            "axes.titlesize": 11,
+            "axes.titlesize": 10.5,
             "axes.titleweight": "bold",
             "axes.titlelocation": "left",
-            "axes.titlepad": 8,
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.edgecolor": "#9aa1ac",
@@ -81,14 +141,14 @@ def figure_style() -> Iterator[None]:
             "axes.axisbelow": True,
             "grid.color": "#e6e8ec",
             "grid.linewidth": 0.7,
-            "xtick.color": "#5b626d",
-            "ytick.color": "#5b626d",
+            "xtick.color": SOFT,
+            "ytick.color": SOFT,
             "axes.labelcolor": "#3b414a",
             "lines.markersize": 4,
             "lines.linewidth": 1.6,
             "legend.frameon": False,
             "legend.fontsize": 9.5,
-            "savefig.dpi": 150,
+            "savefig.dpi": 180,
             "figure.facecolor": "white",
         }
     ):
@@ -103,32 +163,38 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def title(axes: Any, what: str, how: str = "") -> None:
-    """Says what was measured in bold, and how in small grey type below."""
-    axes.set_title(what, pad=20 if how else 8)
-    if how:
+    """Says in bold what the plot shows, and in small grey type below how it was measured; both are wrapped."""
+    spec = axes.get_subplotspec()
+    grid = spec.get_gridspec()
+    shares = grid.get_width_ratios()
+    width = axes.figure.get_figwidth() * sum(shares[i] for i in spec.colspan) / sum(shares) - 0.6
+    bold, small = (int(each * max(width, 1.2)) for each in (11.3, 15.5))
+    explained = wrap(how, small, break_long_words=False)
+    axes.set_title("\n".join(wrap(what, bold, break_long_words=False)), pad=8 + 12 * len(explained))
+    if explained:
         place = {"xytext": (0, 6), "xycoords": "axes fraction", "textcoords": "offset points"}
-        axes.annotate(how, (0, 1), fontsize=8.5, color=SOFT, **place)
+        axes.annotate("\n".join(explained), (0, 1), fontsize=8.5, color=SOFT, **place)
 
 
-def step_axis(axes: Any, run: RunRecords) -> None:
+def step_axis(axes: Any, total_steps: int) -> None:
     """Training steps from 0 to the last that is planned, with a little air at both ends."""
-    axes.set_xlim(-0.02 * run.total_steps, 1.02 * run.total_steps)
+    axes.set_xlim(-0.02 * total_steps, 1.02 * total_steps)
     axes.set_xlabel("training step")
     axes.xaxis.get_major_locator().set_params(integer=True)
 
 
-def rate_axis(axes: Any, label: str) -> None:
-    """A rate from 0 to 1, with a little air so that points on the border are whole."""
+def rate_axis(axes: Any, label: str = "success in %") -> None:
+    """A rate from 0 to 1 in per cent, with a little air so that points on the border are whole."""
     axes.set_ylim(-0.03, 1.03)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
     axes.set_ylabel(label)
 
 
 def rates_across(axes: Any, rows: Sequence[str]) -> None:
-    """A rate from 0 to 1 from left to right, and a name for every row."""
+    """A rate from 0 to 1 in per cent from left to right, and a name for every row."""
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
-    axes.set_xlabel("success rate")
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "25", "50", "75", "100"])
+    axes.set_xlabel("success in %")
     axes.grid(visible=False, axis="y")

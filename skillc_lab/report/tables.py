@@ -6,33 +6,68 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skillc_lab.report.records import ComparedRun
+from skillc_lab.report.style import method_words
 from skillc_lab.tables import Cell, Row, Table
 from trainers.evaluation import Change, PairedCounts, PairedReport, compare_reports, graded, mean_scores, pass_rates
 from trainers.stats import Interval
 from trainers.tracking import short_type
 
-__all__ = ["RunColumn", "cards", "cut_notes", "measures", "results", "retirements", "versus_table"]
+__all__ = ["Card", "RunColumn", "cards", "cut_notes", "lead", "measures", "results", "retirements", "versus_table"]
 
 _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut by the budget K(t)"}
 
 
-def cards(before: PairedReport | None, after: PairedReport) -> list[tuple[str, str, str]]:
-    """The headline, as name, figure and explanation: success without and with skills, and the gap between them."""
+class Card(NamedTuple):
+    """A headline figure: its name, the figure, what explains it, and the same of other runs."""
+
+    name: str
+    figure: str
+    how: str
+    others: Sequence[str] = ()
+
+
+def cards(before: PairedReport | None, after: PairedReport, others: Sequence[ComparedRun] = ()) -> list[Card]:
+    """The headline: success without and with the skill, and the gap between them, and what other methods came to."""
     last = after.overall
+    rates = {"Success without the skill": "without", "Success with the skill": "with"}
+    found = []
+    for name, arm in rates.items():
+        own, interval = _rate_of(after, arm), getattr(last, f"sr_{arm}_interval")
+        if before is None:
+            found.append(Card(name, f"{_percent(own)} %", f"95 % interval {_range(interval)}"))
+            continue
+        change = compare_reports(before, after, skill=arm == "with")["overall"]
+        how = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
+        more = [_other(each, lambda report, arm=arm: _percent(_rate_of(report, arm)), " %") for each in others]
+        found.append(Card(name, f"{_percent(_rate_of(before, arm))} → {_percent(own)} %", how, more))
+    how = f"points; 95 % interval {_range(last.gap_interval)}"
+    gap = _points(last.gap) if before is None else f"{_points(before.overall.gap)} → {_points(last.gap)}"
+    more = [_other(each, lambda report: _points(report.overall.gap), "") for each in others]
+    return [*found, Card("Gap (with minus without)", gap, how, more)]
+
+
+def _other(each: ComparedRun, show: Callable[[PairedReport], str], unit: str) -> str:
+    ends = [show(report) for report in (each.before, each.after) if report is not None]
+    return f"{method_words(each.name)}: {' → '.join(ends)}{unit}"
+
+
+def _rate_of(report: PairedReport, arm: str) -> float:
+    return float(getattr(report.overall, f"sr_{arm}"))
+
+
+def lead(method: str, before: PairedReport | None, after: PairedReport, others: Sequence[ComparedRun] = ()) -> str:
+    """What a page shows, in one sentence."""
+    how, said = f"with the skill {_percent(after.overall.sr_with)} %", f"{_percent(after.overall.sr_without)} %"
     if before is None:
-        return [
-            ("Success without skills", _percent(last.sr_without), f"95 % interval {_range(last.sr_without_interval)}"),
-            ("Success with skills", _percent(last.sr_with), f"95 % interval {_range(last.sr_with_interval)}"),
-            ("Gap (with minus without)", _points(last.gap), f"95 % interval {_range(last.gap_interval)}"),
-        ]
-    first, change = before.overall, compare_reports(before, after, skill=False)["overall"]
-    points = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
-    gaps = f"95 % intervals {_range(first.gap_interval)} and {_range(last.gap_interval)}"
-    return [
-        ("Success without skills", f"{_percent(change.before)} → {_percent(change.after)}", points),
-        ("Success with skills", f"{_percent(first.sr_with)} → {_percent(last.sr_with)}", "same tasks"),
-        ("Gap (with minus without)", f"{_points(first.gap)} → {_points(last.gap)}", gaps),
+        return f"Of {after.overall.n} held-out tasks {said} are solved without the skill, {how}."
+    ends = [f"{said} after {method or 'training'}"]
+    ends += [
+        f"{_percent(each.after.overall.sr_without)} % after {method_words(each.name)}" for each in others if each.after
     ]
+    return (
+        f"Without the skill, success goes from {_percent(before.overall.sr_without)} % to {' and to '.join(ends)}; "
+        f"{how} (before: {_percent(before.overall.sr_with)} %)."
+    )
 
 
 def results(before: PairedReport | None, after: PairedReport, order: Sequence[str] = ()) -> Table:
@@ -142,9 +177,9 @@ def _rate_column(name: str, arm: str) -> RunColumn:
 RUN_COLUMNS: tuple[RunColumn, ...] = (
     RunColumn(
         "held-out tasks",
-        lambda each: each.name,
+        lambda each: method_words(each.name),
         lambda before: "before training",
-        lambda first, other: f"{first.name} minus {other.name}",
+        lambda first, other: f"{method_words(first.name)} minus {method_words(other.name)}",
     ),
     _rate_column("without the skill", "without"),
     _rate_column("with the skill", "with"),
@@ -170,7 +205,7 @@ def _cell(figure: str, interval: Interval) -> Cell:
 
 
 def _percent(rate: float) -> str:
-    return f"{100 * rate:.1f} %"
+    return f"{100 * rate:.1f}"
 
 
 def _points(difference: float) -> str:

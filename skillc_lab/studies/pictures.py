@@ -16,13 +16,14 @@ from skillc_lab.report import (
     SOFT,
     WITH,
     WITHOUT,
-    TypeStyle,
+    LineStyle,
     figure_style,
+    method_styles,
+    method_words,
     new_figure,
     rate_axis,
     rates_across,
     title,
-    type_styles,
 )
 from skillc_lab.studies.record import ComparisonRecord, Regime, by_lead, regimes_of
 from skillc_lab.studies.result import CurvePoint, by_env_steps
@@ -96,6 +97,19 @@ def _interval(axes: Any, y: float, estimate: MeanEstimate, colour: str, width: f
     return high
 
 
+def _headline(rows: Sequence[MethodRow], what: str) -> str:
+    """The highest mean of some rows, and the baseline's, which is the first: figures, and no verdict."""
+    means = {method_words(row.method): getattr(row, what).mean for row in rows}
+    best, baseline = max(means, key=lambda name: means[name]), next(iter(means))
+    return ", ".join(f"{name} {100 * means[name]:.0f} %" for name in dict.fromkeys([best, baseline]))
+
+
+def _seeds(axes: Any, y: float, values: Sequence[float], colour: str) -> None:
+    """Draws every seed as a point."""
+    look = {"marker": ".", "markersize": 4, "alpha": 0.6, "markeredgewidth": 0, "zorder": 5}
+    axes.plot(values, [y] * len(values), linestyle="none", color=colour, **look)
+
+
 def _heights(grid: Any, curves: Sequence[Sequence[CurvePoint]]) -> list[tuple[float, ...]]:
     """Skill-free success of some runs at every point of a grid of tokens."""
     rows = [np.interp(grid, [p.tokens for p in curve], [p.without for p in curve]) for curve in curves]
@@ -123,8 +137,9 @@ def draw_comparison(regime: Regime, path: Path) -> None:
         _draw_outcomes(left, regime, styles)
         _draw_means(middle, curves, styles, regime.budget)
         _draw_means(right, steps, styles, rows[0].steps)
-        title(middle, "On the way", "skill-free success, validation panel, mean of seeds")
-        title(right, "By environment steps", "as many as every run took")
+        how = "without the skill, validation panel, mean of seeds"
+        title(middle, f"Area by tokens: {_headline(rows, 'area')}", how)
+        title(right, f"By environment steps: {_headline(rows, 'area_by_steps')}", "as many as every run took")
         middle.set_xlabel("tokens generated (thousands)")
         right.set_xlabel("environment steps (thousands)")
         middle.legend(loc="upper left")
@@ -132,30 +147,32 @@ def draw_comparison(regime: Regime, path: Path) -> None:
             figure.suptitle(f"Starting point: {regime.start}", x=0.01, ha="left", fontsize=11.5)
 
 
-def _named_styles(rows: Sequence[MethodRow]) -> Mapping[str, TypeStyle]:
+def _named_styles(rows: Sequence[MethodRow]) -> Mapping[str, LineStyle]:
     """Styles of the methods that are told apart: the baseline and those of the largest areas."""
     ranked = sorted(rows[1:], key=lambda row: -row.area.mean)
-    return type_styles([rows[0].method, *(row.method for row in ranked[:_NAMED])])
+    return method_styles([rows[0].method, *(row.method for row in ranked[:_NAMED])])
 
 
-def _draw_outcomes(axes: Any, regime: Regime, styles: Mapping[str, TypeStyle]) -> None:
+def _draw_outcomes(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -> None:
     for place, row in enumerate(regime.rows):
         colour = styles[row.method].colour if row.method in styles else SOFT
-        for y, estimate, look in (
-            (place + 0.14, row.with_skill, {"marker": "s", "mfc": "white"}),
-            (place - 0.14, row.without, {"marker": "o", "mfc": colour}),
+        for y, estimate, seeds, look in (
+            (place + 0.14, row.with_skill, row.by_seed("with_skill"), {"marker": "s", "mfc": "white"}),
+            (place - 0.14, row.without, row.by_seed("without"), {"marker": "o", "mfc": colour}),
         ):
             _interval(axes, y, estimate, colour)
+            _seeds(axes, y + 0.12, seeds, colour)
             axes.plot(estimate.mean, y, color=colour, markersize=5, zorder=4, **look)
     if regime.before is not None:
         axes.axvline(regime.before.without, color=WITHOUT["color"], linewidth=0.9, linestyle=":")
         axes.axvline(regime.before.with_skill, color=WITH["color"], linewidth=0.9, linestyle=":")
-    rates_across(axes, [row.method for row in regime.rows])
-    title(axes, "Held-out tasks after training", "filled: without the skill; hollow: with; bars: 95 %; dotted: before")
+    rates_across(axes, [method_words(row.method) for row in regime.rows])
+    how = "held-out tasks; filled: without the skill; hollow: with; points: seeds; bars: 95 %; dotted: before"
+    title(axes, f"Without the skill: {_headline(regime.rows, 'without')}", how)
 
 
 def _draw_means(
-    axes: Any, curves: Mapping[str, Sequence[Sequence[CurvePoint]]], styles: Mapping[str, TypeStyle], end: int
+    axes: Any, curves: Mapping[str, Sequence[Sequence[CurvePoint]]], styles: Mapping[str, LineStyle], end: int
 ) -> None:
     grid = np.linspace(0, end, 101)
     for name in sorted(curves, key=lambda name: name in styles):
@@ -164,7 +181,7 @@ def _draw_means(
         if own is not None:
             look = {"color": own.colour, "linestyle": own.linestyle, "label": own.label}
         axes.plot(grid / 1000, [fmean(at) for at in _heights(grid, curves[name])], **look)
-    rate_axis(axes, "success rate")
+    rate_axis(axes)
 
 
 # Learning curves: one plot per regime ---------------------------------------------------------------------------------
@@ -194,7 +211,7 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
     Raises:
         MissingExtraError: Without matplotlib.
     """
-    styles = type_styles(curve_names(regimes, methods))
+    styles = method_styles(curve_names(regimes, methods))
     across = min(3, len(regimes))
     down = ceil(len(regimes) / across)
     with _canvas(path, max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5) as figure:
@@ -202,25 +219,29 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
             if regime is None:
                 axes.axis("off")
                 continue
-            for row in (row for name in styles if (row := regime.row(name))):
+            drawn = [row for name in styles if (row := regime.row(name))]
+            for row in drawn:
                 _draw_band(axes, row, regime.budget, styles[row.method])
-            how = "without the skill, validation panel; band: standard error over seeds"
-            title(axes, f"{regime.name}, {regime.seeds}", how)
+            how = "without the skill, validation panel; band: standard error over seeds; points: seeds at their end"
+            title(axes, f"{regime.name}, {regime.seeds}; area: {_headline(drawn, 'area')}", how)
             axes.set_xlabel("tokens generated (thousands)")
-            rate_axis(axes, "success rate")
-        drawn = [axes.get_legend_handles_labels() for axes in figure.axes]
-        lines = {label: line for found in drawn for line, label in zip(*found, strict=True)}
+            rate_axis(axes)
+        legends = [axes.get_legend_handles_labels() for axes in figure.axes]
+        lines = {label: line for found in legends for line, label in zip(*found, strict=True)}
         columns = min(len(styles), 2 * across + 1)
         figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
 
 
-def _draw_band(axes: Any, row: MethodRow, budget: int, style: TypeStyle) -> None:
+def _draw_band(axes: Any, row: MethodRow, budget: int, style: LineStyle) -> None:
     grid = np.linspace(0, budget, 101)
     # A curve ends where the first of its runs did.
     grid = grid[grid <= min(cell.curve[-1].tokens for cell in row.cells)]
     columns = _heights(grid, [cell.curve for cell in row.cells])
     mean = np.array([fmean(at) for at in columns])
     axes.plot(grid / 1000, mean, color=style.colour, linestyle=style.linestyle, label=style.label)
+    ends = [cell.curve[-1] for cell in row.cells]
+    look = {"marker": ".", "markersize": 5, "alpha": 0.7, "markeredgewidth": 0}
+    axes.plot([e.tokens / 1000 for e in ends], [e.without for e in ends], linestyle="none", color=style.colour, **look)
     if len(row.cells) > 1:
         error = np.array([stdev(at) / sqrt(len(at)) for at in columns])
         axes.fill_between(grid / 1000, mean - error, mean + error, color=style.colour, alpha=0.18, linewidth=0)
@@ -254,7 +275,7 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[
         for place, regime in enumerate(regimes):
             left, right = plots[place // across][2 * (place % across) :][:2]
             _draw_without(left, regime, names, colours)
-            left.set_yticks(range(len(names)), names if place % across == 0 else [])
+            left.set_yticks(range(len(names)), [method_words(name) for name in names] if place % across == 0 else [])
             _draw_with(right, regime, names)
         for spare in plots.flat[2 * len(regimes) :]:
             spare.axis("off")
@@ -285,13 +306,16 @@ def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any)
             axes.annotate("not run", (0.01, place), va="center", fontsize=8, color=SOFT)
             continue
         axes.barh(place, row.without.mean, height=0.68, linewidth=0.8, **_look(row, colours))
+        _seeds(axes, place + 0.2, row.by_seed("without"), "#111418")
         end = _interval(axes, place, row.without, "#111418", 1.2)
         lead = "" if row.against is None else f" ({_whole_points(row.against.difference.mean)})"
         axes.annotate(f"{100 * row.without.mean:.0f}{lead}", (end + 0.015, place), va="center", fontsize=8.5)
     axes.axvline(regime.rows[0].without.mean, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
     _finish(axes, len(names), 1.18)
     before = "" if regime.before is None else f"; {100 * regime.before.without:.0f} % before"
-    title(axes, f"{regime.name}, {regime.seeds}", f"success without the skill{before}")
+    drawn = [row for name in names if (row := regime.row(name))]
+    what = f"{regime.name}, {regime.seeds}: {_headline(drawn, 'without')}"
+    title(axes, what, f"success without the skill{before}; points: seeds")
 
 
 def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
@@ -300,6 +324,7 @@ def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
         fell = change is not None and change.interval is not None and change.interval.high < 0 and change.seeds > 1
         colour = _FELL if fell else _QUIET
         end = _interval(axes, place, row.with_skill, colour, 1.2)
+        _seeds(axes, place + 0.25, row.by_seed("with_skill"), colour)
         axes.plot(row.with_skill.mean, place, marker="s", markersize=5, color=colour, mfc="white", zorder=4)
         if change is not None:
             axes.annotate(_whole_points(change.mean), (end + 0.03, place), va="center", fontsize=8.5, color=colour)
@@ -308,7 +333,7 @@ def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), [])
     _finish(axes, len(names), 1.22)
     before = "" if regime.before is None else f"; {100 * regime.before.with_skill:.0f} % before"
-    title(axes, "", f"with it{before}")
+    title(axes, "With it", f"success{before}; points: seeds")
 
 
 def _whole_points(difference: float) -> str:

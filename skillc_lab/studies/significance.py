@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, area_weights
-from trainers.stats import Difference, MeanEstimate, mean_difference, mean_over_seeds_and_tasks
+from trainers.stats import Difference, Interval, MeanEstimate, mean_difference, mean_over_seeds_and_tasks
 
 __all__ = ["area", "area_difference", "change", "difference", "success"]
 
@@ -90,7 +91,11 @@ def _require_one_panel(pairs: Sequence[tuple[CellResult, CellResult]]) -> None:
 
 def _level(table: Sequence[Sequence[float]]) -> MeanEstimate:
     one_panel = len({len(row) for row in table}) == 1
-    return mean_over_seeds_and_tasks(table if one_panel else [[fmean(row)] for row in table])
+    found = mean_over_seeds_and_tasks(table if one_panel else [[fmean(row)] for row in table])
+    if found.interval is None:
+        return found
+    # Student's t knows no bounds, and a rate has two.
+    return replace(found, interval=Interval(max(0.0, found.interval.low), min(1.0, found.interval.high)))
 
 
 def _won(cell: CellResult, *, skill: bool) -> list[float]:

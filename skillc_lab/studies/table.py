@@ -60,6 +60,10 @@ class MethodRow:
         """Its seeds."""
         return tuple(cell.seed for cell in self.cells)
 
+    def by_seed(self, what: str) -> list[float]:
+        """``without`` or ``with_skill`` of every seed."""
+        return [getattr(cell, what) for cell in self.cells]
+
     @cached_property
     def without(self) -> MeanEstimate:
         """Skill-free success after training, over seeds and tasks."""

@@ -118,8 +118,8 @@ def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0
 
     Args:
         mean: Between -1 and 1.
-        interval: Both ends, or None.
+        interval: Both ends; what lies outside of -1 to 1 is cut. None for the difference alone.
         digits: Decimals of the ends.
     """
-    ends = ", ".join(f"{100 * end:+.{digits}f}" for end in interval or ())
+    ends = ", ".join(f"{100 * min(max(end, -1.0), 1.0):+.{digits}f}" for end in interval or ())
     return f"{100 * mean:+.1f}" + (f" [{ends}]" if ends else "")

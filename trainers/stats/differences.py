@@ -99,7 +99,7 @@ class Difference:
         if not self.error:
             return None
         half = t_quantile(quantile, self.freedom) * self.error
-        return Interval(self.mean - half, self.mean + half)
+        return Interval(max(-1.0, self.mean - half), min(1.0, self.mean + half))  # two rates differ by no more
 
 
 def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Difference:

@@ -23,17 +23,20 @@ from skillc_lab.report import (
     figures,
     group_by_task,
     make_report,
+    method_styles,
     moving_mean,
     new_figure,
-    panels,
+    plots,
     replay_page,
     tables,
+    type_styles,
 )
+from skillc_lab.report.records import read_run
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
 
-pytest.importorskip("matplotlib", reason="needs the extra 'train'")
+imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -78,15 +81,8 @@ def test_a_full_report(tmp_path: Path) -> None:
     evaluate(run / "after", 60)
     made = make_report(run, title="A <run> & its report")
     assert set(made.figures) == {
-        "overview",
-        "success",
-        "success_by_type",
-        "gap",
-        "gate",
-        "active",
-        "rollout_fraction",
-        "diagnostics",
-        "before_after",
+        *("overview", "success", "success_by_type", "gap", "gate", "active", "rollout_fraction"),
+        *("advantages", "before_after"),
     }
     for path in made.figures.values():
         assert path.read_bytes().startswith(PNG)
@@ -96,7 +92,7 @@ def test_a_full_report(tmp_path: Path) -> None:
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert "A <run> & its report" in page.text
     before, after = report(0, 1).overall, report(60, 1).overall
-    assert f"{100 * before.sr_without:.1f} % → {100 * after.sr_without:.1f} %" in page.text
+    assert f"{100 * before.sr_without:.1f} → {100 * after.sr_without:.1f} %" in page.text
     assert "see a <b>bread 1</b>" in page.text
     for name in ("pick", "look", "clean", "heat", "cool", "pick2", "cut by the budget"):
         assert name in page.text
@@ -110,24 +106,29 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     made = make_report(first, versus=[second])
     page = outline(made.page).text
     assert made.figures["beside"].read_bytes().startswith(PNG)
-    assert "skillc versus grpo" in page
-    assert page.count("skillc minus grpo") == 1
-    assert page.index("before training") < page.index("skillc minus grpo")
+    assert "SkillC beside GRPO in " in page
+    before, after = (report(step, 1).overall.sr_without for step in (0, 60))
+    assert f"GRPO: {100 * before:.1f} → {100 * after:.1f} %" in page, "the other method's figure stands in the card"
+    assert page.count("SkillC minus GRPO") == 1
+    assert page.index("before training") < page.index("SkillC minus GRPO")
     new = tables.RunColumn("<seed>", lambda each: f"<b>{each.run.config['seed']}</b>")
     monkeypatch.setattr(tables, "RUN_COLUMNS", (*tables.RUN_COLUMNS[:2], new, *tables.RUN_COLUMNS[2:]))
-    widened = make_report(first, versus=[second]).page.read_text()
+    runs = [read_run(folder) for folder in (first, second)]
+    widened = tables.versus_table(runs).html()
     assert "<th>without the skill</th><th>&lt;seed&gt;</th><th>with the skill</th>" in widened
     assert "<td>&lt;b&gt;0&lt;/b&gt;</td>" in widened
     (second / "after" / "report.json").unlink()
-    assert "skillc minus grpo" not in make_report(first, versus=[second]).page.read_text()
+    assert "minus" not in tables.versus_table([runs[0], read_run(second)]).html()
 
 
-@pytest.mark.parametrize("preset", ["grpo", "no_pairing"])
-def test_a_run_without_evaluations_or_with_no_skills(tmp_path: Path, preset: str) -> None:
-    made = make_report(write_run(tmp_path / "run", preset, steps=20), out=tmp_path / "elsewhere")
+def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path: Path) -> None:
+    made = make_report(write_run(tmp_path / "run", "grpo", steps=20), out=tmp_path / "elsewhere")
     assert made.page == tmp_path / "elsewhere" / "index.html"
     assert "before_after" not in made.figures
-    assert "no evaluation before and after" in outline(made.page).text
+    text = outline(made.page).text
+    assert "no evaluation before and after" in text
+    assert "No training rollout sees the skill" in text
+    assert "retire" not in text
 
 
 def test_an_interrupted_run_still_has_a_report(tmp_path: Path) -> None:
@@ -178,8 +179,8 @@ def test_the_tasks_that_show_most_come_first_and_types_take_turns() -> None:
 def test_there_is_a_failure_among_the_examples() -> None:
     after = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
     assert choose_tasks([], after, 2) == ("b", "a")
-    shown = [fold.summary for example in examples([], after, 2) for fold in example.folds]
-    assert shown == ["with the skill solved, without solved", "with the skill failed, without failed"]
+    shown = [fold.summary.partition(" — ")[2] for fold in examples([], after, 2)]
+    assert shown == ["with the skill: solved; without: solved", "with the skill: failed; without: failed"]
 
 
 def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side() -> None:
@@ -265,26 +266,64 @@ def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRec
     return RunRecords.of(metrics(preset, steps, **options), config)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("method", "shown"),
+    [
+        ("skillc", {"active", "gate", "rollout_fraction"}),
+        ("skill0", {"active", "rollout_fraction"}),
+        ("contrastive_relabelling", {"rollout_fraction"}),
+        ("grpo", set()),
+    ],
+)
+def test_only_pictures_that_mean_something_for_the_method_are_drawn(method: str, shown: set[str]) -> None:
+    run = run_of(method, 60)
+    assert plots.plots_of(run).keys() & {"active", "gate", "rollout_fraction"} == shown
+    assert run.retires == ("active" in shown)
+
+
+def test_figures_are_a_column_wide_and_the_transcripts_come_first(tmp_path: Path) -> None:
+    evaluate(tmp_path / "before", 0)
+    evaluate(tmp_path / "after", 180)
+    made = make_report(tmp_path)
+    assert imread(made.figures["before_after"]).shape[1] <= 180 * 4.2, "it shrinks to a telephone's width and no more"
+    page = made.page.read_text(encoding="utf-8")
+    assert 0 < page.index("<article") < page.index("<table") < page.index("<img")
+    first, *others = page.split('<details class="task"')[1:]
+    assert first.startswith(" open")
+    assert not any(other.startswith(" open") for other in others)
+    names = [part.split("</span>")[0].rpartition(">")[2] for part in first.split('class="tr-pill tr-o')[1:]]
+    assert names == ["with the skill", "without", "trained, without"]
+
+
+def test_a_method_has_one_colour_in_every_picture() -> None:
+    alone, among = method_styles(["skillc"]), method_styles(["grpo", "opsd", "skillc", "skillc:omega=0.2"])
+    assert alone["skillc"] == among["skillc"]
+    assert len({style.colour for style in among.values()}) == 3, "a variant has its method's colour"
+    assert among["skillc"].linestyle != among["skillc:omega=0.2"].linestyle
+    assert (among["grpo"].label, among["skillc:omega=0.2"].label) == ("GRPO", "SkillC:omega=0.2")
+
+
 def test_the_words_on_a_retirement_stand_within_the_grey() -> None:
     run = run_of(steps=180)
     assert run.retirements
-    for kind, (step, _) in run.retirements.items():
-        [text] = texts(panels.draw_type_success, run, kind)
+    for kind, style in type_styles(run.task_types).items():
+        [text] = texts(plots.draw_type, run, kind, style)
         box = text.get_window_extent()
-        left, right = text.axes.transData.transform([(step, 0), (run.total_steps * 1.02, 0)])[:, 0]
+        ends = [(run.retirements[kind][0], 0), (run.total_steps * 1.02, 0)]
+        left, right = text.axes.transData.transform(ends)[:, 0]
         assert left <= box.x0
         assert box.x1 <= right + 1
 
 
 def test_the_threshold_of_the_gap_is_named_where_the_gap_retires() -> None:
-    assert [text.get_text() for text in texts(panels.draw_gap, run_of())] == ["retires below 0"]
-    assert texts(panels.draw_gap, run_of("no_pruning")) == []
+    assert [text.get_text() for text in texts(plots.draw_gap, run_of())] == ["retires below 0"]
+    assert texts(plots.draw_gap, run_of("no_pruning")) == []
 
 
 def test_each_type_has_a_strip_of_its_own() -> None:
     run = run_of()
     with figure_style():
-        for draw in (panels.draw_gate, panels.draw_fraction):
+        for draw in (plots.draw_gate, plots.draw_fraction):
             axes = new_figure(7, 4).subplots()
             draw(axes, run)
             heights = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) > 2]
@@ -294,12 +333,13 @@ def test_each_type_has_a_strip_of_its_own() -> None:
 
 
 def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
-    assert panels.quiet_diagnostics(run_of()) == {
-        "failed_rewarded": "In no update a failed rollout was reinforced.",
-        "cuts": "It was not recorded whether the context cut a training episode.",
-    }
-    records = [{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)]
-    assert set(panels.quiet_diagnostics(RunRecords.of(records, {}))) == {"failed_rewarded"}
+    assert plots.quiet_figures(run_of()) == [
+        "In no update a failed rollout was reinforced.",
+        "It was not recorded whether the context cut a training episode.",
+    ]
+    run = RunRecords.of([{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)], {})
+    assert len(plots.quiet_figures(run)) == 1
+    assert "cuts" in plots.plots_of(run)
 
 
 def test_an_arrow_leads_from_before_to_after() -> None:

@@ -1,0 +1,336 @@
+"""Plots on the course of a run; each draws one thing onto given axes, under a title that says what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from skillc_lab.report.records import RunRecords, Series, moving_mean
+from skillc_lab.report.style import SOFT, WITH, WITHOUT, LineStyle, rate_axis, step_axis, title, type_styles
+from trainers.stats import wilson
+
+__all__ = ["Draw", "draw_type", "plots_of", "quiet_figures", "type_legend"]
+
+Draw = Callable[[Any, RunRecords], None]
+
+_WINDOW = 10
+_STRIP = 0.78
+"""Height of a strip's scale from 0 to 1, of the strip's 1."""
+_REASONS: Mapping[str, str] = {"gap": "its own gap", "budget": "the budget"}
+_ARMS = ((WITHOUT, "without", -1), (WITH, "with", 1))
+_OUTCOMES: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
+    "with_success": (WITH, "-", "with, solved"),
+    "with_failure": (WITH, ":", "with, failed"),
+    "without_success": (WITHOUT, "-", "without, solved"),
+    "without_failure": (WITHOUT, ":", "without, failed"),
+}
+_CUTS = ("cut_by_context_with", "cut_by_context_without")
+_REINFORCED = "failed_with_positive_advantage"
+
+
+def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
+    """The plots that mean something for a run's method, by name, with the height of each in inches."""
+    strips = 1.5 + 0.5 * max(2, len(run.task_types))
+    found: dict[str, tuple[Draw, float]] = {"success": (draw_success, 3.7)}
+    if any(run.validated("gap_smoothed", kind).steps for kind in run.task_types):
+        found["gap"] = (draw_gap, 3.7)
+    if run.retires:
+        found["active"] = (draw_active, strips)
+    if run.gated:
+        found["gate"] = (draw_gate, strips)
+    if len(_shares(run)) > 1:
+        found["rollout_fraction"] = (draw_fraction, strips)
+    found["advantages"] = (draw_advantages, 3.7)
+    if any(run.overall(f"episode_length_{key}").steps for _, key, _ in _ARMS):
+        found["lengths"] = (draw_lengths, 3.4)
+    for name, draw, keys in (("failed_rewarded", draw_failed_rewarded, [_REINFORCED]), ("cuts", draw_cuts, _CUTS)):
+        if any(value for key in keys for value in run.overall(key).values):
+            found[name] = (draw, 3.2)
+    return found
+
+
+def quiet_figures(run: RunRecords) -> list[str]:
+    """What needs no plot, as sentences: shares that never changed, and that were 0 in every update or not recorded."""
+    shares, said = _shares(run), []
+    if len(shares) == 1:
+        share = shares.pop()
+        said.append(
+            {0.0: "No training rollout sees the skill.", 1.0: "Every training rollout sees the skill."}.get(
+                share, f"{100 * share:.0f} % of each type's training rollouts see the skill."
+            )
+        )
+    for what, keys in (
+        ("a failed rollout was reinforced", [_REINFORCED]),
+        ("the context cut a training episode", _CUTS),
+    ):
+        values = [value for key in keys for value in run.overall(key).values]
+        if not any(values):
+            said.append(f"In no update {what}." if values else f"It was not recorded whether {what}.")
+    return said
+
+
+def _shares(run: RunRecords) -> set[float]:
+    return {value for kind in run.task_types for value in run.trained("rollout_fraction_with", kind).values}
+
+
+def _course(series: Series, scale: float = 100) -> str:
+    """The first and the last value in words."""
+    ends = [f"{scale * value:.0f}" for value in (series.values[:1] + series.values[-1:])]
+    return " → ".join(ends if len(series.values) > 1 else ends[:1])
+
+
+def _mean_over(found: Sequence[Series]) -> Series:
+    """The mean of some series at every step that any of them has."""
+    at: dict[int, list[float]] = {}
+    for series in found:
+        for step, value in zip(series.steps, series.values, strict=True):
+            at.setdefault(step, []).append(value)
+    return Series(sorted(at), [fmean(at[step]) for step in sorted(at)])
+
+
+# Success and the gap --------------------------------------------------------------------------------------------------
+
+
+def draw_success(axes: Any, run: RunRecords) -> None:
+    """Success over all types: the validation panel with intervals, and training rollouts as a moving mean."""
+    tasks, said = run.panel_size(), []
+    for style, key, side in _ARMS:
+        panel = run.overall(f"overall_{key}", "validation")
+        _points(axes, panel, tasks, style, 0.003 * run.total_steps * side)
+        _smooth(axes, run.overall(f"success_{key}"), color=style["color"], linewidth=1, alpha=0.45, zorder=1)
+        said += [f"{key} the skill {_course(panel)} %"] * bool(panel.steps)
+    how = f"points: held-back panel of {tasks} tasks, 95 % interval; thin: training rollouts, mean of {_WINDOW} steps"
+    title(axes, f"Success {', '.join(said)}" if said else "No validation yet", how)
+    step_axis(axes, run.total_steps)
+    rate_axis(axes)
+    _legend(axes)
+
+
+def draw_type(axes: Any, run: RunRecords, task_type: str, style: LineStyle) -> None:
+    """One type's success on the validation panel, and where it retired."""
+    tasks, said = run.panel_size(task_type), []
+    for look, key, side in _ARMS:
+        found = run.validated(f"sr_{key}", task_type)
+        _points(axes, found, tasks, look, 0.005 * run.total_steps * side)
+        said += [f"{key} {_course(found)} %"] * bool(found.steps)
+    axes.set_title(f"{style.label}: {', '.join(said)}", fontsize=9.5)
+    if task_type in run.retirements:
+        _shade_retired(axes, run, *run.retirements[task_type])
+    step_axis(axes, run.total_steps)
+    rate_axis(axes, "")
+    axes.label_outer()
+
+
+def _points(axes: Any, series: Series, n: int, style: Mapping[str, Any], apart: float) -> None:
+    """Points with intervals; the conditions stand a little apart so that neither hides the other."""
+    if not series.steps:
+        return
+    look = {"markersize": 4.5, "linewidth": 1.6, "capsize": 2, "elinewidth": 0.9, **style}
+    intervals = [wilson(round(v * n), n) for v in series.values] if n else []
+    below = [max(0.0, v - i.low) for v, i in zip(series.values, intervals, strict=False)]
+    above = [max(0.0, i.high - v) for v, i in zip(series.values, intervals, strict=False)]
+    steps = [step + apart for step in series.steps]
+    axes.errorbar(steps, series.values, yerr=[below, above] if n else None, zorder=3, **look)
+
+
+def _shade_retired(axes: Any, run: RunRecords, step: int, reason: str) -> None:
+    """Greys the steps after a retirement and says within the grey why; the less room, the narrower the text."""
+    axes.axvspan(step, run.total_steps * 1.02, color="#f0f1f4", zorder=0)
+    room, why = 1.02 - step / run.total_steps, _REASONS.get(reason, reason)
+    text = f"retired by {why}" if room > 0.45 or room < 0.3 else f"retired by\n{why}"
+    place = {"xytext": (4, 1), "textcoords": "offset points", "ha": "left", "va": "bottom"}
+    axes.annotate(
+        text, (step, 0.0), rotation=90 if room < 0.3 else 0, fontsize=8 if room >= 0.3 else 6, color=SOFT, **place
+    )
+
+
+def draw_gap(axes: Any, run: RunRecords) -> None:
+    """The smoothed gap per type until it retires, then faint, with the threshold below which a type retires."""
+    found = {kind: run.validated("gap_smoothed", kind) for kind in run.task_types}
+    values = [value for series in found.values() for value in series.values]
+    axes.axhline(0.0, color="#c9cdd4", linewidth=0.9, zorder=1)
+    for kind, style in type_styles(run.task_types).items():
+        end = run.retirements.get(kind, (run.total_steps, ""))[0]
+        until, later = (found[kind].where([side * s <= side * end for s in found[kind].steps]) for side in (1, -1))
+        look = {"color": style.colour, "linestyle": style.linestyle}
+        axes.plot(until.steps, until.values, marker=style.marker, label=style.label, **look)
+        axes.plot(later.steps, later.values, alpha=0.25, **look)
+        if kind in run.retirements and until.steps:
+            mark = {"marker": "x", "color": style.colour, "markersize": 9, "mew": 2.2, "zorder": 5}
+            axes.plot(until.steps[-1], until.values[-1], **mark)
+    how = "smoothed difference of rates on the panel"
+    title(
+        axes,
+        f"With minus without: {_course(_mean_over(list(found.values())))} points",
+        how + ("; a cross: retired, then faint" if run.retirements else ""),
+    )
+    step_axis(axes, run.total_steps)
+    axes.set_ylim(min([-0.12, *(v - 0.05 for v in values)]), max([0.5, *(v + 0.05 for v in values)]))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
+    axes.set_ylabel("points")
+    if run.threshold is not None:
+        _mark_threshold(axes, run.threshold)
+
+
+def _mark_threshold(axes: Any, threshold: float) -> None:
+    axes.axhline(threshold, color=SOFT, linewidth=1.0, linestyle=(0, (5, 3)), zorder=1)
+    place = {"xycoords": ("axes fraction", "data"), "xytext": (-2, -3), "textcoords": "offset points"}
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
+    look = {"ha": "right", "va": "top", "fontsize": 8, "color": SOFT, "bbox": box}
+    axes.annotate(f"retires below {100 * threshold:g}", (1.0, threshold), **place, **look)
+
+
+# Types over the steps: which are active, and a strip for each, so that no line hides another --------------------------
+
+
+def draw_active(axes: Any, run: RunRecords) -> None:
+    """Which types are active when, and why they left."""
+    styles = type_styles(run.task_types)
+    active_ever = {kind for record in run.validations for kind in record.get("active", ())} | set(run.retirements)
+    for row, (kind, style) in enumerate(styles.items()):
+        if kind in active_ever:
+            _bar(axes, run, row, kind, style)
+    budget = f"; budget K(t) = {', '.join(map(str, run.capacity))} in equal stages" if run.capacity else ""
+    what = f"{len(run.retirements)} of {len(styles)} task types gave their skill up" if run.retirements else ""
+    title(axes, what or "Every task type keeps its skill", f"a bar ends where the type retires{budget}")
+    axes.set_yticks(range(len(styles)), [style.label for style in styles.values()])
+    axes.set_ylim(len(styles) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    step_axis(axes, run.total_steps)
+
+
+def _bar(axes: Any, run: RunRecords, row: int, kind: str, style: LineStyle) -> None:
+    end, reason = run.retirements.get(kind, (run.last_step, ""))
+    axes.barh(row, end, height=0.55, color=style.colour, alpha=0.5)
+    text = f"step {end}: {_REASONS.get(reason, reason)}" if reason else "active to the end"
+    inside = end > 0.5 * run.total_steps
+    place = {"xytext": (-5 if inside else 5, 0), "textcoords": "offset points", "va": "center"}
+    axes.annotate(text, (end, row), ha="right" if inside else "left", fontsize=8.5, color="#111418", **place)
+
+
+def draw_gate(axes: Any, run: RunRecords) -> None:
+    """The gate per type while it is active."""
+    drawn = []
+    for row, (kind, style) in enumerate(type_styles(run.task_types).items()):
+        end = run.retirements.get(kind, (run.last_step, ""))[0]
+        series = run.validated("gate", kind)
+        drawn.append(series.where([step < end or step == 0 for step in series.steps]))
+        _strip(axes, row, drawn[-1], style, end)
+    how = "0.5: no gap; 1: the type leans wholly on its skill" + "; ends where it retires" * run.retires
+    mean = _mean_over(drawn)
+    title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how)
+    _finish_strips(axes, run)
+
+
+def draw_fraction(axes: Any, run: RunRecords) -> None:
+    """The share of training rollouts with the skill, per type."""
+    found = {kind: run.trained("rollout_fraction_with", kind) for kind in run.task_types}
+    for row, (kind, style) in enumerate(type_styles(run.task_types).items()):
+        _strip(axes, row, found[kind], style, run.last_step)
+    what = f"{_course(_mean_over(list(found.values())))} % of training rollouts see the skill"
+    title(axes, what, "share of each type's rollouts in the updates that trained it")
+    _finish_strips(axes, run)
+
+
+def _strip(axes: Any, row: int, series: Series, style: LineStyle, end: int) -> None:
+    """Steps of one type's figure, filled down to the strip's own zero line."""
+    if not series.steps:
+        return
+    steps, values = [*series.steps, max(end, series.steps[-1])], [*series.values, series.values[-1]]
+    heights = [row + 1 - _STRIP * value for value in values]
+    axes.fill_between(steps, heights, row + 1, step="post", color=style.colour, alpha=0.22, linewidth=0)
+    axes.plot(steps, heights, color=style.colour, drawstyle="steps-post", linewidth=1.5)
+
+
+def _finish_strips(axes: Any, run: RunRecords) -> None:
+    styles = list(type_styles(run.task_types).values())
+    place = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    for height, mark in ((row + 1 - _STRIP * mark, mark) for row in range(len(styles)) for mark in (0.0, 0.5, 1.0)):
+        axes.axhline(height, color="#eceef1" if mark else "#d5d8de", linewidth=0.7, zorder=0)
+        axes.annotate(f"{mark:g}", (1.0, height), fontsize=7, color=SOFT, **place)
+    axes.set_yticks([row + 1 - _STRIP / 2 for row in range(len(styles))], [style.label for style in styles])
+    axes.set_ylim(len(styles) + 0.08, 0.0)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    step_axis(axes, run.total_steps)
+
+
+def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> None:
+    """One legend of the types for a whole figure."""
+    from matplotlib.lines import Line2D
+
+    styles = type_styles(task_types).values()
+    handles = [Line2D([], [], color=s.colour, marker=s.marker, linestyle=s.linestyle, label=s.label) for s in styles]
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
+
+
+# What the advantages did: whom they rewarded, how long episodes were, and what cut them -------------------------------
+
+
+def draw_advantages(axes: Any, run: RunRecords) -> None:
+    """Mean advantage by condition and outcome."""
+    axes.axhline(0.0, color="#9aa1ac", linewidth=0.9)
+    said = []
+    for key, (style, dashes, label) in _OUTCOMES.items():
+        found = run.trained("advantage_mean", key)
+        _smooth(axes, found, color=style["color"], linestyle=dashes, label=label)
+        if found.values and key.endswith("_success"):
+            said.append(f"{key.removesuffix('_success')} {fmean(found.values):+.2f}")
+    what = f"A solved rollout's advantage: {', '.join(said)}" if said else "No rollout was solved"
+    title(axes, what, f"means over the run; lines by condition and outcome, mean of {_WINDOW} steps")
+    axes.set_ylabel("advantage")
+    step_axis(axes, run.total_steps)
+    _legend(axes)
+
+
+def draw_lengths(axes: Any, run: RunRecords) -> None:
+    """Length of training episodes by condition."""
+    drawn = {key: _smooth(axes, run.overall(f"episode_length_{key}"), **_line(style)) for style, key, _ in _ARMS}
+    said = [f"{key} the skill {_course(series, 1)}" for key, series in drawn.items() if series.values]
+    title(axes, f"Steps of an episode {', '.join(said)}", f"training rollouts, mean of {_WINDOW} steps")
+    axes.set_ylabel("environment steps")
+    axes.set_ylim(0, 1.1 * max([1.0, *(value for series in drawn.values() for value in series.values)]))
+    step_axis(axes, run.total_steps)
+    _legend(axes)
+
+
+def draw_failed_rewarded(axes: Any, run: RunRecords) -> None:
+    """How many failed rollouts are reinforced nevertheless."""
+    _smooth(axes, run.overall(_REINFORCED), **_line(WITHOUT))
+    _finish_shares(axes, run, "of the failed rollouts were reinforced", [_REINFORCED])
+
+
+def draw_cuts(axes: Any, run: RunRecords) -> None:
+    """Which share of the training episodes the context cut, by condition."""
+    for style, key, _ in _ARMS:
+        _smooth(axes, run.overall(f"cut_by_context_{key}"), **_line(style))
+    _finish_shares(axes, run, "of the episodes were cut by the context's end", _CUTS)
+    _legend(axes)
+
+
+def _line(style: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: style[name] for name in ("color", "linestyle", "label")}
+
+
+def _smooth(axes: Any, series: Series, **look: Any) -> Series:
+    """Draws the mean over the last steps, where anything was measured, and returns it."""
+    smooth = moving_mean(series, _WINDOW)
+    if smooth.steps:
+        axes.plot(smooth.steps, smooth.values, **look)
+    return smooth
+
+
+def _finish_shares(axes: Any, run: RunRecords, what: str, keys: Sequence[str]) -> None:
+    """A title that says how many at most, and a scale that fits."""
+    top = max((value for key in keys for value in run.overall(key).values), default=1.0)
+    title(axes, f"Up to {100 * top:.0f} % {what}", f"share in an update; line: mean of {_WINDOW} steps")
+    axes.set_ylim(0.0, min(1.03, 1.15 * top))
+    axes.set_ylabel("share")
+    step_axis(axes, run.total_steps)
+
+
+def _legend(axes: Any) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="best", handlelength=1.8, fontsize=8.5)
