@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from skillc_lab.report.records import ComparedRun
@@ -38,7 +39,7 @@ def cards(before: PairedReport | None, after: PairedReport, others: Sequence[Com
             continue
         change = compare_reports(before, after, skill=arm == "with")["overall"]
         how = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
-        more = [_other(each, lambda report, arm=arm: _percent(_rate_of(report, arm)), " %") for each in others]
+        more = [_other(each, partial(_percent_of, arm=arm), " %") for each in others]
         found.append(Card(name, f"{_percent(_rate_of(before, arm))} → {_percent(own)} %", how, more))
     how = f"points; 95 % interval {_range(last.gap_interval)}"
     gap = _points(last.gap) if before is None else f"{_points(before.overall.gap)} → {_points(last.gap)}"
@@ -49,6 +50,10 @@ def cards(before: PairedReport | None, after: PairedReport, others: Sequence[Com
 def _other(each: ComparedRun, show: Callable[[PairedReport], str], unit: str) -> str:
     ends = [show(report) for report in (each.before, each.after) if report is not None]
     return f"{method_words(each.name)}: {' → '.join(ends)}{unit}"
+
+
+def _percent_of(report: PairedReport, arm: str) -> str:
+    return _percent(_rate_of(report, arm))
 
 
 def _rate_of(report: PairedReport, arm: str) -> float:

@@ -83,6 +83,6 @@ def test_both_are_trained_and_shown_on_one_page(config, monkeypatch):
     points = 100 * (summary["sr_without_after"] - summary["beside"]["sr_without_after"])
     assert summary["differences"]["without"]["points"] == pytest.approx(points)
     page = Path(summary["page"]).read_text()
-    assert "contrastive_relabelling minus grpo" in page
+    assert "contrastive relabelling minus GRPO" in page
     assert Path(summary["pictures"]["beside"]).stat().st_size > 1000
     assert "contrastive_relabelling minus grpo, without skills" in describe(summary)
