@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import Episode, read_jsonl
-from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
+from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport
-from trainers.recipes import get_recipe
 from trainers.tracking import iter_records
 from trainers.tracking import read_object as read_bounded_object
 
@@ -124,13 +123,10 @@ class RunRecords:
         """Whether the method withdraws the skill of a task type for good."""
         return bool(self._retires_by or self.retirements)
 
-    @cached_property
+    @property
     def gated(self) -> bool:
-        """Whether the gate decides who sees the skill; where the method is not known here, if it retires."""
-        try:
-            return get_recipe(str(self.config.get("method"))).allocation.follows_curriculum
-        except SkillCError:
-            return self.retires
+        """Whether the gate decides who sees the skill; of a record that does not say so, whether anything retires."""
+        return bool(self.validations[0].get("gated", self.retires)) if self.validations else False
 
     @property
     def _retirement_rule(self) -> Mapping[str, Any]:

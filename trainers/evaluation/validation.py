@@ -42,6 +42,7 @@ def validation_record(
         "active": state["active"],
         "retired": [{"type": entry.task_type, "reason": entry.reason} for entry in retired],
         "retirement": retirement_rule(method.curriculum),
+        "gated": method.recipe.allocation.follows_curriculum,
     }
 
 

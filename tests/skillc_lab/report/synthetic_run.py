@@ -110,6 +110,7 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
                 "active": log["active"],
                 "retired": [{"type": r.task_type, "reason": r.reason} for r in retired],
                 "retirement": retirement_rule(state.curriculum),
+                "gated": state.recipe.allocation.follows_curriculum,
             }
         )
 
