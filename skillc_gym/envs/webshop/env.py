@@ -145,11 +145,7 @@ class WebShopEnv(TextTaskEnv):
         return self.goals.task_ids
 
     def task_type_of(self, task_id: str) -> str:
-        """The task type of one of the split's tasks: there is one only.
-
-        Raises:
-            UnknownNameError: If the task id is not one of `task_ids`.
-        """
+        """The task type of one of the split's tasks, of which there is one; UnknownNameError for any other id."""
         self.goals.index(task_id)
         return TASK_TYPE
 
@@ -204,10 +200,9 @@ class WebShopEnv(TextTaskEnv):
         return self._store.address(self._page)
 
     def fragment(self, *, person: bool = False) -> str:
-        """Returns the page as HTML without what stands around it; its links are relative addresses of pages.
+        """Returns the page as HTML, with relative addresses, without what stands around it.
 
-        Args:
-            person: Whether prices and scores are written as people do, and buttons that lead nowhere are left out.
+        For a ``person``, prices and scores are written as people do, and buttons that lead nowhere are left out.
         """
         goal, page, store = self._playing(), self._page, self._store
         listings = store.listings(page) if page.kind == "results" else ()
@@ -227,11 +222,7 @@ class WebShopEnv(TextTaskEnv):
         return self.rate(goal, Page("done", product=own, options=pairs)).total
 
     def identify(self, task_ids: Iterable[str]) -> Info:
-        """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules.
-
-        Raises:
-            UnknownNameError: If a task id is not one of `task_ids`.
-        """
+        """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules."""
         goals = "".join(f"{self.goals.goal(self.goals.index(task_id))!r}\n" for task_id in task_ids)
         prices = np.ascontiguousarray(self.goals.table.prices, dtype="<f8")
         return {
@@ -280,12 +271,10 @@ class WebShopEnv(TextTaskEnv):
 
     def _begin(self, task: int) -> None:
         if self._goal is None or self._goal.index != task:
-            self._goal = self._shown(self.goals.goal(task))
+            goal = self.goals.goal(task)
+            self._goal = replace(goal, instruction=escape(goal.instruction)) if self.escape_markup else goal
             self.goal = self._goal.instruction
             self._head = page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
-
-    def _shown(self, goal: Goal) -> Goal:
-        return replace(goal, instruction=escape(goal.instruction)) if self.escape_markup else goal
 
     def _go(self, page: Page) -> None:
         self._page, self._body = page, self._store.body(page)

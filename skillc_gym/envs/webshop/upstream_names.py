@@ -57,11 +57,7 @@ def read_upstream(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def goal_of_session(options: Mapping[str, Any] | None, kind: str) -> dict[str, Any] | None:
-    """Turns upstream's sessions and numbers of tasks into task ids: ``{"session": 3}`` or ``{"task_id": 3}`` is goal 3.
-
-    Raises:
-        ConfigError: The session is no integer; or both are given.
-    """
+    """Turns upstream's sessions and numbers into task ids: ``{"session": 3}`` or ``{"task_id": 3}`` is goal 3."""
     if options is None:
         return None
     ours = dict(options)

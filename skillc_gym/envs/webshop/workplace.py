@@ -23,12 +23,6 @@ def work_folder(folder: Path) -> Iterator[Path]:
 
     Waits while another process is in the work folder of the same place. What killed ones left is removed first. Where
     there are no locks (Windows, some network file systems), two may build the same at once, which costs time only.
-
-    Args:
-        folder: What is to be made; its parent is made if it is not there.
-
-    Raises:
-        OSError: If nothing can be written there.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".building-{folder.name}-"
@@ -44,11 +38,7 @@ def work_folder(folder: Path) -> Iterator[Path]:
 
 
 def publish(work: Path, folder: Path) -> None:
-    """Moves a finished work folder to its place; one that another process put there meanwhile is as good.
-
-    Raises:
-        OSError: If it cannot be moved.
-    """
+    """Moves a finished work folder to its place; one that another process put there meanwhile is as good."""
     work.chmod(0o755)
     try:
         work.rename(folder)
@@ -58,11 +48,7 @@ def publish(work: Path, folder: Path) -> None:
 
 
 def reserve(path: Path) -> None:
-    """Claims the disk space of a file that is written through a map, where running out of it would kill the process.
-
-    Raises:
-        OSError: If the disk is too full.
-    """
+    """Claims the disk space of a file that is written through a map, where running out of it would kill the process."""
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

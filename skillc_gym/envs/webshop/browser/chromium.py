@@ -37,12 +37,8 @@ class PageMovedError(BrowserLostError):
 class Browser:
     """A browser with any number of tabs, used by one thread at a time.
 
-    Args:
-        settings: What it is started with.
-
     Raises:
         MissingDataError: There is no browser or no driver.
-        MissingExtraError: Selenium is not installed.
         EngineError: They do not start.
     """
 
@@ -92,12 +88,7 @@ class Browser:
         return str(self.command(handle, "Page.navigate", url=url).get("errorText", ""))
 
     def script(self, handle: str, script: str, *arguments: Any) -> Any:
-        """Asks a page by the body of a function, in a tab, and waits for the promise that it may return.
-
-        Args:
-            handle: The tab.
-            script: The body, which finds the arguments in ``arguments``.
-            *arguments: What JSON can hold.
+        """Asks a page by the body of a function, which finds what JSON can hold of the arguments in ``arguments``.
 
         Raises:
             PageMovedError: The page was left in the meantime.

@@ -20,10 +20,11 @@ from skillc_gym.envs.webshop.browser.tabs import BrowserPool, NoSuchPageError, T
 from skillc_gym.envs.webshop.browser.transports import (
     TRANSPORTS,
     RemoteSite,
+    Served,
     ShopSite,
+    Swapped,
     Transport,
     local_site,
-    make_transport,
 )
 from skillc_gym.envs.webshop.env import MAX_OBSERVATION, ShopState, WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import MAX_ACTION, read_action
@@ -284,7 +285,8 @@ class WebShopBrowserEnv(TextTaskEnv):
     def _transport(self) -> Transport:
         if self._episode_transport is None:
             episode = self._site.episode(self._task)
-            self._episode_transport = make_transport(self.transport, episode, self._site.front, self._task)
+            served = self.transport == "served"
+            self._episode_transport = Served(episode) if served else Swapped(episode, self._site.front, self._task)
         return self._episode_transport
 
     def _observe(self) -> Any:

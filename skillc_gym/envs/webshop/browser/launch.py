@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -23,17 +24,6 @@ __all__ = ["BrowserSettings", "Processes", "connect", "end", "launch"]
 # A shell is Chromium without the windows, tabs and menus: it needs half the processor time.
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_PREFERENCES = {
-    "autofill.profile_enabled": False,
-    "autofill.credit_card_enabled": False,
-    "credentials_enable_service": False,
-    "profile.password_manager_enabled": False,
-    "safebrowsing.enabled": False,
-    "search.suggest_enabled": False,
-    "signin.allowed": False,
-    "translate.enabled": False,
-}
-"""By these a browser would ask others about pages, forms and words."""
 # Ends the driver's processes and removes their files as soon as the pipe to it is closed, be it by our death.
 _WATCH = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2" 2>/dev/null || { sleep 1; rm -rf -- "$2"; }'
 _START_SECONDS = 120
@@ -66,20 +56,12 @@ class BrowserSettings:
     site: str | None = None
 
     def programs(self) -> tuple[str, str]:
-        """Returns the programs of browser and driver.
-
-        Raises:
-            MissingDataError: One of them is not there.
-        """
+        """Returns the programs of browser and driver; MissingDataError if one of them is not there."""
         names = _BROWSERS if self.window else (*_SHELLS, *_BROWSERS)
         return _program("browser", self.browser, names), _program("driver", self.driver, ("chromedriver",))
 
     def flags(self) -> list[str]:
-        """Returns the arguments of the browser.
-
-        Raises:
-            ConfigError: A window is asked for where there is no screen.
-        """
+        """Returns the arguments of the browser; ConfigError for a window where there is no screen."""
         lines = resources.files(__package__).joinpath("chromium_flags.txt").read_text("utf-8").splitlines()
         flags = [line for line in lines if line.startswith("--")]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -132,12 +114,7 @@ def launch(driver: str) -> Processes:
 
 
 def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Remote:
-    """Lets the driver start a browser.
-
-    Raises:
-        MissingExtraError: Selenium is not installed.
-        EngineError: The driver or the browser does not start.
-    """
+    """Lets the driver start a browser; EngineError if one of them does not start."""
     try:
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver import ChromeOptions, Remote
@@ -152,7 +129,9 @@ def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Re
     options.binary_location, options.page_load_strategy = browser, "none"
     for flag in settings.flags():
         options.add_argument(flag)
-    options.add_experimental_option("prefs", _PREFERENCES)
+    # What is switched off here would ask others about pages, forms and words.
+    preferences = resources.files(__package__).joinpath("preferences.json").read_text("utf-8")
+    options.add_experimental_option("prefs", json.loads(preferences))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{_port(processes.driver)}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})

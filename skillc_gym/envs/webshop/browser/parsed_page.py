@@ -15,10 +15,7 @@ __all__ = ["Control", "ParsedPage"]
 
 
 class Control(NamedTuple):
-    """Something to click on: a "button", a "link" or an "option" of a group, which may be chosen already.
-
-    ``value`` is what it sends: a button's or an option's value, or a link's address; None for a link to nowhere.
-    """
+    """Something to click on: a "button", a "link" or an "option" of a group, and what it sends, None for nothing."""
 
     kind: str
     text: str
@@ -37,17 +34,11 @@ class ParsedPage:
     """A page as it stood in the browser.
 
     Attributes:
-        state: The page's number; a page that was loaded or exchanged since has another one.
-        ticket: The episode's name in the address.
-        address: The address of the page within the episode.
-        kind: The kind of page.
+        state: Its number; a page that was loaded or exchanged since has another one.
         facts: What the site says in addition to what is visible.
         nodes: The texts in order; the identities of those that are marked as clicked are in ``marked``.
-        marked: See ``nodes``.
         controls: What can be clicked on, in the page's order.
         score: The score of a purchase, None before one.
-        searchable: Whether there is a field to search with.
-        html: The page's HTML, where it was asked for.
     """
 
     state: int
@@ -111,10 +102,7 @@ class ParsedPage:
     def control(self, label: str, *, last_group: bool = False) -> int | None:
         """Returns the number of the control that ``click[label]`` means, None if there is none.
 
-        Args:
-            label: The label.
-            last_group: Which option is meant where several groups have one of that name: the last, as upstream has it,
-                instead of the first that is not chosen.
+        Of options of that name in several groups it is the first that is not chosen; or the last, as upstream has it.
         """
         if label == "search":
             return None

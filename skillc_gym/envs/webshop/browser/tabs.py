@@ -39,12 +39,7 @@ class NoSuchPageError(EngineError):
 class BrowserPool:
     """A number of browsers for any number of environments, each of which has a tab in one of them.
 
-    Args:
-        size: The number of browsers; each is started when it is first needed, and ended with the last of its tabs.
-        settings: What they are started with.
-
-    Raises:
-        ConfigError: The size is no positive integer.
+    A browser is started when it is first needed, and ended with the last of its tabs.
     """
 
     def __init__(self, size: int, settings: BrowserSettings) -> None:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 from weakref import WeakValueDictionary, finalize
 
-from skillc_gym.envs.webshop.browser.parsed_page import Control, ParsedPage
+from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, SiteLostError, Tab
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import Page
-from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, search_action
+from skillc_gym.envs.webshop.site.front import ShopFront, search_action
 from skillc_gym.envs.webshop.site.layout import shop_page
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError
 
 __all__ = [
     "TRANSPORTS",
@@ -30,7 +30,6 @@ __all__ = [
     "Swapped",
     "Transport",
     "local_site",
-    "make_transport",
 ]
 
 TRANSPORTS = ("served", "swap")
@@ -135,10 +134,7 @@ ShopSite = LocalSite | RemoteSite
 
 
 class Served:
-    """The site's own pages over HTTP, with a mouse and a keyboard.
-
-    ``episode`` is the episode's address on the site, to which addresses of pages are added.
-    """
+    """The site's own pages over HTTP, with a mouse and a keyboard; ``episode`` is an episode's address on the site."""
 
     def __init__(self, episode: str) -> None:
         self._episode = episode
@@ -168,8 +164,8 @@ class Served:
         if point is None or not words.isprintable():
             return self._by_address(tab, parsed, words)
         tab.press(point)
-        found = tab.wait(parsed.state)
-        return found if _searched(found, words) else None
+        found, wanted = tab.wait(parsed.state), results_address("", words)
+        return found if found.address == wanted or found.address.startswith(f"{wanted}&") else None
 
     def _by_address(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
         """Goes to the results of words that no keyboard has: control characters, halves of surrogate pairs."""
@@ -211,7 +207,8 @@ class Swapped:
         if control.kind == "link":
             target = self._front.page_at(control.value or "")
         else:
-            target = self._front.follow(self._task, page, _sent(control))
+            sent = ("click" if control.kind == "button" else control.group, control.value or "")
+            target = self._front.follow(self._task, page, [sent])
         return None if target is None else self._exchange(tab, target)
 
     def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
@@ -231,28 +228,8 @@ Transport = Served | Swapped
 """How an episode's pages come into a tab: `open`, `click` and `search`."""
 
 
-def make_transport(name: str, episode: str, front: ShopFront, task: int) -> Transport:
-    """Makes the transport of a name for an episode.
-
-    Raises:
-        UnknownNameError: There is no transport of that name.
-    """
-    if name not in TRANSPORTS:
-        raise unknown_name("transport", name, TRANSPORTS)
-    return Served(episode) if name == "served" else Swapped(episode, front, task)
-
-
 def results_address(address: str, words: str) -> str:
     """Returns the address of the results of a search from the page of another address."""
     pairs = [("q", words), ("page", "1")]
     pairs += [pair for pair in parse_qsl(address.partition("?")[2], errors="surrogatepass") if pair[0] == "seen"]
     return f"results?{urlencode(pairs, errors='surrogatepass')}"
-
-
-def _searched(parsed: ParsedPage, words: str) -> bool:
-    wanted = results_address("", words)
-    return parsed.address == wanted or parsed.address.startswith(f"{wanted}&")
-
-
-def _sent(control: Control) -> Pairs:
-    return [("click" if control.kind == "button" else control.group, control.value or "")]

@@ -27,12 +27,7 @@ _HUMAN_FIELDS = {"instruction": str, "instruction_attributes": list, "instructio
 
 
 class CatalogBuilder:
-    """Takes rows one by one, then writes what a catalogue is opened from.
-
-    Args:
-        folder: An empty folder.
-        progress: Called with the number of rows every ten thousand of them.
-    """
+    """Takes rows one by one, then writes into an empty folder what a catalogue is opened from."""
 
     def __init__(self, folder: Path, progress: Callable[[int], None] | None = None) -> None:
         self._folder, self._progress = folder, progress
@@ -47,11 +42,9 @@ class CatalogBuilder:
         return len(self._asins)
 
     def add(self, row: object, attributes_of: Callable[[str], object]) -> None:
-        """Adds a row; one that makes no product, or repeats an id, is reported instead.
+        """Adds a row of ``items_shuffle*.json``; one that makes no product, or repeats an id, is reported instead.
 
-        Args:
-            row: As in ``items_shuffle*.json``.
-            attributes_of: Gives the entry of ``items_ins_v2*.json`` of an id, None if there is none.
+        ``attributes_of`` gives an id's entry of ``items_ins_v2*.json``, None if there is none.
         """
         self._counts["rows"] += 1
         asin = ""
@@ -91,14 +84,7 @@ class CatalogBuilder:
         self._notes.write(json.dumps(note) + "\n")
 
     def finish(self, source: Mapping[str, Any]) -> None:
-        """Writes everything that needed all rows.
-
-        Args:
-            source: Where the rows came from, for the manifest.
-
-        Raises:
-            CatalogError: If no row made a product.
-        """
+        """Writes everything that needed all rows, and where they came from; CatalogError if none made a product."""
         self._records.close()
         self._notes.close()
         if not self._asins:

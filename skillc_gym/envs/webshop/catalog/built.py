@@ -22,14 +22,7 @@ _REMEMBERED = 256
 
 
 class Note(NamedTuple):
-    """What became of a row that is no plain product.
-
-    Attributes:
-        row: The row's number, from 0.
-        asin: Its id, "" where it has none that can be used.
-        action: "skipped", "mended" (kept, with something left empty) or "truncated" (the file breaks off here).
-        reason: Why.
-    """
+    """What became of a row: "skipped", "mended" (something was left empty) or "truncated" (the file breaks off)."""
 
     row: int
     asin: str
@@ -79,7 +72,10 @@ class Catalog:
         self.sha256 = str(manifest["sha256"])
         self.load_report = LoadReport(self.folder, self._size, manifest["report"])
         try:
-            self._ends, self._asins, self._order = (_map(self.folder, name) for name in ("ends", "asins", "asin_order"))
+            self._ends, self._asins, self._order = (
+                np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
+                for name in ("ends", "asins", "asin_order")
+            )
             self._records = _open_bytes(self.folder / "products.bin", int(self._ends[-1]))
             self._index = SearchIndex(self.folder, int(manifest["index"]["documents"]), self._size)
         except (OSError, ValueError, IndexError) as error:
@@ -144,12 +140,7 @@ class Catalog:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Returns what a built catalogue says of itself.
-
-    Raises:
-        MissingDataError: If there is no catalogue in the folder.
-        CatalogError: If it is damaged, or of another version.
-    """
+    """Returns what a built catalogue says of itself; raises as `Catalog` does."""
     path = folder / "manifest.json"
     if not path.is_file():
         raise MissingDataError(
@@ -168,10 +159,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
         raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")
     return dict(manifest)
-
-
-def _map(folder: Path, name: str) -> Any:
-    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
 
 
 def _open_bytes(path: Path, size: int) -> mmap.mmap:

@@ -28,10 +28,7 @@ _WANTS = ("i am looking for a", "i need a", "i want a", "find me a", "show me a"
 
 
 class Kind(NamedTuple):
-    """A kind of product: how upstream files it, what titles call it, and the usual lowest and highest price.
-
-    ``groups`` are the options it may have, as (name, sort of choices).
-    """
+    """A kind of product: how upstream files it, what titles call it, options as (name, sort), and prices."""
 
     category: str
     query: str
@@ -129,7 +126,7 @@ class _Maker:
     def make(self) -> GeneratedRow:
         row = {
             "name": self._title(),
-            "full_description": self._description(),
+            "full_description": " ".join(self._sentence() for _ in range(min(int(self.rng.expovariate(0.17)), 14))),
             "images": [f"https://images.example/{self.asin}.jpg"],
             "product_category": self.kind.path,
             "average_rating": "",
@@ -162,10 +159,6 @@ class _Maker:
 
     def _adjective(self) -> str:
         return str(self._pick(self.words["adjectives"])).title()
-
-    def _description(self) -> str:
-        sentences = min(int(self.rng.expovariate(0.17)), 14)
-        return " ".join(self._sentence() for _ in range(sentences))
 
     def _bullets(self) -> list[str]:
         lines = [f"{attribute.title()}: {self._sentence()}" for attribute in self.attributes[:4]]

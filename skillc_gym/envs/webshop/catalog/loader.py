@@ -32,15 +32,12 @@ class BadRowError(SkillCError, ValueError):
 
 
 def clean(row: object, attributes: object, index: int) -> tuple[Product, list[str]]:
-    """Makes a product of a row.
+    """Makes a product of a row, and says what had to be left empty.
 
     Args:
         row: An object of upstream's ``items_shuffle*.json``.
         attributes: The product's entry in ``items_ins_v2*.json``, None if there is none.
         index: The product's place in the catalogue.
-
-    Returns:
-        The product, and what had to be left empty.
 
     Raises:
         BadRowError: If no product can be made of it.
@@ -84,11 +81,7 @@ def _mended(product: Product, notes: list[str]) -> Product:
 
 
 def writable(value: Any) -> Any:
-    """Replaces halves of surrogate pairs, which JSON can hold and no file, tokenizer or terminal can take.
-
-    Args:
-        value: A text, a list, tuple or mapping of such, or anything else, which is returned as it is.
-    """
+    """Replaces halves of surrogate pairs, which JSON can hold and no file or terminal can take, at any depth."""
     if isinstance(value, str):
         return value if value.isascii() else _HALF.sub(_REPLACEMENT, value)
     if isinstance(value, list | tuple):
@@ -99,11 +92,7 @@ def writable(value: Any) -> Any:
 
 
 def read_asin(row: Mapping[str, Any]) -> str:
-    """Returns a row's id; upstream passes over "nan" and ids of more than ten characters.
-
-    Raises:
-        BadRowError: If there is none, or one that upstream passes over.
-    """
+    """Returns a row's id; BadRowError for none, and for those that upstream passes over: "nan", or too long."""
     asin = str(writable(_scored(row, "asin")))
     if asin in ("nan", "") or len(asin) > MAX_ASIN:
         raise BadRowError(f"asin {asin[:40]!r} is no id (at most {MAX_ASIN} characters, not 'nan')")
@@ -111,11 +100,7 @@ def read_asin(row: Mapping[str, Any]) -> str:
 
 
 def read_pricing(text: object) -> tuple[float, ...]:
-    """Returns the first two prices of a text such as ``$12.00$25.50``; 100.0 where there is no text.
-
-    Raises:
-        BadRowError: If there is a text without a readable price.
-    """
+    """Returns the first two prices of a text such as ``$12.00$25.50``; 100.0 for none, BadRowError for others."""
     if not text:
         return _UNPRICED
     if not isinstance(text, str):
@@ -138,11 +123,7 @@ def price_tag(pricing: tuple[float, ...]) -> str:
 
 
 def read_options(groups: object) -> dict[str, tuple[str, ...]]:
-    """Returns the option values per group: lower case, ``/`` written as `` | ``; of equal names the last group counts.
-
-    Raises:
-        BadRowError: If an option has no value, or the groups are no mapping of lists.
-    """
+    """Returns the option values per group: lower case, ``/`` written as `` | ``; of equal names the last counts."""
     if not groups:
         return {}
     if not isinstance(groups, Mapping):

@@ -22,14 +22,7 @@ def bounded(attributes: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a list of results shows of a product.
-
-    Attributes:
-        index: Its place in the catalogue.
-        asin: Its id.
-        title: Its name.
-        price_tag: The price as pages show it.
-    """
+    """What a list of results shows of a product; fields as in `Product`."""
 
     index: int
     asin: str

@@ -11,7 +11,7 @@ from typing import Any
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.loader import writable
-from skillc_gym.envs.webshop.catalog.streams import Element, HugeNumber, digest, elements, entries, first_mark
+from skillc_gym.envs.webshop.catalog.streams import Element, digest, elements, entries, first_mark
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
 
 __all__ = ["JsonSource"]
@@ -84,11 +84,7 @@ class JsonSource:
         return {**hashes, "num_products": self._limit, "accept_truncated": self._accept}
 
     def build(self, builder: CatalogBuilder) -> None:
-        """Adds all rows to a builder.
-
-        Raises:
-            CatalogError: If a file cannot be read to its end.
-        """
+        """Adds all rows to a builder; CatalogError if a file cannot be read to its end."""
         with tempfile.TemporaryFile() as file:
             attributes = _Attributes(file)
             if isinstance(self._attributes, Path):
@@ -118,7 +114,7 @@ class _Attributes:
     def add(self, entry: Element) -> None:
         self._file.seek(self._end)
         self._places[writable(entry.key)] = self._end
-        self._end += self._file.write(json.dumps(entry.value, default=_nothing).encode("ascii") + b"\n")
+        self._end += self._file.write(json.dumps(entry.value, default=lambda huge: None).encode("ascii") + b"\n")
 
     def get(self, asin: str) -> object:
         place = self._places.get(asin)
@@ -126,10 +122,6 @@ class _Attributes:
             return None
         self._file.seek(place)
         return json.loads(self._file.readline())
-
-
-def _nothing(number: HugeNumber) -> None:
-    """What an entry keeps of a number that no product has."""
 
 
 def _find(folder: Path, part: str) -> Path | None:

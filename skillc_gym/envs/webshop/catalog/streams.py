@@ -81,7 +81,9 @@ class _Text:
             except RecursionError:
                 raise self.broken("nested too deeply") from None
             except json.JSONDecodeError as error:
-                if not (self._may_be_cut(error) and self._grow()):
+                # Reading on may mend an error at the window's end, or in a string that runs to it.
+                cut = error.msg.startswith("Unterminated") or error.pos > len(self._buffer) - _LONGEST_MARK
+                if not (cut and self._grow()):
                     raise self.broken(error.msg) from None
                 continue
             if end == len(self._buffer) and self._grow():
@@ -94,10 +96,6 @@ class _Text:
             f"{self.path} cannot be read to its end: {self.number:,} whole elements, then {why}. It may be cut off; "
             "fetch it again, or keep the whole ones with `skillc tools make-catalog --accept-truncated`."
         )
-
-    def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
-        """Whether reading on may mend the error: it lies at the window's end, or in a string that runs to it."""
-        return error.msg.startswith("Unterminated") or error.pos > len(self._buffer) - _LONGEST_MARK
 
     def _grow(self) -> bool:
         """Reads on, at least as much as is still open, so that a long value is parsed few times."""
@@ -115,10 +113,7 @@ class _Text:
 
 
 def elements(path: Path) -> Iterator[Element]:
-    """Yields the elements of the array that a file holds, in bounded memory.
-
-    Args:
-        path: A JSON file, plain or ``.xz`` or ``.gz``.
+    """Yields the elements of the array that a file holds, plain or ``.xz`` or ``.gz``, in bounded memory.
 
     Raises:
         MissingDataError: If there is no such file.

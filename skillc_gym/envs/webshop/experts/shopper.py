@@ -28,12 +28,8 @@ _POLITE = frozenset((Path(__file__).parent / "polite_words.txt").read_text(encod
 class ParsedInstruction:
     """What an instruction asks for.
 
-    Attributes:
-        words: The telling words, of the options as well.
-        features: The telling words without those of named options.
-        options: The named options' values; none when the instruction is a person's own sentence.
-        price: The highest price; None when there is none.
-        text: The instruction without the price, in lower case.
+    ``words`` are the telling ones, ``features`` those without named options, ``options`` the latter's values (none in a
+    person's own sentence), ``price`` is the highest or None, ``text`` the instruction without it, in lower case.
     """
 
     words: tuple[str, ...]
@@ -162,12 +158,7 @@ class Shopper:
         self._searches = 0
 
     def act(self, observation: str, actions: Sequence[str]) -> str:
-        """Returns the next action.
-
-        Args:
-            observation: The page in the mode "text".
-            actions: ``info["available_actions"]``.
-        """
+        """Returns the next action, from the page in the mode "text" and ``info["available_actions"]``."""
         self._left -= 1
         if _BUY in actions:
             return self._on_item(observation, actions)
@@ -238,11 +229,7 @@ class Shopper:
 
 
 def choose(instruction: ParsedInstruction, item: ItemView) -> tuple[list[str], float]:
-    """Chooses options on a product's page.
-
-    Returns:
-        The values to click, and how many of the named options they satisfy; one that is only similar counts less.
-    """
+    """Returns the values to click on, and how many of the named options they satisfy; similar ones count less."""
     choices: dict[str, str] = {}
     fitting = 0.0
     for wanted in instruction.options:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
+from importlib import resources
 from itertools import combinations
 
 __all__ = ["COLOR_WORDS", "THRESHOLD", "matches", "normalize_color", "token_set_ratio"]
@@ -16,18 +17,7 @@ __all__ = ["COLOR_WORDS", "THRESHOLD", "matches", "normalize_color", "token_set_
 THRESHOLD = 85
 """Two texts match when their score is above it."""
 
-# The order is part of the definition: the first word that is contained stands for the whole text.
-_COLORS = """
-alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown
-burgundy camel camo caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac
-copper coral cranberry cream crystal dark denim eggplant elephant espresso fuchsia gold granite
-grape graphite grass gray green grey heather indigo ivory ivy khaki lavender lemon leopard light
-lilac lime magenta maroon mauve merlot midnight mint mocha multicolor mushroom mustard natural navy
-nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand sapphire seashell
-silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
-wheat white wine yellow
-"""
-COLOR_WORDS: tuple[str, ...] = tuple(_COLORS.split())
+COLOR_WORDS = tuple(resources.files(__package__).joinpath("colors.txt").read_text("utf-8").partition("\n")[2].split())
 """The benchmark's colours, in its order."""
 
 _LATIN_1 = re.compile("[\u0080-\u00ff]")
@@ -36,28 +26,19 @@ _CACHED = 1 << 12
 
 
 def normalize_color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    """Reduces a text to the first colour it contains, as a substring ("titanium" becomes "tan").
+    """Reduces a text to the first colour it contains, as a substring ("titanium" becomes "tan"), if there is one.
 
-    Args:
-        text: An option's value; or, of a synthetic goal, (name, value), where only an equal element counts.
-
-    Returns:
-        The colour, or the text itself when there is none.
+    Of a pair (name, value), as synthetic goals have them, only an equal element counts.
     """
     # For a tuple, "in" asks for an equal element: upstream compares a synthetic goal's pair by the same line of code.
     return next((color for color in COLOR_WORDS if color in text), text)
 
 
 def token_set_ratio(one: str | tuple[str, ...], other: str | tuple[str, ...]) -> int:
-    r"""Scores how much two texts share, by words: 0 to 100; 100 when one's words contain the other's.
+    r"""Scores how much two texts share, by words: 0 to 100; 100 when one's words contain the other's, 0 without words.
 
-    Args:
-        one: A text; a tuple stands for the text that Python shows of it, where a no-break space, say, is ``\xa0``.
-        other: Another text.
-
-    Returns:
-        The best of the three ratios between the shared words, and these with what remains of either text; 0 when a
-        text has no word.
+    It is the best of the three ratios between the shared words, and these with what remains of either text. A tuple
+    stands for the text that Python shows of it, where a no-break space, say, is ``\xa0``.
     """
     texts = _texts(_words(str(one)), _words(str(other)))
     return max((_ratio(a, b) for a, b in combinations(texts, 2)), default=0)

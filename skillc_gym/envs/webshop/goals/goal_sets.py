@@ -63,12 +63,7 @@ def open_goals(
 
 
 def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
-    """Makes the goals of a large catalogue beforehand, so that opening it later takes no time.
-
-    Args:
-        catalog: The catalogue; a small one is left alone.
-        seed: Seeds the prices.
-    """
+    """Makes the goals of a large catalogue beforehand, so that opening it later takes no time."""
     if len(catalog) < _LARGE:
         return
     facts = Facts(catalog, _human(catalog))

@@ -35,12 +35,7 @@ def draw_limit(price: float, rng: random.Random) -> float:
 
 
 class Facts:
-    """What tables of goals need of all products, gathered in one pass over them.
-
-    Args:
-        products: The catalogue.
-        human: The instructions people wrote, per asin.
-    """
+    """What tables of goals need of all products and human instructions, gathered in one pass over them."""
 
     def __init__(self, products: Catalog, human: Mapping[str, Sequence[HumanInstruction]] | None = None) -> None:
         human = human or {}
@@ -68,10 +63,7 @@ class Facts:
 def synthetic_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
     """Makes a goal of every combination of options of every product that has an instruction.
 
-    Args:
-        facts: What is known of the catalogue.
-        seed: Seeds the prices.
-        shuffle_seed: Seeds the order; some other environments use another one than upstream.
+    ``seed`` draws the prices, ``shuffle_seed`` the order; some other environments use another one than upstream.
     """
     rng = random.Random(seed)
     prices = facts.prices(rng)
@@ -92,13 +84,7 @@ def synthetic_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_
 
 
 def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
-    """Makes a goal of every instruction that people wrote for a product and that names an attribute.
-
-    Args:
-        facts: What is known of the catalogue.
-        seed: Seeds the prices.
-        shuffle_seed: Seeds the order.
-    """
+    """Makes a goal of every instruction that people wrote and that names an attribute; else as `synthetic_table`."""
     rng = random.Random(seed)
     prices = facts.prices(rng)
     places = [
@@ -117,10 +103,6 @@ def by_product(table: GoalTable, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
 
     Splits are ranges of goals, so those of test then ask for products that no goal of training asks for, as long as no
     product has as many goals as lie between the two.
-
-    Args:
-        table: The goals; those of a product keep their order.
-        shuffle_seed: Seeds the order of the products.
     """
     ranks = list(range(len(table.prices)))
     random.Random(shuffle_seed).shuffle(ranks)

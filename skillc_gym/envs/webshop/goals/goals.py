@@ -151,11 +151,7 @@ class GoalSet:
         return f"{self.kind}/{index}"
 
     def index(self, task_id: str) -> int:
-        """Returns the goal's index.
-
-        Raises:
-            UnknownNameError: If the split has no such task.
-        """
+        """Returns the goal's index; UnknownNameError if the split has no such task."""
         kind, _, number = task_id.partition("/")
         plain = kind == self.kind and number.isascii() and number.isdecimal() and str(int(number[:12])) == number
         if plain and int(number) in self.range:

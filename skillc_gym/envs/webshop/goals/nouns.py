@@ -57,7 +57,7 @@ class NounTagger:
     id: str = ""
 
     def __init__(self) -> None:
-        self._remembered = lru_cache(_CACHED)(self._find)
+        self._remembered = lru_cache(_CACHED)(lambda name: tuple(self.find(name)))
 
     def find(self, name: str) -> Sequence[str]:
         """Returns the nouns in lower case, in the order of the text, repetitions included."""
@@ -66,9 +66,6 @@ class NounTagger:
     def nouns(self, name: str) -> tuple[str, ...]:
         """Returns the nouns of a name, remembered."""
         return self._remembered(name)
-
-    def _find(self, name: str) -> tuple[str, ...]:
-        return tuple(self.find(name))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
@@ -87,14 +84,7 @@ class BuiltinNouns(NounTagger):
 
 
 class SpacyNouns(NounTagger):
-    """Asks a spaCy model, as upstream does: its NOUN and PROPN tokens.
-
-    Args:
-        model: The name of an installed model.
-
-    Raises:
-        MissingExtraError: If spaCy or the model is not installed.
-    """
+    """Asks an installed spaCy model, as upstream does: its NOUN and PROPN tokens; MissingExtraError without it."""
 
     def __init__(self, model: str = SPACY_MODELS[0]) -> None:
         super().__init__()
@@ -114,11 +104,7 @@ class SpacyNouns(NounTagger):
 
 
 class FunctionNouns(NounTagger):
-    """Asks a function of yours.
-
-    Args:
-        function: From a name to its nouns; its attribute ``id``, or else its name, becomes the tagger's id.
-    """
+    """Asks a function from a name to its nouns; its attribute ``id``, or else its name, becomes the tagger's id."""
 
     def __init__(self, function: Callable[[str], Sequence[str]]) -> None:
         super().__init__()
@@ -155,30 +141,20 @@ def noun_tagger(tagger: object = None) -> NounTagger:
     if tagger is None or tagger == "builtin":
         return _shared("builtin")
     if isinstance(tagger, str):
-        return _shared(_installed_model() if tagger == "spacy" else tagger)
+        installed = (model for model in SPACY_MODELS if find_spec(model) is not None)
+        return _shared(next(installed, SPACY_MODELS[0]) if tagger == "spacy" else tagger)
     if callable(tagger):
         return FunctionNouns(tagger)
     raise ConfigError(f"noun_tagger is None, a name, or a function from a name to its nouns; got {tagger!r}.")
 
 
-def _installed_model() -> str:
-    return next((model for model in SPACY_MODELS if find_spec(model) is not None), SPACY_MODELS[0])
-
-
 def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], None] | None = None) -> Path:
-    """Finds the nouns of all names and keeps them in the catalogue's folder.
+    """Finds the nouns of all names, keeps them in a folder within the catalogue's, and returns that.
 
-    Args:
-        catalog: The catalogue.
-        tagger: The tagger.
-        progress: Called with the number of products every ten thousand of them.
-
-    Returns:
-        The folder that was written, or was there already.
+    ``progress`` is called with the number of products every ten thousand of them.
 
     Raises:
-        ConfigError: If the tagger is a function without an attribute ``id``: it could not be told later whose nouns
-            these are.
+        ConfigError: The tagger is a function without an attribute ``id``: none could tell later whose nouns these are.
     """
     if not _has_id(tagger):
         raise ConfigError(f"Give the function an attribute 'id' before keeping its nouns; {tagger.id!r} may be any.")

@@ -64,13 +64,8 @@ def score(
 ) -> Reward:
     """Scores a purchase.
 
-    Args:
-        goal: What was asked for.
-        product: What was bought.
-        chosen: The values of the chosen options; their groups play no part.
-        price: The product's one price, hidden from the agent where a range is shown.
-        goal_nouns: The nouns of the name of the goal's product, repetitions included.
-        product_nouns: The nouns of the product's name.
+    ``chosen`` are the values of the chosen options, whose groups play no part; ``price`` is the product's one price,
+    hidden from the agent where a range is shown; nouns are those of the names of the goal's product and of the product.
     """
     query = product.query == goal.query
     category = category_match(product.product_category, goal.product_category)

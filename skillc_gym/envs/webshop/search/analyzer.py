@@ -11,19 +11,13 @@ import re
 from functools import lru_cache
 from importlib import resources
 
-from skillc_gym.envs.webshop.search.porter import stem
+from skillc_gym.envs.webshop.search.porter import ENGLISH, stem
 
 __all__ = ["MAX_TOKEN", "STOP_WORDS", "analyze", "tokenize"]
 
 MAX_TOKEN = 255
 """Longer tokens are cut, in UTF-16 units."""
-STOP_WORDS = frozenset(
-    (
-        "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not",
-        "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was",
-        "will", "with",
-    )
-)  # fmt: skip
+STOP_WORDS = frozenset(ENGLISH["stop_words"])
 _REMEMBERED_LENGTH = 40
 _POSSESSIVE = ("'s", "\u2019s", "\uff07s", "'S", "\u2019S", "\uff07S")
 _ASCII_WORD = re.compile(
@@ -58,12 +52,8 @@ _remembered_terms = lru_cache(1 << 14)(_terms)
 
 def _plain(token: str) -> str:
     token = token[:-2] if token.endswith(_POSSESSIVE) else token
-    return token.lower() if token.isascii() else "".join(map(_lower, token))
-
-
-def _lower(letter: str) -> str:
-    """Lowers one character to one: no special forms at the end of a word or of the dotted I."""
-    return letter.lower()[0]
+    # One character becomes one: no special forms at the end of a word or of the dotted I.
+    return token.lower() if token.isascii() else "".join(letter.lower()[0] for letter in token)
 
 
 def _split(chunk: str) -> list[str]:

@@ -42,11 +42,7 @@ class _Run(NamedTuple):
 
 
 class IndexBuilder:
-    """Collects documents, then writes the index.
-
-    Args:
-        folder: Where the index goes; must exist.
-    """
+    """Collects documents, then writes the index into a folder that exists."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._work = folder, folder / "runs"
@@ -63,12 +59,7 @@ class IndexBuilder:
         self._neighbours = array("i")
 
     def add(self, text: str, neighbours: str = "") -> None:
-        """Adds the next document.
-
-        Args:
-            text: What it says.
-            neighbours: Documents that share this text will lie together, which makes finding them faster.
-        """
+        """Adds the next document; those that share the text ``neighbours`` lie together, and are found faster."""
         ids = self._ids
         # Products of one shelf share words: side by side, they fill few windows, and a search skips the others.
         self._neighbours.append(self._shelves.setdefault(neighbours, len(self._shelves)))
@@ -79,14 +70,7 @@ class IndexBuilder:
             self._flush()
 
     def finish(self, ties: NDArray[np.int32]) -> dict[str, float | int]:
-        """Writes the index.
-
-        Args:
-            ties: Each document's place among equals.
-
-        Returns:
-            What the search needs to know besides the arrays.
-        """
+        """Writes the index, given each document's place among equals; returns what a search needs besides arrays."""
         self._flush()
         self._docs_file.close()
         self._pairs_file.close()

@@ -6,21 +6,14 @@ stemming libraries ship, has neither, so its stems differ from Lucene's.
 
 from __future__ import annotations
 
-__all__ = ["stem"]
+import json
+from collections.abc import Sequence
+from importlib import resources
 
-_STEP_2 = (
-    ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("bli", "ble"),
-    ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
-    ("ator", "ate"), ("alism", "al"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"),
-    ("iviti", "ive"), ("biliti", "ble"), ("logi", "log"),
-)  # fmt: skip
-_STEP_3 = (
-    ("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", ""),
-)  # fmt: skip
-_STEP_4 = (
-    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
-    "ous", "ive", "ize",
-)  # fmt: skip
+__all__ = ["ENGLISH", "stem"]
+
+ENGLISH = json.loads(resources.files(__package__).joinpath("english.json").read_text("utf-8"))
+"""Endings by step, in Porter's order, and Lucene's stop words."""
 
 
 def stem(word: str) -> str:
@@ -28,7 +21,7 @@ def stem(word: str) -> str:
     if len(word) <= 2:
         return word
     word = _step_1c(_step_1b(_step_1a(word)))
-    word = _replace(_replace(word, _STEP_2), _STEP_3)
+    word = _replace(_replace(word, ENGLISH["step_2"]), ENGLISH["step_3"])
     return _step_5(_step_4(word))
 
 
@@ -87,7 +80,7 @@ def _step_1c(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
 
 
-def _replace(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+def _replace(word: str, endings: Sequence[Sequence[str]]) -> str:
     for ending, other in endings:
         # The first ending that fits decides, even if its root is too short to be changed.
         if word.endswith(ending):
@@ -97,7 +90,7 @@ def _replace(word: str, endings: tuple[tuple[str, str], ...]) -> str:
 
 
 def _step_4(word: str) -> str:
-    for ending in _STEP_4:
+    for ending in ENGLISH["step_4"]:
         if word.endswith(ending) and (ending != "ion" or word[-4:-3] in ("s", "t")):
             root = word[: -len(ending)]
             return root if _measure(root) > 1 else word

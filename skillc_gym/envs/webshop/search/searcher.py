@@ -45,12 +45,9 @@ Scores = NDArray[Any]
 
 
 class _Term(NamedTuple):
-    """A query term, as many times as it stands there: its place in the index, and where its postings lie.
+    """A query term, as many times as it stands there: its place in the index, where its postings lie, scores by code.
 
-    Attributes:
-        scores: The score of every code; ``bound`` is the highest.
-        begins: Where its postings of each window begin, and the last end; only in large indexes.
-        bounds: The highest score in each window; only in large indexes.
+    ``begins`` and ``bounds`` say, in large indexes, where its postings of each window begin, and the most they score.
     """
 
     place: int
@@ -70,13 +67,7 @@ class _Group(NamedTuple):
 
 
 class SearchIndex:
-    """An index on disk, opened read-only and shared by all processes that open it.
-
-    Args:
-        folder: What `IndexBuilder` wrote.
-        documents: How many documents have any term.
-        size: How many documents there are.
-    """
+    """An index of ``size`` documents, ``documents`` of them with any term, read-only and shared by all processes."""
 
     def __init__(self, folder: Path, documents: int, size: int) -> None:
         self._documents, self._size = documents, size
@@ -94,12 +85,7 @@ class SearchIndex:
         self._sums, self._sums_lock = np.zeros(min(_GROUP << windows.BITS, size) if size > _SMALL else 0), Lock()
 
     def top(self, query: str, k: int = 50) -> list[tuple[int, float]]:
-        """Returns the best k products that hold any word of the query, as (index, score).
-
-        Args:
-            query: Any text; words count as often as they stand in it.
-            k: How many at most.
-        """
+        """Returns the best k products that hold any word of the query, as (index, score); words count as often."""
         terms = self._terms(query)
         if not terms or k <= 0:
             return []
@@ -176,15 +162,7 @@ class SearchIndex:
     def _score_group(
         self, terms: list[_Term], bounds: Scores, chosen: NDArray[np.bool_], first: int, floor: float
     ) -> tuple[Docs, Scores]:
-        """Scores the documents of some windows that can reach the floor.
-
-        Args:
-            terms: The query's terms.
-            bounds: The most that each scores in each window of the group.
-            chosen: Which windows of the group are looked into.
-            first: The group's first window.
-            floor: A score that k documents reach.
-        """
+        """Scores the documents of the chosen windows of a group, from its ``first`` on, that can reach the floor."""
         # rest[i] bounds what the terms from the i-th on can add in any window: once it is below the floor, they lift no
         # document that has none of the terms before (the "non-essential" terms of MaxScore).
         stretches = [(first + start, first + behind) for start, behind in windows.runs(chosen)]

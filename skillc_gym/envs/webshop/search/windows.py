@@ -25,12 +25,8 @@ def write_windows(
 ) -> None:
     """Writes the tables of the terms that many documents hold.
 
-    Args:
-        folder: The index's folder.
-        starts: int64 (T + 1,): where each term's postings begin, and where the last ends.
-        docs: int32 (P,): the documents of all postings, ascending for every term.
-        codes: (P,): the codes of all postings.
-        documents: How many documents there are.
+    ``starts``, int64 (T + 1,), says where each term's postings begin; ``docs`` (P,) are their documents, ascending for
+    every term, ``codes`` (P,) their codes.
     """
     terms = np.flatnonzero(np.diff(starts) > _TABLED)
     edges = _edges(documents)
@@ -57,14 +53,9 @@ class Windows:
     def spread(
         self, term: int, start: int, end: int, scores: NDArray[np.float32], bound: float
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Returns where a term's postings of each window begin (and the last end), and the most they score in each.
+        """Returns where a term's postings, ``start`` to ``end``, begin in each window, and the most they score there.
 
-        Args:
-            term: The term's place in the index.
-            start: Where its postings begin.
-            end: Where they end.
-            scores: The score of every code; 0 for code 0.
-            bound: The highest score of all.
+        ``scores`` has the score of every code, 0 for code 0; ``bound`` is the highest of all.
         """
         row = int(self._terms.searchsorted(term))
         if row < len(self._terms) and self._terms[row] == term:

@@ -49,11 +49,7 @@ COMPAT = {"fixed": FIXED, "upstream": UPSTREAM}
 
 
 def fixes(compat: str | Fixes) -> Fixes:
-    """Returns the fixes of "fixed" or "upstream"; a choice of your own is returned as it is.
-
-    Raises:
-        UnknownNameError: If the name is neither.
-    """
+    """Returns the fixes of "fixed" or "upstream"; a choice of your own is returned as it is."""
     if isinstance(compat, Fixes):
         return compat
     if compat not in COMPAT:

@@ -67,11 +67,7 @@ def page_document(fragment: str) -> str:
 def page_fragment(page: Page, found: Iterable[Node], instruction: str, view: View) -> str:
     """Writes a page, without what stands around it. Its texts, in order, are those of the mode "text".
 
-    Args:
-        page: Where the customer is, and what was chosen.
-        found: The page's texts after the instruction.
-        instruction: The customer's goal.
-        view: What the page shows besides its texts.
+    ``found`` are the page's texts after the instruction.
     """
     parts = ["<h1>WebShop</h1>"] if page.kind == "index" else []
     if page.kind != "done":

@@ -90,10 +90,9 @@ def parse_action(action: str) -> tuple[str, str] | None:
 
 
 def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
-    """Reads ``search[words]`` or ``click[label]``; ``brackets``: whether a label may hold these and line breaks.
+    """Reads ``search[words]`` or ``click[label]``, in lower case; None for anything else.
 
-    Returns:
-        "search" or "click", and the words or the label in lower case; None for anything else.
+    ``brackets``: whether a label may hold these and line breaks.
     """
     parsed = parse_action(action)
     if parsed is not None and parsed[0] in ("search", "click"):
@@ -140,12 +139,7 @@ def address_of(page: Page, asin_of: Callable[[int], str], *, hits: Sequence[int]
     """Writes the address of a page: relative, it says all there is to know of it, but the goal and the session.
 
     ``item?asin=B0...&q=red+rug&page=1&o.color=red&seen=B0...`` is a product's page, found as a result of "red rug",
-    with an option chosen and one product looked at.
-
-    Args:
-        page: The page.
-        asin_of: The asin of a product by its index.
-        hits: The products found, where the query alone does not tell them.
+    with an option chosen and one product looked at. ``hits``: those found, where the query alone does not tell them.
     """
     pairs: list[tuple[str, str]] = []
     if page.product >= 0:

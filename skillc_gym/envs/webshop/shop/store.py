@@ -53,13 +53,9 @@ _ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_p
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A page without the instruction.
+    """A page without the instruction: its text, what can be clicked (``actions``: but the search button).
 
-    Attributes:
-        text: Its texts, written in the mode "text".
-        clickables: What can be clicked, as upstream lists it; ``buttons`` are the buttons' labels alone, in lower case.
-        actions: The same as actions, without the search button, whose click does nothing.
-        targets: The products by their links' texts, or the groups of an option's value.
+    ``targets`` are the products by their links' texts, or the groups of an option's value.
     """
 
     text: str
@@ -70,10 +66,7 @@ class Body:
 
 
 class Store:
-    """The pages of a catalogue, with the fixes in force; one for all environments of a process that share it.
-
-    ``attributes``: whether products have a tab with theirs.
-    """
+    """The pages of a catalogue, with the fixes in force; one for all environments of a process that share it."""
 
     def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
@@ -81,15 +74,12 @@ class Store:
         self._searched = lru_cache(_QUERIES // share)(lambda words: tuple(catalog.search(words)))
         self._results = lru_cache(_PAGES // share)(self._results_body)
         self._item = lru_cache(_ITEMS // share)(self._item_body)
-        self._sub = lru_cache(_PAGES // share)(self._sub_body)
+        self._sub = lru_cache(_PAGES // share)(
+            lambda product, sub: _body(self.nodes(Page("sub", product=product, sub=sub)))
+        )
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
-        """Carries out an action.
-
-        Args:
-            page: Where the customer is.
-            action: ``search[words]`` or ``click[label]``; anything else is possible, too.
-            generator: Draws upstream's random results.
+        """Carries out an action; ``generator`` draws upstream's random results.
 
         Returns:
             The next page, its reward not yet known after a purchase; None when the action cannot be carried out.
@@ -285,9 +275,6 @@ class Store:
         for group, values in self.catalog.product(index).options.items():
             groups |= {value: (*groups.get(value, ()), group) for value in values}
         return _body(self.nodes(Page("item", product=index)), groups)
-
-    def _sub_body(self, index: int, sub: str) -> Body:
-        return _body(self.nodes(Page("sub", product=index, sub=sub)))
 
 
 def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None = None) -> Body:

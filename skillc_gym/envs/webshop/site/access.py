@@ -68,11 +68,7 @@ def is_loopback(host: str) -> bool:
 
 
 def chosen_token(asked: str, host: str) -> str | None:
-    """Returns the token of a site that listens on ``host``: see `open_site`.
-
-    Raises:
-        ConfigError: No address can hold the token.
-    """
+    """Returns the token of a site that listens on ``host``: see `open_site`; ConfigError if no address can hold it."""
     if asked == "auto":
         return None if is_loopback(host) else secrets.token_urlsafe(16)
     if asked == "none":
@@ -157,11 +153,7 @@ class Ticket(NamedTuple):
 
 
 class TicketIssuer:
-    """Issues and reads tickets. It remembers nothing: who knows the secret reads all tickets issued with it.
-
-    Args:
-        secret: Signs tickets; a random one by default, so that tickets end with the site.
-    """
+    """Issues and reads tickets, signed with a secret; it remembers nothing. A random one ends with the site."""
 
     def __init__(self, secret: bytes | None = None) -> None:
         self._secret = secrets.token_bytes(32) if secret is None else secret

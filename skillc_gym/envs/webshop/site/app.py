@@ -140,7 +140,10 @@ class Site:
         ticket, page = self._place(request)
         if self._recording is not None and ticket.audience == PERSON:
             self._note_visit(self._recording, request, ticket, page)
-        return HTMLResponse(self._html(ticket, page), headers={"cache-control": "no-store"})
+        view = self.front.view(ticket.task, page, person=ticket.audience == PERSON)
+        searchable = self.front.searchable(page)
+        html = shop_page(view, state=next(self._states), searchable=searchable, audience=ticket.audience)
+        return HTMLResponse(html, headers={"cache-control": "no-store"})
 
     async def _act(self, request: Request) -> Response:
         ticket, page = self._place(request)
@@ -196,11 +199,6 @@ class Site:
         if page.kind == "done" and self._bought.get(request.path_params["ticket"]) != self.front.address(page):
             raise HTTPException(404, "There is no such receipt: this was not bought.")
         return ticket, page
-
-    def _html(self, ticket: Ticket, page: Page) -> str:
-        view = self.front.view(ticket.task, page, person=ticket.audience == PERSON)
-        searchable = self.front.searchable(page)
-        return shop_page(view, state=next(self._states), searchable=searchable, audience=ticket.audience)
 
 
 async def _static(request: Request) -> Response:

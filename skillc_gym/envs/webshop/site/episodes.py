@@ -135,11 +135,7 @@ class Replay:
 
 
 def replay_rows(episodes: Sequence[Episode], front: ShopFront) -> list[list[Replay]]:
-    """Lays recorded episodes of a task side by side, two in a row.
-
-    Raises:
-        ConfigError: They were played in another shop than that of ``front``.
-    """
+    """Lays recorded episodes of a task side by side, two in a row; ConfigError if they are of another shop."""
     tasks: dict[str, list[Replay]] = {}
     for episode in episodes:
         tasks.setdefault(episode.task_id, []).append(_replay(episode, front))

@@ -75,11 +75,7 @@ class PageView:
 
 
 class ShopFront:
-    """Shows the pages of an environment's shop; safe to share between threads.
-
-    Args:
-        core: The environment, in the mode "url" best of all; used by this front alone from now on.
-    """
+    """Shows the pages of an environment's shop, which is used by this front alone; safe to share between threads."""
 
     def __init__(self, core: WebShopEnv) -> None:
         self.core = core
@@ -134,10 +130,7 @@ class ShopFront:
     def action(self, page: Page, sent: Pairs) -> str | None:
         """Returns the action that sending a form from a page is, None for none.
 
-        Args:
-            page: The page that the form stands on.
-            sent: The form's names and values: ``search_query``, ``click`` with a button's label, or a group of options
-                with a value.
+        Its names and values are ``search_query``, ``click`` with a button's label, or a group of options with a value.
         """
         chosen, named = self._chosen(page, sent), dict(sent)
         if chosen:
@@ -147,13 +140,7 @@ class ShopFront:
         return f"click[{named['click']}]" if named.get("click") else None
 
     def follow(self, task: int, page: Page, sent: Pairs) -> Page | None:
-        """Returns the page that a form sent from a page leads to, None for nowhere else.
-
-        Args:
-            task: The index of the goal.
-            page: The page that the form stands on.
-            sent: As for `action`.
-        """
+        """Returns the page that a form sent from a page leads to, None for nowhere else; the form as for `action`."""
         chosen = self._chosen(page, sent)
         # The label alone, by which agents choose, does not tell the group of a value that stands in several.
         if chosen and len([group for group, value in self._offered(page) if value == chosen[1]]) > 1:

@@ -28,24 +28,15 @@ def _templates() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fills in one of the site's templates; every text is escaped.
-
-    Raises:
-        MissingExtraError: Jinja2 is not installed.
-    """
+    """Fills in one of the site's templates; every text is escaped."""
     # A lone half of a surrogate pair cannot be sent.
     return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
 
 
 def shop_page(view: PageView, *, state: int, searchable: bool, audience: str = AGENT) -> str:
-    """Writes a page of the shop.
+    """Writes a page of the shop for an audience; nothing stands around it for `UPSTREAM`.
 
-    Args:
-        view: What is to be seen.
-        state: The page's number, another one for every answer of the site, by which a browser's driver sees that the
-            page has changed.
-        searchable: Whether one can search from here.
-        audience: Who looks: `AGENT`, `PERSON`, or `UPSTREAM`, for whom nothing stands around the page.
+    ``state`` is another number for every answer of the site, by which a browser's driver sees that it is a new page.
     """
     page = view.page
     words = page.words if page.kind in ("results", "item", "sub") else ""

@@ -75,11 +75,7 @@ def open_site(
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Takes a port; 0 for any that is free.
-
-    Raises:
-        ConfigError: The address cannot be listened on.
-    """
+    """Takes a port, 0 for any that is free; ConfigError if the address cannot be listened on."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # By the named protocol asyncio knows that small answers need not wait for an acknowledgement.
@@ -132,10 +128,6 @@ def serve(site: Site, listener: socket.socket) -> None:
 
 class ThreadedSite:
     """A site that a thread of this process serves on loopback, as long as it is not closed.
-
-    Args:
-        site: The site.
-        port: Its port; 0 for any that is free.
 
     Raises:
         EngineError: The server does not start.
