@@ -51,8 +51,12 @@ class ToolEnvironment:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Identity, provenance and outcome of the latest episode: :meth:`~skillc_gym.adapters.ChatEnv.record`."""
-        return self._chat.record()
+        """Identity, provenance and outcome of the latest episode: :meth:`~skillc_gym.adapters.ChatEnv.record`.
+
+        TRL asks reward functions before ``get_reward``, and both after the rollout: one that has not ended was cut.
+        """
+        record = self._chat.record()
+        return {**record, "truncated": record["truncated"] or not self._chat.done}
 
 
 def dataset_rows(requests: Iterable[EpisodeRequest], prompt: str = "") -> list[dict[str, Any]]:

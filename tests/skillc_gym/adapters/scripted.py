@@ -33,11 +33,13 @@ def expert_reply(chat: Sequence[Mapping[str, Any]]) -> str:
     return f"<think>I know.</think><action>{expert_command(chat)}</action>"
 
 
-def run_blocks(page: str, **names: Any) -> dict[str, Any]:
-    """Runs a page's Python blocks as a reader would type them; returns the names they leave."""
+def run_blocks(page: str) -> dict[str, Any]:
+    """Runs each of a page's Python blocks alone, as a reader would paste it; returns the names that they leave."""
     blocks = re.findall(r"^```python\n(.*?)^```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert blocks
-    namespace: dict[str, Any] = {"__name__": page, **names}
+    left: dict[str, Any] = {}
     for block in blocks:
-        exec(compile(block, page, "exec"), namespace)
-    return namespace
+        names: dict[str, Any] = {"__name__": page}
+        exec(compile(block, page, "exec"), names)
+        left |= names
+    return left

@@ -19,9 +19,13 @@ from skillc_gym.adapters.openenv import create_server
 
 
 @contextmanager
-def served(app):
+def served(app, port=0):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            pytest.skip(f"port {port}, which the page names, is in use")
         port = probe.getsockname()[1]
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
@@ -136,8 +140,8 @@ def test_the_page_runs(capsys):
     text = (PAGES / "openenv.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     page = SimpleNamespace()
     exec(compile(text, "app.py", "exec"), page.__dict__)
-    with served(page.app) as found:
-        run_blocks("openenv.md", address=found)
+    with served(page.app, 8000):
+        run_blocks("openenv.md")
     said = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in said if line.endswith((" 1", " 0"))] == ["1", "0"]
 

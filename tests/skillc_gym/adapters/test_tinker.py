@@ -101,6 +101,8 @@ def test_thoughts_taken_apart_are_put_together_again():
 
 def test_the_page_runs():
     groups = [asyncio.run(do_group_rollout(builder(), Scripted()))]
-    names = run_blocks("tinker.md", renderer=Letters(), groups=groups)
-    assert {place["traj_idx"] for place in names["places"]} == {0, 1, 2, 3}
-    assert [request.condition for request in names["builders"][1].requests] == [1, 1, 0, 0]
+    names = run_blocks("tinker.md")
+    assert {place["traj_idx"] for place in names["assemble"](groups)[1]} == {0, 1, 2, 3}
+    assert names["credit"].log["contrast"]
+    builders = names["paired_dataset"](Letters()).get_batch(0)
+    assert [request.condition for request in builders[1].requests] == [1, 1, 0, 0]

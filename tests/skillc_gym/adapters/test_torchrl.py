@@ -27,3 +27,10 @@ def test_the_environment_of_the_page_gives_what_its_specs_declare():
     given = env.rollout(3)
     assert given["next", "won"].dtype == env.observation_spec["won"].dtype == torch.float64
     check_env_specs(env)
+
+
+def test_a_collector_plays_admissible_commands_only():
+    batch = run_blocks("torchrl.md")["batch"]
+    assert len(batch) == 50
+    assert batch["action_mask"].gather(-1, batch["action"].argmax(-1, keepdim=True)).all()
+    assert batch["next", "done"].sum() >= 4

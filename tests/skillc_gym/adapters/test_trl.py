@@ -52,6 +52,7 @@ def test_an_episode_that_is_cut_is_truncated():
     environment = FACTORY()
     environment.reset(**rows(1)[0])
     environment.act("look")
+    assert environment.record["truncated"]  # a reward function's view: TRL asks them first
     assert environment.get_reward() == 0.0
     assert environment.record["truncated"]
     assert environment.act("look") == "The episode is over."
@@ -98,7 +99,9 @@ def qwen3(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_trl_trains_on_pairs(qwen3, tmp_path):
+@pytest.mark.parametrize("tools", [True, False])
+def test_trl_trains_on_pairs(qwen3, tmp_path, tools):
+    """With tool calls; a reply in tags plays nothing, and reward functions see that such an episode was cut."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
@@ -129,23 +132,31 @@ def test_trl_trains_on_pairs(qwen3, tmp_path):
         processing_class=tokenizer,
         environment_factory=FACTORY,
     )
-    trainer._generate_single_turn = partial(scripted_turn, tokenizer)
+    trainer._generate_single_turn = partial(scripted_turn, tokenizer, call if tools else in_tags)
     trainer.train()
     (records,) = seen
     assert [record["condition"] for record in records] == [1, 1, 0, 0]
     assert len({(record["task_id"], record["seed"], record["group_id"]) for record in records}) == 1
-    assert [record["won"] for record in records] == [1.0, 1.0, 0.0, 0.0]
-    assert trainer.state.log_history[0]["rewards/ToolEnvironment/mean"] == 0.5
+    assert [record["won"] for record in records] == [tools, tools, False, False]
+    assert [record["terminated"] for record in records] == [tools, tools, False, False]
+    assert [record["truncated"] for record in records] == [not tools, not tools, True, True]
+    assert all(bool(record["steps"]) == tools for record in records)
+    assert trainer.state.log_history[0]["rewards/ToolEnvironment/mean"] == 0.5 * tools
     assert trainer.state.log_history[0]["tools/failure_frequency"] == 0.0
 
 
-def scripted_turn(tokenizer, prompt_ids, *_args, **_kwargs):
-    """What the model would say: a tool call with the expert's next command, or the end token once it is over."""
-    replies = [tokenizer.encode(call(tokenizer.decode(ids))) for ids in prompt_ids]
+def scripted_turn(tokenizer, reply, prompt_ids, *_args, **_kwargs):
+    """What the model would say to each prompt."""
+    replies = [tokenizer.encode(reply(tokenizer.decode(ids))) for ids in prompt_ids]
     return replies, [[0.0] * len(ids) for ids in replies]
 
 
+def in_tags(text: str) -> str:
+    return "<think>Anything new?</think><action>look</action><|im_end|>"
+
+
 def call(text: str) -> str:
+    """A tool call with the expert's next command, or the end token once it is over."""
     said = [turn.partition("\n")[2].split("<|im_end|>")[0] for turn in text.split("<|im_start|>user")[1:]]
     chat = [{"role": "user", "content": turn.replace("\n</tool_response>", "").rstrip("\n")} for turn in said]
     if "episode is over" in said[-1] or len(said) > 21:

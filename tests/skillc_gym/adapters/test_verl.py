@@ -104,7 +104,8 @@ def test_an_episode_without_room_is_truncated(tokenizer, room):
     assert output.reward_score == 0.0
 
 
-def test_the_page_runs(tmp_path):
-    names = run_blocks("verl.md", folder=tmp_path)
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_blocks("verl.md")
     assert names["table"]["condition"].tolist() == [1, 0] * 4
     assert OmegaConf.load(tmp_path / "agent_loops.yaml")[0]["_target_"] == "skillc_gym.adapters.verl.SkillAgentLoop"

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -200,24 +199,6 @@ def test_a_full_context_is_told_apart_from_failure() -> None:
         "completion_tokens": 6,
         "cost": None,
     }
-
-
-def test_the_pages_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    class Client:
-        """An asynchronous client of the usual shape."""
-
-        @property
-        def chat(self) -> Any:
-            return SimpleNamespace(completions=self)
-
-        async def create(self, *, model: str, messages: Any, seed: int) -> Any:
-            return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=expert_reply(messages)))])
-
-    page = Path(__file__).resolve().parents[3] / "docs" / "any-model.md"
-    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    assert len([line for line in code.splitlines() if line.strip() and "import" not in line]) <= 10
-    exec(compile(code, page.name, "exec"), {"client": Client()})
-    assert "gap" in capsys.readouterr().out
 
 
 def test_an_error_of_the_users_client_is_the_users() -> None:
