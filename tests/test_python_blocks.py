@@ -1,4 +1,4 @@
-"""A reader copies and pastes: every Python block of README and documentation runs alone, unaltered, in an empty folder."""
+"""A reader copies and pastes: every Python block of README and documentation runs alone, in an empty folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A newcomer copies and pastes: every shell line of the README is run as it stands (`test_python_blocks` has the Python).
+"""A newcomer copies and pastes: every shell line of the README is run (`test_python_blocks` has the Python).
 
 Shell lines that train or evaluate are run with a few more words at their end (a later word wins), so that one update is
 made instead of forty; ``make`` lines are checked to name targets that exist.

@@ -1,4 +1,4 @@
-"""TorchRL: a numbered-commands environment with its mask and outcome as columns, and a policy that draws what is possible."""
+"""TorchRL: numbered commands with their mask and outcome as columns, and a policy that draws what is possible."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def masked_env(env: gymnasium.Env[Any, Any]) -> Any:
         env: An environment with a ``DiscreteCommands`` and a ``SkillInjection`` in it.
 
     Returns:
-        A ``TransformedEnv`` whose tensordicts have ``action_mask``, ``condition`` and ``won``; its ``rollout`` without a
-        policy draws admissible commands only.
+        A ``TransformedEnv`` whose tensordicts have ``action_mask``, ``condition`` and ``won``; its ``rollout``
+        without a policy draws admissible commands only.
     """
     number = env.get_wrapper_attr("action_space").n
     columns = {

@@ -18,7 +18,6 @@ from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, CatalogBuilder
 from skillc_gym.envs.webshop.catalog.built import Catalog, read_manifest
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
-from skillc_gym.envs.webshop.goals.goal_sets import keep_goals
 from skillc_gym.envs.webshop.workplace import work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError
 
@@ -92,6 +91,9 @@ def build_catalog(
             builder = CatalogBuilder(work, progress)
             source.build(builder)
             builder.finish(source.identity())
+            # Goals read products, so importing them above would be a circle for whoever imports goals first.
+            from skillc_gym.envs.webshop.goals.goal_sets import keep_goals
+
             keep_goals(Catalog(work))
             work.chmod(0o755)
             _move(work, folder, source.identity())
