@@ -13,10 +13,9 @@ import torch
 from trainers.base import Sampling
 from trainers.engines.types import Generation, Request
 
-__all__ = ["Batch", "chunks_by_length", "common_prefix", "draw", "likely_tokens"]
-
 Ints = npt.NDArray[np.int64]
 _WASTE = 1024
+"""Most tokens of padding in a group of prompts: more would cost more than another pass does."""
 
 
 @dataclass
@@ -90,7 +89,8 @@ class Batch:
 
 
 def common_prefix(cached: Ints, prompt: Ints) -> int:
-    """Counts the tokens of a prompt that need not be computed again; at least one always is."""
+    """Counts the tokens of a prompt that need not be computed again."""
+    # At least one always is: without a query there are no logits to draw from.
     most = min(len(cached), len(prompt) - 1)
     differing = np.flatnonzero(cached[:most] != prompt[:most])
     return int(differing[0]) if len(differing) else most
@@ -101,8 +101,8 @@ def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int) -> li
 
     Args:
         rows: The rows to be grouped.
-        lengths: Length of every row, indexed by row.
-        most_tokens: Largest number of rows times longest row of a group of several rows.
+        lengths: Of all rows, by row.
+        most_tokens: Largest product of rows and longest row, of a group of several rows.
     """
     chunks: list[list[int]] = []
     total = 0
@@ -130,6 +130,7 @@ def draw(
     Returns:
         Token ids and their log-probabilities under the temperature, both of shape (n,).
     """
+    # Of the tempered distribution over all tokens, cut or not: so the trainer computes them too.
     logprobs = torch.log_softmax(logits / sampling.temperature, dim=-1)
     if sampling.greedy:
         tokens = logprobs.argmax(dim=-1, keepdim=True)

@@ -18,8 +18,6 @@ from trainers.base import Sampling
 from trainers.engines.batching import Batch, draw
 from trainers.engines.random import uniforms
 
-__all__ = ["Drafts", "Pass", "sample_tokens"]
-
 _Ints = npt.NDArray[np.int64]
 _CONTEXTS = (8, 5, 3, 2, 1)
 """Lengths of the contexts that are looked up, the longest that is known first."""
@@ -40,6 +38,7 @@ class Drafts:
         """Remembers a reply, and how it follows its prompt."""
         if not self.most:
             return
+        # The prompt's end is context alone: what the environment says is never drafted.
         said = [*prompt[-_CONTEXTS[0] :].tolist(), *reply]
         for end in range(len(said) - len(reply), len(said)):
             for length in _CONTEXTS:
@@ -56,11 +55,7 @@ class Drafts:
             self._followed[context] = (leader, votes + (1 if token == leader else -1))
 
     def propose(self, batch: Batch, which: _Ints) -> _Ints:
-        """Drafts for some of the replies that a batch is at, none longer than what its reply may still become.
-
-        Args:
-            batch: The replies so far.
-            which: Their numbers, n of them.
+        """Drafts for n of a batch's replies, none longer than what its reply may still become.
 
         Returns:
             Token ids of shape (n, w), w at most ``most``; -1 from where a draft ends.
@@ -94,15 +89,12 @@ def _tail(batch: Batch, i: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Pass:
-    """What a pass of the model gave for some rows.
-
-    Attributes:
-        logits: Behind the last token and behind every drafted one, shape (rows, 1 + w, vocabulary).
-        drafts: The tokens that were drafted, shape (rows, w); -1 for none.
-    """
+    """What a pass of the model gave for some rows."""
 
     logits: torch.Tensor
+    """Behind the last token and behind every drafted one, shape (rows, 1 + w, vocabulary)."""
     drafts: _Ints
+    """The tokens that were drafted, shape (rows, w); -1 for none."""
 
     @classmethod
     def undrafted(cls, logits: torch.Tensor) -> Pass:
@@ -122,6 +114,8 @@ def sample_tokens(batch: Batch, which: _Ints, rows: _Ints, outputs: Pass, sampli
         eos: Tokens that end a reply.
     """
     for place in range(outputs.logits.shape[1]):
+        # Speculative sampling usually accepts a draft by the ratio of two models' probabilities. Here there is nothing
+        # to weigh: a draft is a guess of what this draw gives, and is right or not.
         # The number depends on the place in the reply alone, so with drafts the same token is drawn as without.
         draws = uniforms(batch.seeds[which], batch.counters[which])
         index = torch.from_numpy(rows).to(outputs.logits.device)

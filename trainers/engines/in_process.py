@@ -14,36 +14,23 @@ from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 
-__all__ = ["ENGINE", "InProcessOptions", "checkpoint_model"]
-
 
 @dataclass(frozen=True)
 class InProcessOptions:
-    """What ``engine.NAME=`` sets for ``engine=transformers``.
-
-    Attributes:
-        draft_tokens: Tokens drafted from what was said before, which one pass confirms or refuses; 0 for none.
-
-    Raises:
-        ConfigError: A value lies outside its range.
-    """
+    """What ``engine.NAME=`` sets for ``engine=transformers``; a ConfigError where it cannot be."""
 
     draft_tokens: Natural = 0
+    """Tokens drafted from what was said before, which one pass confirms or refuses; 0 for none."""
 
     def __post_init__(self) -> None:
         check_values(self, prefix="engine.")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> InProcessOptions:
-        """Reads the options of a run.
-
-        Raises:
-            UnknownNameError: There is no option of that name.
-        """
+        """Reads the options of a run; an UnknownNameError for one that is not there."""
         known = [spec.name for spec in fields(cls)]
-        for name in options:
-            if name not in known:
-                raise unknown_name("option of the engine transformers", name, known)
+        for name in options.keys() - set(known):
+            raise unknown_name("option of the engine transformers", name, known)
         return cls(**options)
 
 

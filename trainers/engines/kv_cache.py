@@ -11,8 +11,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["ConversationCache"]
-
 Rows = slice | torch.Tensor
 
 
@@ -23,6 +21,7 @@ class ConversationCache:
     """
 
     is_compileable = False
+    """transformers asks: a compiled forward pass wants tensors whose addresses never change, and these grow."""
 
     def __init__(self) -> None:
         self.keys: list[torch.Tensor] = []
@@ -58,12 +57,10 @@ class ConversationCache:
 
     def _grown(self, tensor: torch.Tensor) -> torch.Tensor:
         rows, heads, columns, width = tensor.shape
+        # Zeros, not rubbish: what is masked is weighed with 0, and 0 times NaN would be NaN.
         grown = tensor.new_zeros(self._capacity[0], heads, self._capacity[1], width)
         grown[:rows, :, :columns] = tensor
         return grown
-
-    def _blank(self, like: torch.Tensor) -> torch.Tensor:
-        return like.new_zeros(self._capacity[0], like.shape[1], self._capacity[1], like.shape[3])
 
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_args: Any, **_kwargs: Any
@@ -71,12 +68,13 @@ class ConversationCache:
         """Stores the new keys and values, shape (n, heads, q, width); returns all that attention may see."""
         # The first pass says how many layers there are, and how wide their keys are.
         if layer_idx == len(self.keys):
-            self.keys.append(self._blank(keys))
-            self.values.append(self._blank(values))
+            self.keys.append(self._grown(keys[:0, :, :0]))
+            self.values.append(self._grown(values[:0, :, :0]))
         all_keys, all_values = self.keys[layer_idx], self.values[layer_idx]
         # Each token goes to its own column: two index tensors pick (n, q) cells, so heads come after them.
         all_keys[self._index, :, self._positions] = keys.transpose(1, 2)
         all_values[self._index, :, self._positions] = values.transpose(1, 2)
+        # No more columns than the longest row needs: attention costs as much as it is shown.
         # With a slice of rows this is a view; with indices attention reads a copy.
         return all_keys[self._rows, :, : self._columns], all_values[self._rows, :, : self._columns]
 

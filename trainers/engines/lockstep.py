@@ -10,34 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from skillc_gym.errors import ConfigError, EngineError
 from trainers.base import Sampling
 from trainers.engines.types import Answer, Engine, Generation, Request
 
-__all__ = ["Exchange", "LockstepEngine", "ProcessExchange"]
-
 T = TypeVar("T")
 _FAILED = "The engine that all training processes share failed"
 
 
-class Exchange(Protocol):
-    """Processes that share an engine."""
-
-    @property
-    def place(self) -> int:
-        """Which of them this is."""
-
-    def gather(self, part: T) -> list[T]:
-        """What each of them has, in their order, on each of them."""
-
-    def result(self, ask: Callable[[], T]) -> T:
-        """What the engine answers, on each of them, whoever asks it."""
-
-
 class ProcessExchange:
-    """Processes of ``torch.distributed``.
+    """Processes of ``torch.distributed`` that share an engine.
 
     Args:
         group: Those that share an engine; all if None.
@@ -51,17 +35,17 @@ class ProcessExchange:
 
     @property
     def place(self) -> int:
-        """Rank in the group."""
+        """Which of them this is."""
         return int(self._dist.get_rank(self._group))
 
     def gather(self, part: T) -> list[T]:
-        """One gathering of pickled objects."""
+        """What each of them has, in their order, on each of them."""
         parts: list[Any] = [None] * self._dist.get_world_size(self._group)
         self._dist.all_gather_object(parts, part, group=self._group)
         return parts
 
     def result(self, ask: Callable[[], T]) -> T:
-        """Asks on every process, or on the first, whose failure becomes everybody's.
+        """What the engine answers, asked by every process, or by the first, whose failure becomes everybody's.
 
         Raises:
             EngineError: The engine failed on the first process.
@@ -76,7 +60,7 @@ class ProcessExchange:
             told = [(None, f"{type(error).__name__}: {error}")]
             raise EngineError(f"{_FAILED}: {told[0][1]}") from error
         finally:
-            # The other processes wait, whatever it was.
+            # The other processes wait, whatever it was: without a word from here they would hang.
             self._dist.broadcast_object_list(told, src=0, group=self._group)
         value, fault = told[0]
         if fault:
@@ -93,25 +77,22 @@ class LockstepEngine:
         before: Called by all of them before a collection, for instance to send the weights.
     """
 
-    def __init__(self, engine: Engine | None, exchange: Exchange, before: Callable[[], object]) -> None:
+    def __init__(self, engine: Engine | None, exchange: ProcessExchange, before: Callable[[], object]) -> None:
         self.engine, self.exchange = engine, exchange
         self._before = before
 
     def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
         """Plays until nobody asks any more; see :class:`trainers.engines.types.StreamingEngine`."""
+        # Who has nothing to ask goes on gathering: a collective call hangs if one process stays away.
         while any(everyone := self.exchange.gather(list(requests))):
-            # Everybody asks for everybody, in the same order, and keeps its own part.
+            # Everybody asks for everybody, in the same order (tensor parallelism needs it), and keeps its own part.
             replies = self.exchange.result(partial(self._ask, _together(everyone), sampling))
             start = sum(len(part) for part in everyone[: self.exchange.place])
             own = replies[start : start + len(requests)]
             requests = answer(list(zip(requests, own, strict=True))) if requests else []
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        """Refused: one process alone cannot ask.
-
-        Raises:
-            ConfigError: Always.
-        """
+        """Refused with a ConfigError: one process alone cannot ask."""
         raise ConfigError(
             "The training processes share one vLLM and can only play whole collections in step; a policy that writes "
             "skills needs vllm_mode=colocate with vllm_tensor_parallel=1."

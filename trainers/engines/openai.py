@@ -1,4 +1,4 @@
-"""Asks any server with OpenAI's chat completions (vLLM, llama.cpp, Ollama, hosted ones)."""
+"""The engine ``openai``: any server with OpenAI's chat completions (vLLM, llama.cpp, Ollama, hosted ones)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,9 @@ from trainers.engines.text import TextReply, TextRequest, TransientError
 if TYPE_CHECKING:
     from trainers.config import TrainConfig
 
-__all__ = ["ENGINE", "OpenAIEngine", "RateLimiter"]
-
 
 class RateLimiter:
-    """Spaces requests evenly, and holds all of them back when the server asks for it.
-
-    Args:
-        per_minute: Most requests per minute; None for no limit.
-    """
+    """Spaces requests evenly (``per_minute``, None for no limit), and holds all back when the server asks for it."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._interval = 60.0 / per_minute if per_minute else 0.0
@@ -52,12 +46,13 @@ class OpenAIEngine:
     in the middle. Not tried again: any other refusal, and a quota that is used up. The key is read from the environment
     when the engine is made, is sent, and is told nowhere else.
 
-    The package openai sends and reads. Its own repetitions are turned off: they know neither a limit of requests per
-    minute nor answers that end in the middle, and their waits cannot be set.
-
     Args:
         model: What the server calls the model.
         options: Where and how to ask.
+
+    Attributes:
+        spent_tokens: Tokens read and written so far.
+        repeated: Requests that had to be tried again.
 
     Raises:
         MissingExtraError: The package openai is not installed.
@@ -70,10 +65,7 @@ class OpenAIEngine:
         except ImportError as error:
             raise missing_extra("openai", "openai") from error
         self.model, self.options = model, options or ServerOptions()
-        self.spent_tokens = 0
-        """Tokens read and written so far."""
-        self.repeated = 0
-        """Requests that had to be tried again."""
+        self.spent_tokens = self.repeated = 0
         self._client = ServerClient(model, self.options, self.options.key())
         self._limiter = RateLimiter(self.options.requests_per_minute)
         self._jitter = np.random.default_rng(0)
@@ -85,6 +77,7 @@ class OpenAIEngine:
             ContextFullError: The server says that the chat is too long.
             ServerError: The server refuses, stays broken, or the budget is spent; the message says what to do.
         """
+        # The package's own repetitions are off: they know no limit of requests per minute and no half answers.
         for attempt in range(self.options.retries + 1):
             self._check_budget()
             await self._limiter.wait()
@@ -108,6 +101,7 @@ class OpenAIEngine:
     async def _back_off(self, attempt: int, error: TransientError) -> None:
         wait = self.options.first_wait * 2**attempt * (0.5 + 0.5 * float(self._jitter.random()))
         if error.wait is not None:
+            # What one request is told holds for all of them.
             wait = error.wait
             self._limiter.hold(min(wait, self.options.longest_wait))
         await asyncio.sleep(min(wait, self.options.longest_wait))

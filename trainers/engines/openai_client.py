@@ -20,8 +20,6 @@ from skillc_gym.errors import ServerError
 from trainers.engines.openai_options import ServerOptions
 from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
 
-__all__ = ["MAX_ANSWER_BYTES", "BoundedClient", "ServerClient", "read_reply", "retry_after"]
-
 MAX_ANSWER_BYTES = 16 * 2**20
 """Longest answer, as it comes and unpacked; a reply of a hundred thousand tokens has a tenth of it."""
 
@@ -31,6 +29,11 @@ _MOST_TOKENS = 10**12
 _THOUGHTS = ("reasoning_content", "reasoning")
 """Fields in which servers give thoughts."""
 _CONTEXT = re.compile(r"context[ _](?:length|size|window)|maximum context|too many tokens|exceeds? the .*context", re.I)
+
+
+_PACKING = ("content-encoding", "content-length", "transfer-encoding")
+_UNREADABLE = (openai.OpenAIError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+"""What reading an answer of another form ends in."""
 
 
 class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
@@ -73,17 +76,8 @@ class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
             raise httpx.RemoteProtocolError(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
 
 
-_PACKING = ("content-encoding", "content-length", "transfer-encoding")
-
-
 class ServerClient:
-    """Asks a server once.
-
-    Args:
-        model: What the server calls the model.
-        options: Where and how to ask.
-        key: Sent with every request, and cut out of whatever the server says; None for none.
-    """
+    """Asks a server once; the key is sent with every request, and cut out of whatever the server says."""
 
     def __init__(self, model: str, options: ServerOptions, key: str | None) -> None:
         self._model, self._options, self._key = model, options, key
@@ -98,6 +92,7 @@ class ServerClient:
             ServerError: The server refuses.
         """
         options = self._options
+        # Usage comes with the last piece of a stream, and only if it is asked for.
         streamed: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}} if options.stream else {}
         # An organisation and a project of the environment are OpenAI's affair, not that of any server.
         absent = ["OpenAI-Organization", "OpenAI-Project", *(["Authorization"] if self._key is None else [])]
@@ -159,10 +154,6 @@ class ServerClient:
     def _clean(self, words: str) -> str:
         """What a server said, for a message: without the key, cut, and without what would steer a terminal."""
         return _plain(words.replace(self._key, "[key]") if self._key else words)
-
-
-_UNREADABLE = (openai.OpenAIError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-"""What reading an answer of another form ends in."""
 
 
 def read_reply(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> TextReply:

@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.base import Count, Natural, NotNegative, Positive, check_values
 
-__all__ = ["ServerOptions"]
-
 _KEY_VARIABLE = "OPENAI_API_KEY"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["derive_seed", "uniforms"]
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -27,8 +25,10 @@ def uniforms(seeds: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]) ->
         counters: Positions in the streams, shape (n,).
 
     Returns:
-        Numbers in [0, 1) with 53 random bits, shape (n,).
+        Numbers in [0, 1) with 53 random bits, as many as a float64 holds; shape (n,).
     """
+    # A hash of (seed, counter) instead of a generator with a state: any number of any stream is had without those
+    # before it, so a token's draw does not depend on who else was drawing.
     with np.errstate(over="ignore"):
         start = _mix(seeds.astype(np.uint64) + _GOLDEN)
         bits = _mix(start + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN)

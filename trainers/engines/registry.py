@@ -17,15 +17,6 @@ from trainers.engines.types import Engine
 if TYPE_CHECKING:
     from trainers.config import TrainConfig
 
-__all__ = [
-    "ENGINES",
-    "CheckpointModel",
-    "EngineSpec",
-    "TrainerModel",
-    "check_engine",
-    "engine_spec",
-]
-
 ENGINES: Mapping[str, str] = {
     "transformers": "trainers.engines.in_process:ENGINE",
     "vllm": "trainers.engines.vllm:ENGINE",

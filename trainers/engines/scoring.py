@@ -19,8 +19,6 @@ from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Engine, Generation, Request
 
-__all__ = ["ENGINE", "ScoringEngine", "TokenTree"]
-
 _Ints = npt.NDArray[np.int64]
 _MOST_NODES = 1024
 """Tokens of one pass over replies: each has a row of logits as wide as the vocabulary."""
@@ -28,21 +26,18 @@ _MOST_NODES = 1024
 
 @dataclass(frozen=True)
 class TokenTree:
-    """The inner nodes come first, parents before children; leaves, which nothing follows, need not be computed.
-
-    Attributes:
-        tokens: Of each node, shape (m,).
-        parents: Number of the node before it, -1 for those that follow the prompt; shape (m,).
-        depths: Tokens between the prompt and the node, shape (m,).
-        inner: How many nodes have children.
-        paths: The nodes of each reply.
-    """
+    """The inner nodes come first, parents before children; leaves, which nothing follows, need not be computed."""
 
     tokens: _Ints
+    """Of each node, shape (m,)."""
     parents: _Ints
+    """Number of the node before it, -1 for those that follow the prompt; shape (m,)."""
     depths: _Ints
+    """Tokens between the prompt and the node, shape (m,)."""
     inner: int
+    """How many nodes have children."""
     paths: tuple[_Ints, ...]
+    """The nodes of each reply."""
 
     @classmethod
     def of(cls, replies: Sequence[Sequence[int]]) -> TokenTree:
@@ -89,7 +84,7 @@ class ScoringEngine(TransformersEngine):
 
     Args:
         model: As for :class:`TransformersEngine`.
-        eos_token_ids: As there; replies bring the token that ends them.
+        eos_token_ids: As there.
         reply: What the agent says to give a command; ``{command}`` stands for it.
         normalise: The score of a reply: "mean", its log-probability per token, or "sum", its log-probability, by which
             short commands are more probable.
@@ -122,6 +117,7 @@ class ScoringEngine(TransformersEngine):
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         choices = [_allowed(request) for request in requests]
         trees = [TokenTree.of(replies) for replies in choices]
+        # The tree lies behind the prompt in columns of the cache that the next turn's prompt overwrites.
         batch, order = self._begun(requests), self._place(requests)
         self._cache.reserve(len(self._slots), int(batch.lengths.max()) + max(tree.inner for tree in trees) + 1)
         first = self._prefill([batch.prompts[i] for i in order])
@@ -148,12 +144,9 @@ class ScoringEngine(TransformersEngine):
         return Generation(list(replies[chosen]), logprobs[chosen].tolist())
 
     def _nodes(self, trees: Sequence[TokenTree], lengths: _Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
-        """Log-probability of every node behind its parent, tree by tree.
+        """Log-probability of every node behind its parent, tree by tree, one per row of the cache.
 
-        Args:
-            trees: One per row of the cache.
-            lengths: Tokens of the rows' prompts.
-            first: Logits after the prompts, shape (n, vocabulary).
+        ``lengths`` are the tokens of the rows' prompts, ``first`` the logits after them, shape (n, vocabulary).
         """
         inner = np.array([tree.inner for tree in trees])
         found = [np.zeros(0)] * len(trees)

@@ -2,7 +2,8 @@
 
 Rollouts of one task begin with one prompt and see the same as long as they do the same. Here such conversations lie in
 one row of the cache, their line, and part when they draw different tokens. Each still draws with random numbers of its
-own, so replies are those of the engine without sharing, up to rounding.
+own, so replies are those of the engine without sharing, up to rounding. A line is to the engine below what a
+conversation is there: it has a key, a row, and tokens whose keys and values lie in it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from trainers.engines.drafts import Pass, sample_tokens
 from trainers.engines.transformers import Conversation, TransformersEngine
 from trainers.engines.types import Generation, Request
 
-__all__ = ["SharingEngine"]
-
 _Ints = npt.NDArray[np.int64]
 _NOTHING: _Ints = np.zeros(0, dtype=np.int64)
 
@@ -33,6 +32,7 @@ class SharingEngine(TransformersEngine):
     def _forget(self) -> None:
         super()._forget()
         self._numbers = count()
+        # Which line a conversation goes on in, and its own tokens that the line holds for sure.
         self._line_of: dict[Hashable, int] = {}
         self._said: dict[Hashable, _Ints] = {}
 
@@ -53,11 +53,9 @@ class SharingEngine(TransformersEngine):
 
     @staticmethod
     def _kept(batch: Batch, i: int, last: int) -> _Ints:
-        """What a line still holds of what a request said.
-
-        A line's row holds what the last request that went on in it has computed, and nothing else for sure: another one
-        that ended inside a draft which that one refused has been overwritten from there.
-        """
+        """What a line still holds of what a request said."""
+        # Its row holds what the last request that went on in it has computed, and nothing else for sure: where another
+        # ended inside a draft that this one refused, the row has been overwritten from there.
         own, other = batch.computed(i), batch.computed(last)
         length = min(len(own), len(other))
         differing = np.flatnonzero(own[:length] != other[:length])
@@ -73,6 +71,7 @@ class SharingEngine(TransformersEngine):
         taken: dict[int, list[int]] = {}
         sources: dict[int, tuple[int, _Ints]] = {}
         # Equal prompts are one line, whichever conversations they continue: what they had said apart is in the prompt.
+        # Beginnings are looked up before anything is moved: a line may be one prompt's row and another one's source.
         for numbers in together.values():
             line, source, begun = self._beginning([batch.keys[i] for i in numbers], batch.prompts[numbers[0]], taken)
             taken[line], sources[line] = numbers, (source, begun)
@@ -127,16 +126,10 @@ class SharingEngine(TransformersEngine):
     def _decode_lines(
         self, batch: Batch, members: Sequence[_Ints], logits: torch.Tensor, sampling: Sampling
     ) -> dict[int, int]:
-        """Draws tokens until every reply has ended.
+        """Draws tokens until every reply has ended; returns the last request that went on in each line.
 
-        Args:
-            batch: Receives the tokens.
-            members: Numbers of the requests in each row.
-            logits: After the last token of each row's prompt, shape (rows, vocabulary).
-            sampling: How to draw.
-
-        Returns:
-            The number of the last request that went on in each line.
+        ``members`` are the numbers of the requests in each row, ``logits`` stand after the last token of each row's
+        prompt, shape (rows, vocabulary).
         """
         last_of: dict[int, int] = {}
         order = np.concatenate(list(members))
@@ -146,7 +139,8 @@ class SharingEngine(TransformersEngine):
             sample_tokens(batch, order, row_of, outputs, sampling, eos=self._eos)
             if not batch.alive[order].any():
                 return last_of
-            # Whoever drew another token than its row's first needs keys and values of its own from here on.
+            # Whoever drew another token than its row's first needs keys and values of its own from here on. The pass
+            # then computes one request of each row: the others of the row have said the very same.
             order, row_of = self._compact(batch, order, row_of)
             row_of = self._part(batch, order, row_of)
             leaders = _leaders(batch, order, row_of)
@@ -192,11 +186,8 @@ class SharingEngine(TransformersEngine):
         targets = range(first, first + len(sources))
         self._slots += [None] * (targets.stop - len(self._slots))
         displaced = [slot for slot in targets if self._slots[slot] is not None]
-        free = [slot for slot in range(targets.stop, len(self._slots)) if self._slots[slot] is None]
-        self._slots += [None] * (len(displaced) - len(free))
-        free += range(len(self._slots) - (len(displaced) - len(free)), len(self._slots))
         # New rows follow the first ones directly, so that a pass can take a slice: whatever lies there moves away.
-        moves = list(zip(displaced, free, strict=False))
+        moves = list(zip(displaced, self._free_slots(len(displaced), targets.stop), strict=False))
         for slot, place in moves:
             self._slots[place] = self._slots[slot]
             self._known[self._slots[place]].slot = place

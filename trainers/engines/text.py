@@ -11,27 +11,13 @@ from skillc_gym.errors import SkillCError
 from trainers.base import Sampling
 from trainers.engines.types import Generation, Request
 
-__all__ = [
-    "ContextFullError",
-    "FunctionEngine",
-    "ScriptedEngine",
-    "TextEngine",
-    "TextReply",
-    "TextRequest",
-    "TransientError",
-]
-
 
 class ContextFullError(SkillCError, RuntimeError):
     """The chat does not fit into the model's context: the episode ends here."""
 
 
 class TransientError(Exception):
-    """A failure of a server that may pass.
-
-    Attributes:
-        wait: Seconds that the server asks to wait; None if it does not say.
-    """
+    """A failure of a server that may pass; ``wait`` are the seconds that it asks to wait, None if it does not say."""
 
     def __init__(self, words: str, wait: float | None = None) -> None:
         super().__init__(words)
@@ -54,14 +40,11 @@ class TextRequest:
 
 @dataclass(frozen=True)
 class TextReply:
-    """A reply and what it cost."""
+    """A reply and the tokens that it cost, as far as the engine counts them."""
 
     text: str
-    """The reply."""
     prompt_tokens: int = 0
-    """Tokens read, as far as the engine counts them."""
     completion_tokens: int = 0
-    """Tokens written."""
     finish_reason: str = "stop"
     """Why it ended: "stop", "length", or the engine's own word."""
 
@@ -120,8 +103,7 @@ class ScriptedEngine:
     """
 
     def __init__(self, policy: Callable[[str], str], tokenizer: Any) -> None:
-        self.policy = policy
-        self.tokenizer = tokenizer
+        self.policy, self.tokenizer = policy, tokenizer
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         """Asks the function once per request; replies end with the end token unless they are cut."""

@@ -18,8 +18,6 @@ from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
 
-__all__ = ["Conversation", "TransformersEngine", "evaluating", "sliding_window"]
-
 _Ints = npt.NDArray[np.int64]
 
 
@@ -36,9 +34,8 @@ class TransformersEngine:
     """Batched sampling that keeps the keys and values of conversations between turns.
 
     A request whose prompt begins like what its key has cached costs only the tokens that differ; identical fresh
-    prompts are computed once. Each token takes one random number determined by (request seed, turn, place in
-    the reply), so a reply does not depend on its neighbours in the batch beyond rounding, and conversations of one
-    seed share their draws turn by turn, however long their prompts are.
+    prompts are computed once. Each token takes one random number determined by (request seed, turn, place in the
+    reply): beyond rounding, no reply depends on its neighbours, and conversations of one seed share their draws.
 
     Args:
         model: A causal language model of transformers; its weights are read at every call, its mode is restored.
@@ -65,16 +62,13 @@ class TransformersEngine:
         refresh: Callable[[], object] | None = None,
         draft_tokens: int = 0,
     ) -> None:
-        self.model = model
-        self.max_rows = max_rows
-        self.prefill_tokens = prefill_tokens
-        self.autocast = autocast
-        self.draft_tokens = draft_tokens
+        self.model, self.autocast = model, autocast
+        self.max_rows, self.prefill_tokens, self.draft_tokens = max_rows, prefill_tokens, draft_tokens
         self.tokens_generated = 0
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
         self._window = sliding_window(model)
         self._float_mask = _implementation(model) == "eager"
-        self._refresh = refresh or _nothing
+        self._refresh = refresh or (lambda: None)
         self._forget()
 
     @property
@@ -91,10 +85,10 @@ class TransformersEngine:
         self._cache = ConversationCache()
         self._drafts = Drafts(self.draft_tokens)
         self._known: dict[Hashable, Conversation] = {}
+        # Whose each row of the cache is; None for a free one.
         self._slots: list[Hashable | None] = []
-        self._calls = 0
-        self._columns = 0
-        self._end = 0
+        # Columns that have been written to in any row, and the last position that the current call may reach.
+        self._calls = self._columns = self._end = 0
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets single conversations; their rows are used again."""
@@ -109,7 +103,7 @@ class TransformersEngine:
         Raises:
             ConfigError: If two requests share a key, or a prompt is empty.
         """
-        if len({request.key for request in requests}) != len(requests):
+        if len({request.key for request in requests}) < len(requests):
             raise ConfigError("Two requests of one call have the same key; give each conversation its own.")
         if any(len(request.prompt_ids) == 0 or request.max_tokens < 1 for request in requests):
             raise ConfigError("A request needs at least one prompt token and max_tokens >= 1.")
@@ -127,7 +121,7 @@ class TransformersEngine:
         self._cache.reserve(len(self._slots), self._end + 2)
         logits = self._prefill([batch.prompts[i] for i in order])
         for request in requests:
-            # What a call leaves behind that is cut short is not known.
+            # If the call is cut short, what its rows hold is not known.
             self._known[request.key].tokens = np.zeros(0, dtype=np.int64)
         self._decode(batch, order, logits, sampling)
         for i, request in enumerate(requests):
@@ -135,13 +129,14 @@ class TransformersEngine:
         return self._replies(batch)
 
     def _begun(self, requests: Sequence[Request]) -> Batch:
-        """Starts a batch. Padding and drafts may stand behind its last position, at which models may end."""
+        """Starts a batch."""
         batch = Batch.of(requests)
+        # Padding and drafts may stand behind it, where a model with a table of positions has none.
         self._end = int((batch.lengths + batch.budgets).max()) - 1
         return batch
 
     def _replies(self, batch: Batch) -> list[Generation]:
-        """The finished replies; drafts are made from them from now on."""
+        """The finished replies, from which drafts are made from now on."""
         replies = [batch.reply(i) for i in range(len(batch.keys))]
         for prompt, reply in zip(batch.prompts, replies, strict=True):
             self._drafts.learn(prompt, reply.token_ids)
@@ -158,10 +153,7 @@ class TransformersEngine:
         # Conversations that this call does not continue give way, the least recently used first.
         surplus = max(0, len(self._known) + len(fresh) - self.max_rows)
         self.release([self._slots[slot] for _, slot in idle[:surplus]])
-        free = [slot for slot, key in enumerate(self._slots) if key is None]
-        self._slots += [None] * (len(fresh) - len(free))
-        free += range(len(self._slots) - (len(fresh) - len(free)), len(self._slots))
-        for key, slot in zip(fresh, free, strict=False):
+        for key, slot in zip(fresh, self._free_slots(len(fresh)), strict=False):
             self._slots[slot] = key
             self._known[key] = Conversation(slot, np.zeros(0, dtype=np.int64))
         for key in wanted:
@@ -169,6 +161,13 @@ class TransformersEngine:
         # The rows of a call are the first ones, so a pass takes a slice of the cache and copies nothing.
         self._to_front(list(wanted))
         return np.array([wanted[self._slots[slot]] for slot in range(len(requests))])
+
+    def _free_slots(self, wanted: int, start: int = 0) -> list[int]:
+        """Rows from a first one on that are nobody's; new ones are added where they are too few."""
+        free = [slot for slot in range(start, len(self._slots)) if self._slots[slot] is None]
+        have, missing = len(self._slots), max(0, wanted - len(free))
+        self._slots += [None] * missing
+        return [*free, *range(have, have + missing)]
 
     def _to_front(self, keys: Sequence[Hashable]) -> None:
         """Swaps rows of the cache, as few as possible, until the given conversations are the first rows."""
@@ -193,7 +192,8 @@ class TransformersEngine:
         cached = np.array([common_prefix(self._known[self._slots[r]].tokens, p) for r, p in enumerate(prompts)])
         new = np.array([len(prompt) for prompt in prompts]) - cached
         first: dict[bytes, int] = {}
-        # Fresh prompts that are equal, as a group's are, are computed once; their other rows get copies.
+        # Fresh prompts that are equal, as a group's are, are computed once; their other rows get copies. A row that has
+        # a beginning cached is computed by itself: what is new of it looks at keys of its own.
         original = [
             row if cached[row] else first.setdefault(prompt.tobytes(), row) for row, prompt in enumerate(prompts)
         ]
@@ -258,7 +258,8 @@ class TransformersEngine:
         """
         drafts = self._drafts.propose(batch, which)
         ids = np.concatenate([batch.last[which][:, None], np.maximum(drafts, 0)], axis=1)
-        # Rows that have ended but are still carried along write behind their last token.
+        # The newest token has been drawn and not been computed: it stands one before the next one's position. Rows that
+        # have ended but are still carried along write behind their last token.
         first = batch.positions[which] - batch.alive[which]
         positions = np.minimum(first[:, None] + np.arange(ids.shape[1]), self._end + 1)
         index = torch.arange(len(which), device=self.device)
@@ -349,7 +350,3 @@ def sliding_window(model: torch.nn.Module) -> int | None:
             "Generate with engine=vllm."
         )
     return int(config.sliding_window) if "sliding_attention" in kinds else None
-
-
-def _nothing() -> None:
-    """The weights are in place."""

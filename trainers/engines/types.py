@@ -8,8 +8,6 @@ from typing import Protocol, runtime_checkable
 
 from trainers.base import Sampling
 
-__all__ = ["Answer", "ChoosingEngine", "Engine", "Generation", "Request", "StreamingEngine", "stream"]
-
 
 @dataclass(frozen=True)
 class Request:
@@ -45,11 +43,7 @@ class Generation:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Generates replies for a batch of conversations.
-
-    An engine may keep state between calls (the caches of growing conversations); :meth:`reset` drops it and must
-    be called after the weights have changed, :meth:`release` drops single conversations.
-    """
+    """Generates replies for a batch of conversations, whose state it may keep between calls."""
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         """Generates one reply per request, in the order of the requests."""
@@ -57,11 +51,9 @@ class Engine(Protocol):
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets conversations that will not be continued; unknown keys are ignored."""
-        ...
 
     def reset(self) -> None:
         """Forgets all conversations, for instance because the weights have changed."""
-        ...
 
 
 @runtime_checkable
@@ -89,7 +81,6 @@ class StreamingEngine(Engine, Protocol):
             sampling: How tokens are drawn.
             answer: Called with replies as they finish.
         """
-        ...
 
 
 def stream(engine: Engine, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:

@@ -19,8 +19,6 @@ from trainers.engines.types import Answer, Engine, Generation, Request
 if TYPE_CHECKING:
     from trainers.config import TrainConfig
 
-__all__ = ["ENGINE", "VllmEngine", "VllmServerEngine", "replaceable_weights"]
-
 
 class VllmEngine:
     """Sends token prompts to a ``vllm.LLM`` of this process; vLLM's prefix cache serves growing conversations.
@@ -36,7 +34,7 @@ class VllmEngine:
     """
 
     def __init__(
-        self, llm: Any, eos_token_ids: Sequence[int], *, before_generate: Callable[[], object] | None = None
+        self, llm: Any, eos_token_ids: Sequence[int], *, before_generate: Callable[[], object] = lambda: None
     ) -> None:
         self.llm = llm
         self.tokens_generated = 0
@@ -56,8 +54,7 @@ class VllmEngine:
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         """Generates one reply per request, in their order."""
-        if self._before_generate is not None:
-            self._before_generate()
+        self._before_generate()
         params = [self._params(request, sampling) for request in requests]
         prompts = [{"prompt_token_ids": list(request.prompt_ids)} for request in requests]
         with _in_words("vLLM"):
@@ -71,8 +68,7 @@ class VllmEngine:
 
         See :class:`trainers.engines.types.StreamingEngine`.
         """
-        if self._before_generate is not None:
-            self._before_generate()
+        self._before_generate()
         engine, numbers, under_way = self.llm.llm_engine, count(), dict[str, Request]()
         try:
             while requests or under_way:
@@ -97,7 +93,7 @@ class VllmEngine:
             **_drawing(sampling),
             max_tokens=request.max_tokens,
             seed=turn_seed(request),
-            logprobs=0,
+            logprobs=0,  # no alternatives: of the token that was drawn alone
             stop_token_ids=self._eos,
             detokenize=False,
         )
@@ -107,9 +103,9 @@ class VllmEngine:
 
     def reset(self) -> None:
         """Takes in the present weights, and drops vLLM's prefix cache."""
-        if self._before_generate is not None:
-            # Here all processes come by, also one that has nothing to generate.
-            self._before_generate()
+        # Here all processes come by, also one that has nothing to generate.
+        self._before_generate()
+        # A prompt's cached keys and values are those of the weights that computed them.
         self.llm.reset_prefix_cache()
 
 
@@ -211,10 +207,10 @@ def turn_seed(request: Request) -> int:
 
 
 def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Engine:
-    """The engine over what TRL's trainer has started.
+    """The engine over TRL's ``VLLMGeneration``.
 
     Args:
-        generation: TRL's ``VLLMGeneration``.
+        generation: What TRL's trainer has started.
         eos_token_ids: Tokens that end a reply.
         sync: Sends the weights if they are newer than vLLM's.
         processes: Number of training processes.
@@ -228,16 +224,12 @@ def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[
         client = getattr(generation, "vllm_client", None)
         if processes == 1:
             return VllmServerEngine(client, eos_token_ids, sync)
-        asking = None if client is None else VllmServerEngine(client, eos_token_ids, _nothing)
+        asking = None if client is None else VllmServerEngine(client, eos_token_ids, lambda: None)
         return LockstepEngine(asking, ProcessExchange(first_asks=True), sync)
     if generation.tensor_parallel_size == 1:
         return VllmEngine(generation.llm, eos_token_ids, before_generate=sync)
     spread = VllmEngine(generation.llm, eos_token_ids)
     return LockstepEngine(spread, ProcessExchange(generation.tp_group), sync)
-
-
-def _nothing() -> None:
-    """The weights have been sent already."""
 
 
 def _reply(completion: Any) -> Generation:

@@ -12,8 +12,6 @@ from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
 from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
 
-__all__ = ["GroupCredit", "batch_of_records"]
-
 _COLUMNS: Mapping[str, str] = {"won": "won", "task_score": "task_score", "reward": "episode_return"}
 
 

@@ -16,8 +16,6 @@ try:
 except ImportError as error:
     raise missing_extra("tinker-cookbook", "tinker") from error
 
-__all__ = ["compute_advantages", "training_data"]
-
 
 def compute_advantages(credit: GroupCredit, groups: Sequence[Any]) -> list[torch.Tensor]:
     """What ``tinker_cookbook.rl.data_processing.compute_advantages`` returns, by a method that knows conditions.

@@ -17,8 +17,6 @@ try:
 except ImportError as error:
     raise missing_extra("verl", "verl") from error
 
-__all__ = ["GroupAdvantage", "PairedAdvantages"]
-
 
 class GroupAdvantage:
     """An estimator for ``algorithm.adv_estimator``, once it is registered.

@@ -18,8 +18,6 @@ from trainers.rollout.training_rows import TrainingRow, padding_row
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["MicroBatch", "Tokens", "collate", "collate_tokens", "forward_passes", "shared_passes"]
-
 _Ints = npt.NDArray[np.int64]
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["REPLY", "ChatEncoder", "Message"]
-
 Message = dict[str, str]
 
 REPLY = "<think> t </think> <action> reply </action>"

@@ -9,8 +9,6 @@ from skillc_gym.errors import ConfigError
 from trainers.base import Thoughts
 from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
 
-__all__ = ["ChatTokens", "without_thoughts"]
-
 _REMEDY = (
     "A growing conversation needs a template that never rewrites earlier turns. Pass chat_template=trl for TRL's "
     "training template of the model's family if it has one, chat_template=FILE for your own, thoughts=keep to keep "

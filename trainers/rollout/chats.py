@@ -16,8 +16,6 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.journal import Journal
 from trainers.rollout.text_policy import Usage, first_error, wait_for
 
-__all__ = ["EngineChat", "ServerChat"]
-
 Message = dict[str, str]
 
 

@@ -11,8 +11,6 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import open_new, replace_file, storing
 
-__all__ = ["Journal"]
-
 
 class Journal:
     """Entries by key in a file of JSON lines; the first line says what evaluation it is.

@@ -21,8 +21,6 @@ from trainers.rollout.policies import Conversation, Policy
 if TYPE_CHECKING:
     from skillc_gym.vector import PairedVectorEnv
 
-__all__ = ["Plan", "RolloutContext", "RolloutLoop"]
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -24,17 +24,6 @@ from trainers.rollout.rows import Prompts
 if TYPE_CHECKING:
     from trainers.engines import Engine
 
-__all__ = [
-    "chat_format",
-    "graded_library",
-    "make_chat",
-    "make_prompts",
-    "make_rollouts",
-    "open_env",
-    "tasks_of",
-    "token_policy",
-]
-
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
     """Task type of every task of the configured split.

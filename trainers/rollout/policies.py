@@ -15,8 +15,6 @@ from trainers.engines.types import ChoosingEngine, Engine, Generation, Request, 
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import ConversationRows, RowBuilder, RowsWithoutThoughts, WindowRows
 
-__all__ = ["Answer", "Conversation", "Policy", "TokenPolicy", "possible_commands"]
-
 _FREE = re.compile(r"<\w+>")
 
 Answer = Callable[[Sequence[tuple[Any, Any]]], Sequence[Any]]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from skill_library import SkillLibrary
     from skillc_gym.chat import ChatFormat
 
-__all__ = ["ConversationRows", "Prompts", "RowBuilder", "RowsWithoutThoughts", "WindowRows"]
-
 
 class RowBuilder(Protocol):
     """Follows one episode and turns it into rows."""

@@ -12,8 +12,6 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.panels import ranked, tasks_by_type
 from trainers.base import TaskSampling
 
-__all__ = ["TaskSplit", "panel_of", "sample_tasks", "split_tasks"]
-
 
 @dataclass(frozen=True)
 class TaskSplit:

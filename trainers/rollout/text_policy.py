@@ -18,8 +18,6 @@ from trainers.engines.text import ContextFullError, TextEngine, TextReply, TextR
 from trainers.rollout.journal import Journal
 from trainers.rollout.policies import Answer
 
-__all__ = ["TextPolicy", "Usage", "first_error", "wait_for"]
-
 T = TypeVar("T")
 
 

@@ -14,15 +14,6 @@ import numpy as np
 from trainers.advantages import FloatArray, Values
 from trainers.base import Aggregation, MaskTruncated, TokenRow, Trajectory
 
-__all__ = [
-    "TrainingRow",
-    "is_masked",
-    "make_training_rows",
-    "padding_row",
-    "split_minibatches",
-    "token_weight",
-]
-
 
 @dataclass(frozen=True)
 class TrainingRow:

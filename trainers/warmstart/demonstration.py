@@ -23,8 +23,6 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 from trainers.base import Count, check_values
 
-__all__ = ["Demonstration", "DemonstrationConfig", "Probability", "demonstrations"]
-
 Probability = Annotated[float, Ge(0), Le(1)]
 IDLE_STEPS = 2
 """A demonstrator that erred and thinks it is done waits this many steps; then the demonstration ends."""

@@ -36,8 +36,6 @@ from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.progress_file import CLONING_FILE, ProgressFile
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
-__all__ = ["CARD", "make_policy", "sha256_of_file", "success_rates", "write_card"]
-
 CARD = "policy_card.json"
 NUMBERS = [str(number) for number in range(64)]
 Progress = Callable[[str, int, int, float], Any]

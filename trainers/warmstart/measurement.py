@@ -14,8 +14,6 @@ from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import evaluate_policy
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
-__all__ = ["ATTEMPTS", "TRAINING_TEMPERATURE", "essential_rate", "measure_start"]
-
 TRAINING_TEMPERATURE = 1.0
 ATTEMPTS: Mapping[float, int] = {TRAINING_TEMPERATURE: 4, 0.4: 1}
 """Pairs of episodes per task at each temperature: more at that of training, where rare successes count."""

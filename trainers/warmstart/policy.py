@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tokenizers.pre_tokenizers import PreTokenizer
     from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
-__all__ = ["SMALL", "TINY", "PolicySize", "build_model", "build_tokenizer", "vocabulary", "words"]
-
 END = "<|end|>"
 PAD = "<|pad|>"
 UNKNOWN = "<|unknown|>"

@@ -11,8 +11,6 @@ from skillc_gym.errors import CheckpointError, ConfigError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["CLONING_FILE", "ProgressFile"]
-
 CLONING_FILE = "cloning.pt"
 """In the folder of a policy whose cloning is not done yet."""
 

@@ -15,16 +15,6 @@ from trainers.warmstart.cloning import CloningConfig
 from trainers.warmstart.demonstration import DemonstrationConfig, Probability
 from trainers.warmstart.policy import TINY, PolicySize
 
-__all__ = [
-    "PolicyRecipe",
-    "data_recipe",
-    "generated_mixture",
-    "recipe_config",
-    "set_error_rate",
-    "shipped_recipe",
-    "small_policy_settings",
-]
-
 
 @dataclass(frozen=True)
 class PolicyRecipe:
