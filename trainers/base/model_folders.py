@@ -10,23 +10,6 @@ from pathlib import Path
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import MissingDataError, unknown_name
 
-__all__ = [
-    "HARD",
-    "PACKAGES",
-    "REAL",
-    "SHIPPED",
-    "Package",
-    "fetched_folder",
-    "fetched_model",
-    "hardest_start",
-    "is_shipped",
-    "named_folder",
-    "package_named",
-    "shipped_names",
-    "shipped_policy",
-    "shipped_trained_policy",
-]
-
 SHIPPED = "shipped"
 """The name under which a configuration asks for the policy of its environment."""
 HARD = f"{SHIPPED}-hard"

@@ -1,15 +1,139 @@
-"""Options in small frozen dataclasses: checked against their types, and reached from outside by flat names."""
+"""Options: their ranges, their choices, the one check of a value against its type, and flat names from outside."""
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.base.bounds import check_values
 
-__all__ = ["Options", "flat_options", "option_names", "override"]
+if typing.TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+Count = Annotated[int, Ge(1)]
+AtLeastTwo = Annotated[int, Ge(2)]
+Natural = Annotated[int, Ge(0)]
+NotNegative = Annotated[float, Ge(0)]
+Positive = Annotated[float, Gt(0)]
+Share = Annotated[float, Ge(0), Lt(1)]
+Part = Annotated[float, Gt(0), Le(1)]
+Fraction = Annotated[float, Ge(0), Le(1)]
+
+_EXPECTED: Mapping[str, str] = {
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+    "greater_than": "more than {gt:g}",
+    "less_than": "less than {lt:g}",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}
+
+
+def check_values(options: Any, *, prefix: str = "") -> None:
+    """Holds every field of a dataclass against its type; lists become tuples, nothing else is converted.
+
+    Args:
+        options: An instance of a dataclass, frozen or not.
+        prefix: Stands before a field's name in errors, such as ``engine.``.
+
+    Raises:
+        UnknownNameError: A choice that does not exist; the message names the nearest.
+        ConfigError: A value of another type, or outside its range.
+    """
+    from pydantic import ValidationError
+
+    kind: Any = type(options)
+    for name, hint, adapter in _fields(kind):
+        value = getattr(options, name)
+        if isinstance(value, list):
+            value = tuple(value)
+            object.__setattr__(options, name, value)
+        try:
+            # Values stay as they were given: an option's 1 that became 1.0 would be another hash of the settings.
+            adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise _error(prefix + name, value, hint, error.errors()[0]) from None
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, Any, TypeAdapter[Any]], ...]:
+    """Name, type and check of every field; built when first asked for, since pydantic is slow to import."""
+    from pydantic import TypeAdapter
+
+    hints = typing.get_type_hints(kind, include_extras=True)
+    names = [
+        name for name in getattr(kind, "__dataclass_fields__", {}) if get_origin(hints[name]) is not typing.ClassVar
+    ]
+    return tuple((name, hints[name], TypeAdapter(hints[name])) for name in names)
+
+
+def _error(name: str, value: Any, hint: Any, found: Mapping[str, Any]) -> Exception:
+    choices = list(_choices(hint))
+    if found["type"] == "literal_error" and choices:
+        return unknown_name(name, value, choices)
+    expected = _EXPECTED.get(found["type"], "")
+    wanted = f"must be {expected.format(**found.get('ctx', {}))}" if expected else found["msg"]
+    return ConfigError(f"{name} {wanted.replace('more than 0', 'positive')}, got {value!r}.")
+
+
+def _choices(hint: Any) -> Iterator[Any]:
+    if get_origin(hint) is Literal:
+        yield from get_args(hint)
+    else:
+        for part in get_args(hint):
+            yield from _choices(part)
+
+
+Returns = Literal["won", "task_score", "reward"]
+"""What a learner's return is: success, the environment's own score, or the sum of the rewards (shaping included)."""
+RatioLevel = Literal["token", "sequence"]
+"""Whether a probability ratio is a token's or a row's."""
+Thoughts = Literal["template", "keep", "drop"]
+"""What a growing conversation shows of earlier thoughts."""
+TaskSampling = Literal["uniform", "types"]
+"""How an update's tasks are drawn."""
+Aggregation = Literal["trajectory", "token", "constant"]
+"""What a token's value is divided by before values are added up."""
+MaskTruncated = Literal["none", "context", "all"]
+"""Which truncated episodes teach nothing."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn.
+
+    Raises:
+        ConfigError: If a number lies outside its range; greedy decoding has its own switch, no temperature of 0.
+    """
+
+    temperature: Positive = 1.0
+    """Divides the logits. Log-probabilities that engines report are those of the divided logits."""
+    greedy: bool = False
+    """Take the most probable token instead of drawing one; the seeds are then not used."""
+    top_p: Part = 1.0
+    """Draw from the most probable tokens that together reach this share; 1 for all. The log-probabilities of an engine
+    with exact ones stay those of the whole distribution."""
+    top_k: Natural = 0
+    """Draw from so many of the most probable tokens; 0 for all."""
+    min_p: Share = 0.0
+    """Draw from tokens at least so probable as this share of the most probable one; 0 for all."""
+
+    def __post_init__(self) -> None:
+        check_values(self)
+
+    @property
+    def truncates(self) -> bool:
+        """Whether some tokens are never drawn."""
+        return self.top_p < 1 or self.top_k > 0 or self.min_p > 0
+
 
 T = TypeVar("T")
 

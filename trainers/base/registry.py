@@ -1,17 +1,18 @@
-"""Names to objects: built-in ones by file, others by ``module:NAME`` or by an entry point."""
+"""Names to objects, built-in or ``module:NAME``; old names of options, still understood."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
-
-__all__ = ["Registry", "load_object"]
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,48 @@ def load_object(path: str, kind: str) -> Any:
             f"The {kind} {path!r} cannot be imported ({error}); it is written module:NAME, and the module must be "
             "installed or on PYTHONPATH."
         ) from error
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def current_names(values: Mapping[str, Any], renamed: Mapping[str, str], *, quietly: bool = False) -> dict[str, Any]:
+    """Values by the names of today.
+
+    Args:
+        values: Some may have old names; those come before new ones, which a copy has filled in.
+        renamed: New name by old name.
+        quietly: Nothing is said of the old names, as for files that were written with them.
+    """
+    current = {name: value for name, value in values.items() if name not in renamed}
+    for name in values.keys() - current.keys():
+        if not quietly:
+            warnings.warn(f"{name} is called {renamed[name]} now", FutureWarning, stacklevel=3)
+        current[renamed[name]] = values[name]
+    return current
+
+
+def understands_old_names(renamed: Mapping[str, str]) -> Callable[[Class], Class]:
+    """Decorates a dataclass whose fields have new names: it is made, copied and read by the old ones too.
+
+    Args:
+        renamed: New name by old name.
+    """
+
+    def decorate(kind: Class) -> Class:
+        init = kind.__init__  # type: ignore[misc]
+
+        @functools.wraps(init)
+        def made(self: Any, *args: Any, **values: Any) -> None:
+            init(self, *args, **current_names(values, renamed))
+
+        def read(self: Any, name: str) -> Any:
+            if name not in renamed:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return getattr(self, renamed[name])
+
+        kind.__init__ = made  # type: ignore[misc]
+        kind.__getattr__ = read  # type: ignore[attr-defined]
+        return kind
+
+    return decorate

@@ -9,8 +9,6 @@ from functools import cached_property
 from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
 
-__all__ = ["TokenRow", "Trajectory"]
-
 
 @dataclass(frozen=True)
 class TokenRow:

@@ -3,4 +3,5 @@
 from trainers.config.groups import RECOMMENDED, PolicySettings
 from trainers.config.train_config import Settings, TrainConfig, current_settings
 
-__all__ = ["RECOMMENDED", "PolicySettings", "Settings", "TrainConfig", "current_settings"]
+__all__ = ["RECOMMENDED", "PolicySettings"]
+__all__ += ["Settings", "TrainConfig", "current_settings"]

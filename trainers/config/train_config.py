@@ -27,10 +27,8 @@ from trainers.config.groups import (
     SamplingSettings,
     ValidationSettings,
     VllmSettings,
+    settings_of,
 )
-from trainers.config.loss_types import settings_of
-
-__all__ = ["Settings", "TrainConfig", "current_settings"]
 
 MAY_DIFFER = (
     *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),

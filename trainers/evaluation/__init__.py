@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, PhaseProgress, RunningAgent, ZeroShotRunner
+    from trainers.evaluation.agents import (
+        PANEL_SEED,
+        EvaluatedAgent,
+        PhaseProgress,
+        RunningAgent,
+        TrialOutcome,
+        TrialReport,
+        ZeroShotRunner,
+        play_trials,
+    )
     from trainers.evaluation.outcomes import (
         ArmOutcome,
         PairedCounts,
@@ -25,49 +34,18 @@ if TYPE_CHECKING:
         cut_warning,
         paired_evaluation,
     )
-    from trainers.evaluation.player import PolicyPlayer, policy_player
+    from trainers.evaluation.player import PolicyPlayer, no_price, policy_player, usage_report
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
+    from trainers.evaluation.table import retirement_rule, trial_table, usage_table, validation_record
     from trainers.evaluation.table import table as report_table
-    from trainers.evaluation.table import trial_table, usage_table
-    from trainers.evaluation.trials import TrialOutcome, TrialReport, play_trials
-    from trainers.evaluation.usage import Usage, no_price, usage_report
-    from trainers.evaluation.validation import retirement_rule, validation_record
+    from trainers.rollout.text_policy import Usage
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = [
-    "PANEL_SEED",
-    "ArmOutcome",
-    "Change",
-    "EvaluatedAgent",
-    "PairedCounts",
-    "PairedOutcome",
-    "PairedReport",
-    "PhaseProgress",
-    "PolicyPlayer",
-    "PolicyReport",
-    "RunningAgent",
-    "TrialOutcome",
-    "TrialReport",
-    "Usage",
-    "ZeroShotRunner",
-    "action_warning",
-    "compare_reports",
-    "cut_warning",
-    "evaluate_policy",
-    "graded",
-    "mean_scores",
-    "no_price",
-    "open_panel",
-    "paired_evaluation",
-    "pass_at_k",
-    "pass_rates",
-    "play_trials",
-    "policy_player",
-    "report_table",
-    "retirement_rule",
-    "trial_table",
-    "usage_report",
-    "usage_table",
-    "validation_record",
-]
+__all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialOutcome", "TrialReport"]
+__all__ += ["ZeroShotRunner", "play_trials"]
+__all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
+__all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
+__all__ += ["PolicyPlayer", "Usage", "no_price", "policy_player", "usage_report"]
+__all__ += ["PolicyReport", "evaluate_policy", "open_panel"]
+__all__ += ["report_table", "retirement_rule", "trial_table", "usage_table", "validation_record"]

@@ -12,8 +12,6 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
-__all__ = ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
-
 _ARM = ("won", "score", "steps", "cut", "well_formed", "admissible")
 
 

@@ -15,9 +15,7 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.panels import panel_hash
 from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
 from trainers.stats import Interval, paired_difference
-from trainers.tracking.json_files import write_json
-
-__all__ = ["Change", "PairedReport", "compare_reports", "cut_warning", "paired_evaluation"]
+from trainers.tracking.files import write_json
 
 
 @dataclass(frozen=True)

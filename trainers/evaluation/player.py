@@ -1,8 +1,9 @@
-"""The configured policy, whether it answers in tokens or in words: it plays, and it writes."""
+"""The configured policy, whether it answers in tokens or in words: it plays, it writes, and its tokens are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,48 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, check_engine, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import ChoosingEngine, Engine
-from trainers.evaluation.usage import no_price, usage_report, usage_row
 from trainers.memory import SkillMemory, skill_selectors
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.journal import Journal
 from trainers.rollout.opening import make_chat, make_rollouts, token_policy
-from trainers.rollout.text_policy import TextPolicy
+from trainers.rollout.text_policy import TextPolicy, Usage
 
-__all__ = ["PolicyPlayer", "TextPlayer", "TokenPlayer", "decisive_settings", "policy_player"]
+Cost = Callable[[int, int], float | None]
+"""Price of tokens read and written; None if there are no prices."""
+
+
+def no_price(read: int, written: int) -> float | None:
+    """The price where nobody has said one: None."""
+    return None
+
+
+def usage_report(used: Iterable[tuple[int, Usage]], cost: Cost = no_price) -> dict[str, Any]:
+    """Sums by condition.
+
+    Args:
+        used: Condition and usage of every episode.
+        cost: Price of tokens read and written; None if there are no prices.
+
+    Returns:
+        For ``with``, ``without`` and ``all``: ``episodes``, ``requests``, ``prompt_tokens``, ``completion_tokens``,
+        and ``cost``, which is None without prices.
+    """
+    entries = list(used)
+    arms = {"with": (1,), "without": (0,), "all": (0, 1)}
+    return {name: usage_row([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}
+
+
+def usage_row(entries: Sequence[Usage], cost: Cost = no_price, episodes: int | None = None) -> dict[str, Any]:
+    """Sums of one row of a report, over one entry per episode unless ``episodes`` says how many there were."""
+    total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
+    return {
+        "episodes": len(entries) if episodes is None else episodes,
+        **asdict(total),
+        "cost": cost(total.prompt_tokens, total.completion_tokens),
+    }
+
 
 Wrappers = Sequence[Callable[[Any], Any]]
 

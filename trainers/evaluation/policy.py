@@ -16,22 +16,17 @@ from trainers.base import Sampling, flat_options
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
-from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, ZeroShotRunner
+from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, TrialReport, ZeroShotRunner
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import decisive_settings, policy_player
 from trainers.evaluation.policy_memory import policy_memory
-from trainers.evaluation.table import table
-from trainers.evaluation.trials import TrialReport
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.opening import open_env, tasks_of
 from trainers.rollout.task_sampling import panel_of
-from trainers.tracking.json_files import read_object
+from trainers.tracking.files import read_object, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
-from trainers.tracking.run_folder import make_folder, provenance, write_json
-
-__all__ = ["Panel", "PolicyReport", "evaluate_policy", "open_panel", "table"]
-
+from trainers.tracking.run_folder import make_folder, provenance
 
 IDENTITY_FILE = "evaluation.json"
 _DECISIVE = (

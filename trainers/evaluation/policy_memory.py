@@ -14,10 +14,7 @@ from trainers.memory import MemoryTools, SkillMemory
 from trainers.memory.banked import BankOptions
 from trainers.recipes import recipe_in
 from trainers.rollout.opening import graded_library
-from trainers.tracking.json_files import read_object
-from trainers.tracking.run_folder import write_json
-
-__all__ = ["MEMORY_FILE", "policy_memory", "save_policy_memory"]
+from trainers.tracking.files import read_object, write_json
 
 MEMORY_FILE = "skill_memory.json"
 """In a policy's folder, of methods that choose what an episode is shown."""

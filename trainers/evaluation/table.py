@@ -1,16 +1,17 @@
-"""Reports of an evaluation as lines of text."""
+"""Reports as lines of text, and as a line of metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
+from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.envs.registry import short_type
+from trainers.evaluation.agents import TrialReport
 from trainers.evaluation.outcomes import PairedCounts, graded, mean_scores, pass_rates
 from trainers.evaluation.paired import PairedReport
-from trainers.evaluation.trials import TrialReport
-
-__all__ = ["table", "trial_table", "usage_table"]
+from trainers.recipes.method import Method
 
 
 def table(report: PairedReport) -> str:
@@ -83,3 +84,55 @@ def _figure(found: Mapping[str, Any] | None, key: str) -> str:
         return f"{'--':^18}"
     low, high = found["interval"]
     return f"{100 * found[key]:5.1f} [{100 * low:5.1f},{100 * high:6.1f}]"
+
+
+def validation_record(
+    report: PairedReport, method: Method, step: int, retired: Sequence[Retirement] = ()
+) -> dict[str, Any]:
+    """Describes a validation and where the method stands after it; changes neither.
+
+    Args:
+        report: The panel, played with and without skills.
+        method: The method, which has been told.
+        step: Updates done so far.
+        retired: What the curriculum answered.
+    """
+    state = method.describe()
+    return {
+        "step": step,
+        "event": "validation",
+        "sr_with": dict(report.sr_with),
+        "sr_without": dict(report.sr_without),
+        "overall_with": report.overall.sr_with,
+        "overall_without": report.overall.sr_without,
+        "n": {kind: counts.n for kind, counts in report.per_type.items()},
+        "cut_by_context": {arm: cut / len(report.outcomes) for arm, cut in report.cuts("context").items()},
+        "actions": report.actions(),
+        **_mean_scores(report),
+        "gap_smoothed": state["gap"],
+        "gate": state["gate"],
+        "active": state["active"],
+        "retired": [{"type": entry.task_type, "reason": entry.reason} for entry in retired],
+        "retirement": retirement_rule(method.curriculum),
+        "gated": method.recipe.allocation.follows_curriculum,
+    }
+
+
+def _mean_scores(report: PairedReport) -> dict[str, float]:
+    """Mean score in both conditions, where it says more than success."""
+    if not graded(report.outcomes):
+        return {}
+    return {
+        f"score_{arm}": fmean(outcome.arm(arm == "with").score for outcome in report.outcomes)
+        for arm in ("with", "without")
+    }
+
+
+def retirement_rule(curriculum: InternalizationCurriculum) -> dict[str, Any]:
+    """What may retire a type: the reasons, the smoothed gap's threshold, and K(t) per equal stage of training."""
+    options = curriculum.config
+    return {
+        "by": list(options["retire_by"]),
+        "threshold": options["tau_retire"],
+        "capacity": list(scale_capacity(options["capacity"], len(curriculum.task_types))),
+    }

@@ -25,7 +25,7 @@ from trainers.rollout.batches import MicroBatch
 from trainers.rollout.collect import SharedRollouts, derive_seed
 from trainers.rollout.task_sampling import sample_tasks
 from trainers.rollout.training_rows import TrainingRow
-from trainers.tracking.integrity import storing_weights
+from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 
 __all__ = ["Learner"]

@@ -4,34 +4,21 @@ from trainers.memory.bank import Entry, SkillBank
 from trainers.memory.banked import BankMemory, BankOptions
 from trainers.memory.base import (
     FixedLibrary,
+    GuidedLibrary,
     Memory,
     MemoryTools,
     SkillMemory,
     SkillSelector,
     has_own_choice,
     skill_selectors,
+    specific_text,
 )
 from trainers.memory.by_success import EvolveRMemory, SkillRLMemory
 from trainers.memory.by_utility import D2SkillMemory, RetroAgentMemory, Skill1Memory
-from trainers.memory.guided import GuidedLibrary, specific_text
 
-__all__ = [
-    "BankMemory",
-    "BankOptions",
-    "D2SkillMemory",
-    "Entry",
-    "EvolveRMemory",
-    "FixedLibrary",
-    "GuidedLibrary",
-    "Memory",
-    "MemoryTools",
-    "RetroAgentMemory",
-    "Skill1Memory",
-    "SkillBank",
-    "SkillMemory",
-    "SkillRLMemory",
-    "SkillSelector",
-    "has_own_choice",
-    "skill_selectors",
-    "specific_text",
-]
+__all__ = ["BankMemory", "BankOptions"]
+__all__ += ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
+__all__ += ["Entry", "SkillBank"]
+__all__ += ["EvolveRMemory", "SkillRLMemory"]
+__all__ += ["FixedLibrary", "GuidedLibrary", "Memory", "MemoryTools", "SkillMemory", "SkillSelector"]
+__all__ += ["has_own_choice", "skill_selectors", "specific_text"]

@@ -13,8 +13,6 @@ from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, un
 from skillc_gym.files import replace_file
 from trainers.writers.base import Draft
 
-__all__ = ["FORMAT", "VERSION", "Entry", "SkillBank"]
-
 FORMAT, VERSION = "skillc-bank", 1
 
 

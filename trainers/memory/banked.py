@@ -16,8 +16,6 @@ from trainers.memory.base import Memory, MemoryTools, SkillMemory
 from trainers.retrieval import Similarity, similarity
 from trainers.writers import Draft, ModelWriter, SilentWriter, StepWriter, Writer
 
-__all__ = ["BankMemory", "BankOptions", "shown_entries", "skill_text"]
-
 _LOGGED = 8
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any, ClassVar
 from skill_library import SkillLibrary, SkillText
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
+from trainers.advantages.group_baselines import usual_success
+from trainers.allocation import DifficultyRouter
 from trainers.base import Options
-
-__all__ = ["FixedLibrary", "Memory", "MemoryTools", "SkillMemory", "SkillSelector", "has_own_choice", "skill_selectors"]
 
 SkillSelector = Callable[[Mapping[str, Any]], SkillText | None]
 """From an episode's first info to what it sees; None for the library's text."""
@@ -122,3 +123,55 @@ def _selector(memory: SkillMemory, member: int, training: bool) -> SkillSelector
         return memory.choose(info["task_id"], info["task_type"], info.get("goal", ""), member, training=training)
 
     return select
+
+
+# Skill0.5's prompts --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GuidedLibrary(Memory):
+    """The environment's library, its general skills held back for guidance.
+
+    Attributes:
+        guided_share: Share of a hard type's groups that is guided, rounded down.
+    """
+
+    name: ClassVar[str] = "guided_library"
+    guided_share: float = 0.5
+
+    def start(self, tools: MemoryTools) -> SkillMemory:
+        """With no type known to be hard."""
+        return _Guided(self, tools)
+
+
+class _Guided(SkillMemory):
+    def __init__(self, options: GuidedLibrary, tools: MemoryTools) -> None:
+        self._library = tools.library
+        self._router = DifficultyRouter()
+        self._every = max(2, round(1 / options.guided_share)) if options.guided_share > 0 else 0
+
+    def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
+        """The specific skill; with the general ones in front for every other member of a hard type's group."""
+        if self._library is None:
+            return None
+        guided = training and self._every and self._router.level(task_type) == "hard"
+        if guided and member % self._every == self._every - 1:
+            return self._library.for_task(task_type)
+        return specific_text(self._library, task_type)
+
+    def observe(self, batch: RolloutBatch) -> dict[str, Any]:
+        self._router.observe(usual_success(batch))
+        return {"difficulty": {kind: self._router.level(kind) for kind in sorted(set(batch.task_type))}}
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._router.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._router.load_state_dict(state)
+
+
+def specific_text(library: SkillLibrary, task_type: str) -> SkillText:
+    """What the skills of a task type alone say, without the general ones."""
+    own = [skill for skill in library.skills if task_type in skill.task_types and not skill.is_general]
+    text = "\n\n".join(skill.text for skill in own)
+    return SkillText("&".join(skill.name for skill in own), text, hashlib.sha256(text.encode("utf-8")).hexdigest())

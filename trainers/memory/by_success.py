@@ -14,8 +14,6 @@ from trainers.memory.base import MemoryTools
 from trainers.memory.credit import principle_score
 from trainers.writers import Draft
 
-__all__ = ["EvolveRMemory", "SkillRLMemory"]
-
 
 @dataclass(frozen=True)
 class EvolveRMemory(BankOptions):

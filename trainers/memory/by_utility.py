@@ -25,8 +25,6 @@ from trainers.memory.credit import (
 from trainers.writers import Draft
 from trainers.writers.by_rule import by_type, share_taken, supported_steps
 
-__all__ = ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
-
 
 @dataclass(frozen=True)
 class D2SkillMemory(BankOptions):

@@ -11,17 +11,6 @@ from numpy.typing import ArrayLike
 from trainers.advantages import FloatArray
 from trainers.memory.bank import Entry
 
-__all__ = [
-    "d2skill_score",
-    "exploration_bonus",
-    "hindsight_bonus",
-    "intrinsic_reward",
-    "moving_utility",
-    "principle_score",
-    "retroagent_score",
-    "upper_confidence",
-]
-
 
 def moving_utility(utility: float, credit: float, rate: float) -> float:
     """``(1 - rate) u + rate credit``: D2Skill with rate 0.5, RetroAgent and Skill1 with 0.05."""

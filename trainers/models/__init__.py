@@ -9,7 +9,10 @@ from skillc_gym.lazy import lazy_exports
 if TYPE_CHECKING:
     from trainers.models.loading import (
         BACKENDS,
+        check_model,
         context_limit,
+        hub_access,
+        is_hub_name,
         load_model,
         load_plain_config,
         load_plain_tokenizer,
@@ -17,22 +20,10 @@ if TYPE_CHECKING:
         within_model,
         without_bars,
     )
-    from trainers.models.names import check_model, hub_access, is_hub_name
     from trainers.models.pretrained import get_model
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = [
-    "BACKENDS",
-    "check_model",
-    "context_limit",
-    "get_model",
-    "hub_access",
-    "is_hub_name",
-    "load_model",
-    "load_plain_config",
-    "load_plain_tokenizer",
-    "load_tokenizer",
-    "within_model",
-    "without_bars",
-]
+__all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "is_hub_name", "load_model", "load_plain_config"]
+__all__ += ["load_plain_tokenizer", "load_tokenizer", "within_model", "without_bars"]
+__all__ += ["get_model"]

@@ -14,9 +14,7 @@ from typing import Any
 from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
 from trainers.base.model_folders import Package, fetched_folder
 from trainers.models.loading import without_bars
-from trainers.tracking.integrity import swap_folder
-
-__all__ = ["byte_pair_tokenizer", "check_tokenizer", "get_model", "split_digits"]
+from trainers.tracking.files import swap_folder
 
 SAMPLES = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 12, a fridge 1 and 3 apples.",

@@ -12,8 +12,6 @@ import numpy as np
 from trainers.advantages.grouping import FloatArray
 from trainers.retrieval import RetrievalRule
 
-__all__ = ["BM25", "RULE", "words"]
-
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
 

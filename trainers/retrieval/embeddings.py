@@ -12,8 +12,6 @@ from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
 from trainers.advantages.grouping import FloatArray
 from trainers.retrieval import RetrievalRule
 
-__all__ = ["RULE", "SentenceEmbeddings"]
-
 
 class SentenceEmbeddings:
     """Cosine similarity of mean-pooled encoder states (all-MiniLM-L6-v2 and its like), cut at 0.

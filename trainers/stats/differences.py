@@ -11,8 +11,6 @@ from typing import Any, Literal
 from trainers.stats.intervals import Interval
 from trainers.stats.means import mean_over_seeds, t_p_value, t_quantile, variance_of_mean
 
-__all__ = ["MARGIN", "Difference", "Verdict", "holm", "mean_difference"]
-
 Verdict = Literal["better", "worse", "as good", "inside the noise", "one seed", "fewer seeds"]
 MARGIN = 0.05
 """What counts as equal: five points."""

@@ -18,8 +18,6 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Interval", "bootstrap_mean", "paired_difference", "wilson"]
-
 
 @dataclass(frozen=True)
 class Interval:

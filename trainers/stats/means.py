@@ -10,15 +10,6 @@ from statistics import fmean, stdev, variance
 from skillc_gym.errors import ConfigError
 from trainers.stats.intervals import Interval
 
-__all__ = [
-    "MeanEstimate",
-    "mean_over_seeds",
-    "mean_over_seeds_and_tasks",
-    "t_p_value",
-    "t_quantile",
-    "variance_of_mean",
-]
-
 
 @dataclass(frozen=True)
 class MeanEstimate:

@@ -12,23 +12,14 @@ from skill_library.errors import SkillCError
 from skillc_gym.errors import CheckpointError
 from skillc_gym.files import storing
 from trainers.config import TrainConfig
-from trainers.tracking.integrity import damage, recover_folder, remove, seal, swap_folder
-from trainers.tracking.json_files import read_object, write_json
-
-__all__ = ["META", "Checkpoints", "checkpoint_step", "read_checkpoint", "read_meta", "restoring"]
+from trainers.tracking.files import damage, read_object, recover_folder, remove, seal, swap_folder, write_json
 
 META = "run.json"
 """What a checkpoint says of its run, and the hashes of its files; without it a folder is no checkpoint."""
-_PARTIAL = ".partial-"
-_ASIDE = ".old-"
 
 
 class Checkpoints:
-    """The folder ``checkpoints/``: ``step-000010/`` with a ``run.json`` in each.
-
-    Args:
-        path: The folder; made by :meth:`prepare`.
-    """
+    """The folder ``checkpoints/``, made by :meth:`prepare`: ``step-000010/`` with a ``run.json`` in each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,10 +30,10 @@ class Checkpoints:
         """Makes the folder, and clears away what an interruption left half written."""
         with storing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            for left_over in self.path.glob(f"{_PARTIAL}*"):
+            for left_over in self.path.glob(".partial-*"):
                 remove(left_over)
-            for left_over in self.path.glob(f"{_ASIDE}step-*"):
-                recover_folder(self.path / left_over.name.removeprefix(_ASIDE))
+            for left_over in self.path.glob(".old-step-*"):
+                recover_folder(self.path / left_over.name.removeprefix(".old-"))
 
     def complete(self) -> list[Path]:
         """Complete checkpoints, oldest first; whether they are whole is not looked at."""
@@ -71,7 +62,7 @@ class Checkpoints:
 
     def partial(self, step: int, *, make: bool = True) -> Path:
         """Where a checkpoint is written before :meth:`commit` gives it its name."""
-        path = self.path / f"{_PARTIAL}{step:06d}"
+        path = self.path / f".partial-{step:06d}"
         if make:
             with storing(path):
                 remove(path)
@@ -107,11 +98,7 @@ def _number(path: Path) -> int:
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """Reads a checkpoint's ``run.json``.
-
-    Raises:
-        CheckpointError: It is not what a run writes.
-    """
+    """A checkpoint's ``run.json``; a CheckpointError if it is not what a run writes."""
     try:
         meta = read_object(path / META)
         for name, kind in (("step", int), ("config", dict), ("task_digest", str), ("method", dict)):
@@ -154,11 +141,7 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[s
 
 @contextmanager
 def restoring(path: Path) -> Iterator[None]:
-    """Says in words that a state cannot be taken up: what a method wrote may have been changed since.
-
-    Raises:
-        CheckpointError: For what odd values cause within.
-    """
+    """Says in words (CheckpointError) that a state cannot be taken up: it may have been changed since."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:

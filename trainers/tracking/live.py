@@ -13,9 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc_gym.envs.registry import short_type
-from trainers.tracking.listeners import Clock, Record, SilentProgress, tokens_per_second
-
-__all__ = ["LiveProgress"]
+from trainers.tracking.progress import Clock, Record, SilentProgress, tokens_per_second
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 24

@@ -8,8 +8,6 @@ from typing import Any
 from skillc_gym.episodes import Episode
 from trainers.base import Trajectory
 
-__all__ = ["rollout_metrics"]
-
 
 def rollout_metrics(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
     """The figures of an update's rollouts over all processes; None where there is nothing to average."""

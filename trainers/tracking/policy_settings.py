@@ -11,9 +11,7 @@ from skill_library.errors import SkillCError
 from skillc_gym.errors import CheckpointError
 from trainers.base import named_folder
 from trainers.config import TrainConfig
-from trainers.tracking.json_files import read_object, write_json
-
-__all__ = ["SETTINGS_FILE", "complete_settings", "policy_settings", "save_policy_settings", "unlike_policy"]
+from trainers.tracking.files import read_object, write_json
 
 SETTINGS_FILE = "skillc_settings.json"
 """In the folder of a policy that was trained or cloned here."""

@@ -1,23 +1,122 @@
-"""What a person sees while a run trains."""
+"""What a person sees while a run trains: plain lines, or nothing; the live display is :mod:`trainers.tracking.live`."""
 
 from __future__ import annotations
 
-import sys
-from typing import IO
+import time
+from collections.abc import Mapping
+from typing import IO, Any
 
 from skillc_gym.envs.registry import short_type
-from trainers.tracking.listeners import PlainProgress, Progress, SilentProgress
 
-__all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress", "short_type"]
+Record = Mapping[str, Any]
 
 
-def make_progress(stream: IO[str] | None = None) -> Progress:
-    """A live display on a terminal (with rich installed), plain lines elsewhere."""
-    stream = stream or sys.stderr
-    if not stream.isatty():
-        return PlainProgress(stream)
-    try:
-        from trainers.tracking.live import LiveProgress
-    except ImportError:
-        return PlainProgress(stream)
-    return LiveProgress(stream)
+class Progress:
+    """Receives what happens, in the order it happens; this one shows nothing."""
+
+    def start(self, title: str, step: int, steps: int) -> None:
+        """A run begins (or goes on) after so many of so many steps."""
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        """Within a step: how far generation, update or validation has come."""
+
+    def record(self, record: Record) -> None:
+        """A line of the metrics was written."""
+
+    def note(self, text: str) -> None:
+        """Something worth a sentence: a checkpoint, a retirement, an interruption."""
+
+    def close(self) -> None:
+        """The run is over, for whatever reason."""
+
+
+SilentProgress = Progress
+
+
+class PlainProgress(Progress):
+    """One line per event, for logs and pipes."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+        self._steps = 0
+        self._clock = Clock()
+
+    def start(self, title: str, step: int, steps: int) -> None:
+        """Writes the title."""
+        self._steps = steps
+        self._clock.start(step)
+        self._line(title)
+
+    def record(self, record: Record) -> None:
+        """Writes one line."""
+        if record["event"] == "validation":
+            gaps = "  ".join(f"{short_type(k)} {v:+.2f}" for k, v in record["gap_smoothed"].items())
+            active = " ".join(short_type(kind) for kind in record["active"]) or "none"
+            self._line(
+                f"validation at {record['step']:>4}   with {_percent(record['overall_with'])}  without "
+                f"{_percent(record['overall_without'])}   smoothed gaps: {gaps}   active: {active}{_cuts(record)}"
+            )
+            return
+        left = self._clock.left(record["step"], self._steps)
+        self._line(
+            f"step {record['step']:>4}/{self._steps}   success {_percent(record['success'])} "
+            f"(with {_percent(record['success_with'])}, without {_percent(record['success_without'])})   "
+            f"loss {record['loss']:+.3f}   {tokens_per_second(record):,.0f} tokens/s   {left} left"
+            f"{_cuts(record)}"
+        )
+
+    def note(self, text: str) -> None:
+        """Writes the sentence."""
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+
+def _percent(rate: float | None) -> str:
+    return "  --" if rate is None else f"{100 * rate:3.0f}%"
+
+
+def _cuts(record: Record) -> str:
+    """Shares of the episodes that the context cut, where it cut any."""
+    shares = record.get("cut_by_context")
+    if not isinstance(shares, Mapping):
+        shares = {arm: record.get(f"cut_by_context_{arm}") for arm in ("with", "without")}
+    if not any(shares.values()):
+        return ""
+    return f"   cut by the context: with {_percent(shares['with'])}, without {_percent(shares['without'])}"
+
+
+class Clock:
+    """Estimates how long the rest takes, from the steps since it was started."""
+
+    def __init__(self) -> None:
+        self._from = 0
+        self._began = time.monotonic()
+
+    def start(self, step: int) -> None:
+        """Starts counting after so many steps."""
+        self._from, self._began = step, time.monotonic()
+
+    def left(self, step: int, steps: int) -> str:
+        """The time left, in words."""
+        done = step - self._from
+        if done <= 0:
+            return "?"
+        return duration((time.monotonic() - self._began) / done * (steps - step))
+
+
+def duration(seconds: float) -> str:
+    """12 s, 3 min 20 s, 2 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def tokens_per_second(record: Mapping[str, Any]) -> float:
+    """Speed of generation in one step, environments included."""
+    return float(record["tokens_generated"]) / max(float(record.get("seconds_generate", 0.0)), 1e-9)

@@ -1,4 +1,4 @@
-"""The run folder: configuration, versions, metrics, transcripts, checkpoints."""
+"""The run folder: configuration, versions, metrics, transcripts, checkpoints; the revision that a record is of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,16 @@ from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_gym.files import open_new, replace_file, storing
 from trainers.config import TrainConfig
 from trainers.tracking.checkpoints import META, Checkpoints
-from trainers.tracking.integrity import recover_folder, remove, seal, storing_weights, swap_folder
-from trainers.tracking.json_files import iter_records, json_line, write_json
-
-__all__ = ["POLICY_FILES", "RunFolder", "make_folder", "provenance", "write_json"]
+from trainers.tracking.files import (
+    iter_records,
+    json_line,
+    recover_folder,
+    remove,
+    seal,
+    storing_weights,
+    swap_folder,
+    write_json,
+)
 
 _PACKAGES = ("skillc-gym", "gymnasium", "numpy", "torch", "transformers", "trl", "accelerate", "peft", "vllm")
 POLICY_FILES = "skillc_files.json"
@@ -30,11 +36,8 @@ class RunFolder:
     """Reads and writes one run's files; every file is usable whenever the run stops.
 
     Layout: ``config.json``, ``versions.json``, ``tasks.json`` (held-back panel, hash of the training tasks),
-    ``metrics.jsonl``, ``transcripts/*.jsonl``, ``checkpoints/step-000010/``, and ``policy/``, the trained policy, once
-    the run has finished.
-
-    Args:
-        path: The folder; made when first written to.
+    ``metrics.jsonl``, ``transcripts/*.jsonl``, ``checkpoints/step-000010/``, and ``policy/`` in the end. The folder is
+    made when first written to.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -48,12 +51,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from writing to the run; the lock goes with the process, however that ends.
-
-        Raises:
-            ConfigError: Another process has it, or the folder cannot be made.
-            StorageError: The folder is read-only, or there is a link in the lock's place.
-        """
+        """Keeps other processes from writing to the run (ConfigError); the lock goes with the process."""
         try:
             import fcntl
         except ImportError:  # not on Windows; there, nothing keeps two runs apart
@@ -86,11 +84,7 @@ class RunFolder:
     # Metrics -----------------------------------------------------------------------------------------------------
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Adds one line to the metrics; numbers that are not finite become null.
-
-        Raises:
-            StorageError: The disk is full or read-only, or there is a link in the file's place.
-        """
+        """Adds one line to the metrics; numbers that are not finite become null."""
         with storing(self.metrics_path), os.fdopen(open_new(self.metrics_path, append=True), "wb") as file:
             file.write(json_line(record))
 
@@ -101,11 +95,7 @@ class RunFolder:
         return [record for _, record in iter_records(self.metrics_path) if record is not None]
 
     def truncate(self, step: int | None) -> None:
-        """Drops what a resumed run will do again: records after the step, or all of them.
-
-        Checkpoints after the step (damaged ones, or of a run that went on from an earlier one) are set aside: renamed,
-        not deleted.
-        """
+        """Drops what a resumed run will do again: records after the step, or all; later checkpoints are set aside."""
         self._checkpoints.set_aside(after=step)
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
         replace_file(self.metrics_path, map(json_line, kept))
@@ -181,24 +171,23 @@ class RunFolder:
 def provenance() -> dict[str, Any]:
     """Versions of what computes, and the project's git revision where there is one."""
     return {
-        "packages": {name: version for name in _PACKAGES if (version := _version(name))},
+        "packages": dict(_versions()),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "git": _git_revision(),
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            yield name, metadata.version(name)
 
 
 def _git(*words: str) -> str | None:
-    here = Path(__file__).parent
+    command = ["git", "-C", str(Path(__file__).parent), *words]
     try:
-        done = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=True, timeout=10)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
@@ -210,12 +199,38 @@ def _git_revision() -> dict[str, Any] | None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder for results.
-
-    Raises:
-        ConfigError: If there is something else in its place, or it may not be written.
-    """
+    """Makes a folder for results; a ConfigError if something is in its place, or it may not be written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"The folder {path} cannot be made ({error.strerror}); choose another one.") from error
+
+
+def require_clean(*, allow_changes: bool = False) -> None:
+    """Refuses (ConfigError) to record from a working tree with changes, unless they are allowed."""
+    found = provenance()["git"]
+    if allow_changes or (found is not None and not found["changed"]):
+        return
+    why = "the working tree has changes" if found else "this is no git checkout"
+    raise ConfigError(
+        f"A record is of one clean revision, and {why}. Commit or stash them, or mark the record with --allow-changes"
+    )
+
+
+def one_revision(revisions: Iterable[Mapping[str, Any] | None], *, allow_changes: bool = False) -> dict[str, Any]:
+    """The revision that all runs were made on: ``revisions`` (all of them) and ``clean``.
+
+    Args:
+        revisions: ``revision`` and ``changed`` of every run, as provenance has them.
+        allow_changes: Accept several revisions and changed trees, which are a ConfigError otherwise.
+    """
+    found = [entry or {"revision": "unknown", "changed": True} for entry in revisions]
+    names = sorted({str(entry["revision"]) for entry in found})
+    clean = len(names) == 1 and not any(entry["changed"] for entry in found)
+    if not clean and not allow_changes:
+        raise ConfigError(
+            f"The runs were made on {len(names)} revisions ({', '.join(name[:12] for name in names)}), or with changes "
+            "in the working tree; a record is of one clean revision. Delete those runs and run them again, or mark "
+            "the record with --allow-changes"
+        )
+    return {"revisions": names, "clean": clean}

@@ -15,10 +15,7 @@ from statistics import fmean
 
 from skillc_gym.episodes import Episode
 from trainers.retrieval.bm25 import BM25
-from trainers.writers.base import Draft
-from trainers.writers.replies import Decision, Edit
-
-__all__ = ["StepSupport", "StepWriter", "abstract_actions", "by_type", "share_taken", "supported_steps"]
+from trainers.writers.base import Decision, Draft, Edit
 
 _ENTITY = r"\w+ \d+"
 _NUMBERED = re.compile(rf"\b({_ENTITY})\b")

@@ -11,11 +11,18 @@ from typing import Any, TypeVar
 
 from skill_library.errors import brief
 from skillc_gym.episodes import Episode
-from trainers.writers.base import AnswerChats, Draft
+from trainers.writers.base import (
+    AnswerChats,
+    BadReplyError,
+    Decision,
+    Draft,
+    Edit,
+    read_decision,
+    read_edits,
+    read_lists,
+    read_text,
+)
 from trainers.writers.by_rule import by_type
-from trainers.writers.replies import BadReplyError, Decision, Edit, read_decision, read_edits, read_lists, read_text
-
-__all__ = ["LLMWriter", "ModelWriter", "Note", "NotedWriter", "PolicyWriter", "transcript"]
 
 T = TypeVar("T")
 

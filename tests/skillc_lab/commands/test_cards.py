@@ -15,7 +15,7 @@ from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.cards import environment_card, policy_card
 from trainers.base import shipped_policy, shipped_trained_policy
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
-from trainers.tracking.json_files import write_json
+from trainers.tracking.files import write_json
 
 
 def parts(card: str) -> tuple[dict[str, Any], str]:

@@ -17,7 +17,7 @@ from skillc_lab.studies import (
     write_comparison,
 )
 from tests.skillc_lab.studies_of import TEXT, write_run_file
-from trainers.tracking import revision
+from trainers.tracking import run_folder
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def cell(method: str, seed: int) -> CellResult:
 
 
 def test_a_tree_with_changes_is_refused(run_file, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(revision, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
+    monkeypatch.setattr(run_folder, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
     assert skillc(["study", str(run_file), "--out", str(tmp_path / "out")]) == 2
     assert "the working tree has changes" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

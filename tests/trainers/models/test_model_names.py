@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
-from trainers.models.names import check_model, hub_access, is_hub_name
+from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 

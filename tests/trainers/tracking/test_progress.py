@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from trainers.tracking.listeners import duration
-from trainers.tracking.progress import PlainProgress, make_progress, short_type
+from skillc_gym.envs.registry import short_type
+from trainers.tracking import make_progress
+from trainers.tracking.progress import PlainProgress, duration
 
 TRAIN = {
     "event": "train", "step": 3, "success": 0.5, "success_with": 0.75, "success_without": None, "loss": -0.125,

@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
 from trainers.tracking.checkpoints import META, read_checkpoint
-from trainers.tracking.integrity import damage, recover_folder, seal, storing_weights, swap_folder
-from trainers.tracking.json_files import MAX_LINE_BYTES, read_object
+from trainers.tracking.files import (
+    MAX_LINE_BYTES,
+    damage,
+    read_object,
+    recover_folder,
+    seal,
+    storing_weights,
+    swap_folder,
+)
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 CONFIG = TrainConfig(model="m")

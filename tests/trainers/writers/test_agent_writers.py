@@ -15,7 +15,7 @@ from tests.trainers.rollouts_of import episode
 from trainers.retrieval import nearest
 from trainers.retrieval.bm25 import BM25
 from trainers.writers import Decision, Edit, PolicyWriter, StepWriter
-from trainers.writers.replies import BadReplyError, read_decision
+from trainers.writers.base import BadReplyError, read_decision
 
 HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
 WON, LOST = episode("train/1", actions=HEAT), episode("train/1", won=False, actions=[HEAT[0], HEAT[2]])

@@ -11,8 +11,8 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, EpisodeRecorder, Turn
 from skillc_lab.agents.expel import RuleList
 from trainers.writers import Edit, ModelWriter, StepWriter
+from trainers.writers.base import BadReplyError, read_edits, read_lists, read_object
 from trainers.writers.llm import transcript
-from trainers.writers.replies import BadReplyError, read_edits, read_lists, read_object
 
 
 def episode(

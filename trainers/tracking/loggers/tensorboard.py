@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 from skillc_gym.errors import missing_extra
 from trainers.tracking.loggers import PANELS, scalars
 
-__all__ = ["LOGGER", "TensorBoard"]
-
 
 class TensorBoard:
     """Writes a run's numbers to ``<run>/tensorboard``; the page "Custom scalars" shows the method's panels."""
@@ -23,11 +21,7 @@ class TensorBoard:
         self._writer: Any = None
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Looks whether TensorBoard is there; the first record opens the event file.
-
-        Raises:
-            MissingExtraError: TensorBoard is not installed.
-        """
+        """Looks whether TensorBoard is there; the first record opens the event file."""
         try:
             importlib.import_module("torch.utils.tensorboard")
         except ImportError as error:

@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 from skillc_gym.errors import missing_extra
 from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
-__all__ = ["LOGGER", "Trackio"]
-
 
 class Trackio:
     """One run of trackio per run folder; `trackio show --project skillc-gym` shows them."""
@@ -21,11 +19,7 @@ class Trackio:
     _run: Any
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Opens the run, or goes on with it.
-
-        Raises:
-            MissingExtraError: trackio is not installed.
-        """
+        """Opens the run, or goes on with it; an error names the extra."""
         try:
             import trackio
         except ImportError as error:

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 from skillc_gym.errors import ConfigError, missing_extra
 from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
-__all__ = ["LOGGER", "WeightsAndBiases"]
-
 
 class WeightsAndBiases:
     """One run of W&B per run folder; its variables (``WANDB_MODE``, ``WANDB_PROJECT``, ...) say where to."""
@@ -20,12 +18,7 @@ class WeightsAndBiases:
     _run: Any
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Opens the run, or goes on with it.
-
-        Raises:
-            MissingExtraError: wandb is not installed.
-            ConfigError: Nobody is logged in.
-        """
+        """Opens the run, or goes on with it; errors name the extra, or how to log in."""
         try:
             import wandb
         except ImportError as error:

@@ -1,14 +1,68 @@
-"""Whether as many processes train as the launcher was asked for."""
+"""How a process is asked to stop, and whether as many processes train as the launcher was asked for."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-__all__ = ["asked_processes", "launch_warning", "launcher_words"]
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_Handler = Callable[[int, Any], Any]
+
+
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Turns SIGTERM into the ``KeyboardInterrupt`` of Ctrl-C; for whole commands.
+
+    In a thread other than the main one nothing changes: signals are not delivered there.
+    """
+    with _handled((signal.SIGTERM,), _interrupt):
+        yield
+
+
+@contextmanager
+def stop_requests(ask: Callable[[], object]) -> Iterator[None]:
+    """Turns the first Ctrl-C or SIGTERM into a request; the second, of either kind, is a ``KeyboardInterrupt``.
+
+    Args:
+        ask: Called once, by the signal's handler.
+    """
+    asked = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked:
+            _interrupt(number, frame)
+        asked = True
+        ask()
+
+    with _handled(_SIGNALS, handle):
+        yield
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _handled(signals: tuple[signal.Signals, ...], handler: _Handler) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            # None stands for a handler that Python has not set, and cannot set again.
+            signal.signal(number, signal.SIG_DFL if before is None else before)
+
 
 _COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
 
