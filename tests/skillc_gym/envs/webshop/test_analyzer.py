@@ -74,25 +74,9 @@ def test_long_tokens_are_cut():
     assert [len(token) for token in tokenize("𐐀" * 200)] == [127, 73]
 
 
-PIECES = (
-    "_",
-    "a",
-    "a.",
-    "1,",
-    "a_",
-    "_\u0301",
-    "_\u1036",
-    "✨\u200d",
-    "'",
-    "é",
-    "🇺",
-    "a" * 254 + ".",
-    "א\"'",
-    "\u0301",
+@pytest.mark.parametrize(
+    "text", [*["_", "a", "a.", "1,", "a_", "_́", "_ံ", "✨\u200d", "'", "é", "🇺", "א\"'", "́"], "a" * 254 + "."]
 )
-
-
-@pytest.mark.parametrize("text", PIECES)
 def test_long_texts_take_no_longer_than_their_length(text):
     began = time.process_time()
     analyze(text * (100_000 // len(text)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,8 +10,7 @@ import time
 
 import pytest
 
-from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog
-from skillc_gym.envs.webshop.catalog.build import FORMAT
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.envs.webshop.goals import goal_sets
 from skillc_gym.errors import CatalogError
@@ -62,14 +60,6 @@ def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
     full = start(LIMITED.format(limit=limit) + OPEN.format(size=2_000), tmp_path)
     assert "SKILLC_CACHE" in full.communicate()[1].splitlines()[-1]
     assert not list((tmp_path / "webshop").iterdir())
-
-
-def test_a_folder_of_an_older_format_says_what_to_do(tmp_path):
-    build_catalog(GeneratedSource(5), tmp_path / "old")
-    manifest = tmp_path / "old" / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": FORMAT - 1}))
-    with pytest.raises(CatalogError, match=rf"format {FORMAT - 1}, this .* format {FORMAT}; build it again"):
-        open_catalog(tmp_path / "old")
 
 
 @pytest.mark.parametrize("name", ["docs.npy", "window_starts.npy", "human.json", "products.bin", "goals"])

@@ -212,7 +212,8 @@ class TestBadFiles:
             Catalog(tmp_path / "a")
         known = json.dumps({"kind": KIND, "format": FORMAT, "products": 5})
         for manifest, said in (
-            ('{"kind": "other", "format": 1}', "build it again"),
+            (json.dumps({"kind": "other", "format": FORMAT}), "build it again"),
+            (json.dumps({"kind": KIND, "format": FORMAT - 1}), rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
             (known, "lacks sha256, report, index, source"),
             ("{", "no catalogue's manifest"),
         ):

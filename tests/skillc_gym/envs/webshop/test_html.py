@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from html.parser import HTMLParser
 
 import pytest
+from page_reader import Reader, as_text
 from small_shop import SmallShop
 from test_pages import ODD, Walk
 
@@ -13,46 +13,7 @@ from benchmarks.parity.webshop import read_cases, sources
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
-from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
 from skillc_gym.envs.webshop.shop.pages import Page
-
-UNSEEN = {"style", "script", "head", "title", "meta"}
-VOID = {"input", "img", "br", "meta"}
-
-
-class Reader(HTMLParser):
-    """Collects the texts between tags; blank ones shrink to a line break or a space, as Beautiful Soup has it."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.inside, self.texts, self.tags = [], [""], []
-        self.feed(page)
-        self.close()
-        self._end()
-
-    def handle_starttag(self, tag, attrs):
-        self._end()
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.inside.append(tag)
-
-    def handle_endtag(self, tag):
-        self._end()
-        assert self.inside.pop() == tag
-
-    def handle_data(self, data):
-        if self.inside and self.inside[-1] not in UNSEEN:
-            self.texts[-1] += data
-
-    def _end(self):
-        if text := self.texts[-1]:
-            blank = not text.strip(" \t\n\r\f")
-            self.texts[-1] = ("\n" if "\n" in text else " ") if blank else text
-            self.texts.append("")
-
-
-def as_text(page):
-    return SEPARATOR.join(text.strip() for text in Reader(page).texts[:-1] if text != "\n")
 
 
 @pytest.mark.parametrize("attributes", [False, True])

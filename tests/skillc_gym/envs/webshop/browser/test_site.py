@@ -13,7 +13,8 @@ import pytest
 from hostile_shop import HOSTILE, SHOP
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from visitor import Reader, Visitor
+from page_reader import Reader
+from visitor import Visitor
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from hostile_shop import SHOP
-from visitor import Reader, Visitor
+from page_reader import Reader
+from visitor import Visitor
 
 from skillc_gym.envs.webshop.site import limits
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
@@ -135,9 +136,8 @@ def test_a_site_for_others_asks_for_its_token():
         assert visitor.status == 200
 
 
-@pytest.mark.parametrize(("options", "token"), [({}, None), ({"token": "a-long-one"}, "a-long-one")])
-def test_which_sites_have_a_token(options, token):
-    assert open_site({"data": SHOP}, **options).token == token
-    assert open_site({"data": SHOP}, host="::", token="none").token is None
+def test_which_sites_have_a_token():
+    asked = [{}, {"token": "a-long-one"}, {"host": "::", "token": "none"}]
+    assert [open_site({"data": SHOP}, **options).token for options in asked] == [None, "a-long-one", None]
     with pytest.raises(ConfigError, match="at least 8"):
         open_site({"data": SHOP}, token="a b")

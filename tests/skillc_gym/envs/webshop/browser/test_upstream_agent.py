@@ -6,14 +6,14 @@ import importlib.util
 import os
 import shutil
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import gymnasium
 import pytest
+from page_reader import Reader, as_text
 from small_shop import SmallShop
-from visitor import Reader, Visitor
+from visitor import Visitor
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
@@ -21,23 +21,6 @@ from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 CHECKOUT = "WEBSHOP_CHECKOUT"
 SHOP = SmallShop()
 WAY = ("search[brivane rug]", "click[b000000001]", "click[small]", "click[features]", "click[< prev]", "click[buy now]")
-
-
-class Texts(HTMLParser):
-    """The texts of a page outside its head, as upstream's agent joins them."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found = []
-        self.feed(page.partition("</head>")[2])
-        self.close()
-
-    def handle_data(self, text):
-        if text.strip() or "\n" not in text:
-            self.found.append(text.strip())
-
-    def __str__(self):
-        return " [SEP] ".join(self.found)
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +37,20 @@ def native():
 def test_a_session_is_an_episode_whose_pages_say_what_upstreams_say(site, native):
     visitor = Visitor(site.url)
     assert visitor.get("/fixed_3") == 200
-    assert str(Texts(visitor.page)) == native.reset(options={"task_id": "synthetic/3"})[0]
+    assert as_text(visitor.page) == native.reset(options={"task_id": "synthetic/3"})[0]
     for action in WAY:
         name, label = action.rstrip("]").split("[")
         links = [link for link in Reader(visitor.page).links if f"asin={label.upper()}&" in link]
         sent = ("search_query" if name == "search" else "size" if label == "small" else "click", label)
         assert (visitor.get(links[0]) if links else visitor.post(sent)) == 200
-        assert str(Texts(visitor.page)) == native.step(action)[0]
+        assert as_text(visitor.page) == native.step(action)[0]
 
 
 def test_which_goal_a_session_has(site, native):
     visitor, texts = Visitor(site.url), {}
     for session in ("abcde", "fghij", "abcde", "klmno", "some_fixed_7"):
         assert visitor.get(f"/{session}") == 200
-        text = str(Texts(visitor.page))
+        text = as_text(visitor.page)
         assert texts.setdefault(session, text) == text
     assert len(set(texts.values())) > 2
     assert texts["some_fixed_7"] == native.reset(options={"task_id": "synthetic/7"})[0]

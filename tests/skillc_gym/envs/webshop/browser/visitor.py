@@ -4,41 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from html.parser import HTMLParser
 from urllib.parse import urlencode, urljoin, urlsplit
-
-VOID = {"input", "img", "br", "meta", "link"}
-
-
-class Reader(HTMLParser):
-    """What a page holds: its links, and its forms with what their controls send."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.links, self.buttons, self.options, self.fields, self.open, self.wrong = [], [], [], [], [], []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "a" and "product-link" in found.get("class", "") and "href" in found:
-            self.links.append(found["href"])
-        elif tag == "button" and "name" in found:
-            self.buttons.append((found["name"], found["value"]))
-        elif tag == "input" and found.get("type") == "radio":
-            self.options.append((found["name"], found["value"]))
-        elif tag == "input":
-            self.fields.append(found.get("name"))
-        if tag == "script" and found.get("src") != "/static/shop.js":
-            self.wrong.append((tag, attrs))
-        if any(name.startswith("on") or name == "style" for name in found):
-            self.wrong.append((tag, attrs))
-
-    def handle_endtag(self, tag):
-        if self.open.pop() != tag:
-            self.wrong.append(tag)
 
 
 class Visitor:
