@@ -13,6 +13,7 @@ from skillc_gym.version import __version__
 
 try:
     from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError
 except ImportError as error:
     raise missing_extra("mcp", "mcp") from error
@@ -34,7 +35,7 @@ class EpisodeTools:
     ) -> None:
         self._make, self._most = make, episodes
         self._task_ids = make().task_ids
-        self._episodes: OrderedDict[str, ChatEnv] = OrderedDict()
+        self._episodes: OrderedDict[tuple[str, str], ChatEnv] = OrderedDict()
         self._requests = deque(requests)
 
     def list_tasks(self, start: int = 0, stop: int = 20) -> list[str]:
@@ -42,28 +43,34 @@ class EpisodeTools:
         return list(self._task_ids[start:stop])
 
     def start(
-        self, task_id: str | None = None, seed: int | None = None, skill: bool = False, group_id: int = 0
+        self,
+        ctx: Context[Any, Any],
+        task_id: str | None = None,
+        seed: int | None = None,
+        skill: bool = False,
+        group_id: int = 0,
     ) -> dict[str, Any]:
         """Starts an episode and tells its task.
 
         Args:
+            ctx: The request; not an argument of the tool.
             task_id: A task of list_tasks; without it the seed picks one.
             seed: Seed of the environment; another one each time if left out.
             skill: Whether the skill is shown.
             group_id: Number of the group that the episode belongs to.
         """
-        return self._start(lambda env: env.reset(task_id, seed=seed, condition=int(skill), group_id=group_id))
+        return self._start(ctx, lambda env: env.reset(task_id, seed=seed, condition=int(skill), group_id=group_id))
 
-    def start_next(self) -> dict[str, Any]:
+    def start_next(self, ctx: Context[Any, Any]) -> dict[str, Any]:
         """Starts the next episode and tells its task."""
         if not self._requests:
             raise ToolError("Every episode has been started: there is none left to start.")
         request = self._requests[0]
-        answer = self._start(lambda env: env.begin(request))
+        answer = self._start(ctx, lambda env: env.begin(request))
         self._requests.popleft()
         return answer
 
-    def _start(self, begin: Callable[[ChatEnv], list[dict[str, str]]]) -> dict[str, Any]:
+    def _start(self, ctx: Context[Any, Any], begin: Callable[[ChatEnv], list[dict[str, str]]]) -> dict[str, Any]:
         env = self._make()
         try:
             chat = begin(env)
@@ -71,25 +78,31 @@ class EpisodeTools:
             raise ToolError(str(error)) from error  # the server hides the words of any other exception
         # Whoever knows an id acts in its episode, and not every transport has sessions: only its client can know it.
         episode = secrets.token_urlsafe(16)
-        self._episodes[episode] = env
+        self._episodes[_session(ctx), episode] = env
         if len(self._episodes) > self._most:
             self._episodes.popitem(last=False)
         return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
 
-    def act(self, episode: str, command: str) -> dict[str, Any]:
+    def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:
         """Carries out one command in an episode and tells what happens.
 
         Args:
+            ctx: The request; not an argument of the tool.
             episode: What start called it.
             command: One of the possible commands, exactly as it is listed.
         """
-        if episode not in self._episodes:
+        if (_session(ctx), episode) not in self._episodes:
             raise ToolError(f"There is no episode {episode[:40]!r} under way. Start one with start().")
-        env = self._episodes[episode]
+        env = self._episodes[_session(ctx), episode]
         if env.done:
             return {"text": EPISODE_OVER, "reward": 0.0, "record": env.record()}
         step = env.step(command)
         return {"text": step.messages[-1]["content"], "reward": step.reward, "record": env.record()}
+
+
+def _session(ctx: Context[Any, Any]) -> str:
+    """The transport's session; "" on standard input and output, without sessions and in newer versions of the protocol."""
+    return (ctx.headers or {}).get("mcp-session-id", "")
 
 
 def create_server(

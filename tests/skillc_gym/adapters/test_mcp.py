@@ -9,6 +9,7 @@ from scripted import ENV_KWARGS, expert_command, run_blocks
 pytest.importorskip("mcp.server.mcpserver", reason="needs mcp 2, see the mcp extra: make test-adapters")
 
 from mcp.client import Client
+from starlette.testclient import TestClient
 
 import skillc_gym
 from skillc_gym.adapters import ChatEnv, paired_requests
@@ -103,3 +104,27 @@ def test_starts_without_a_seed_differ():
 
 def test_the_page_runs():
     assert run_blocks("mcp.md")["server"].name == "skillc-gym"
+
+
+def test_an_episode_belongs_to_its_session():
+    with TestClient(create_server(MAKE).streamable_http_app(json_response=True), "http://127.0.0.1:8000") as http:
+        mine, theirs = (opened(http) for _ in range(2))
+        episode = asked(http, mine, "start", seed=0)["structuredContent"]["episode"]
+        theirs = asked(http, theirs, "act", episode=episode, command="look")
+        assert theirs["isError"]
+        assert "no episode" in theirs["content"][0]["text"]
+        assert "text" in asked(http, mine, "act", episode=episode, command="look")["structuredContent"]
+
+
+def opened(http):
+    """The headers of a new session."""
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    accept = {"Accept": "application/json, text/event-stream"}
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}
+    session = http.post("/mcp", json=body, headers=accept).headers["mcp-session-id"]
+    return {**accept, "mcp-session-id": session, "mcp-protocol-version": "2025-06-18"}
+
+
+def asked(http, headers, tool, **arguments):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    return http.post("/mcp", json=body, headers=headers).json()["result"]
