@@ -1,9 +1,14 @@
 """OpenEnv: a real server on the loopback interface, several WebSocket sessions at once."""
 
+import json
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -150,3 +155,15 @@ def test_the_web_page_is_there(monkeypatch):
     monkeypatch.setenv("ENABLE_WEB_INTERFACE", "true")
     with served(create_server(MAKE)) as found:
         assert httpx.get(f"{found}/web/", follow_redirects=True).status_code == 200
+
+
+def test_the_folder_to_copy_is_what_openenv_accepts(tmp_path):
+    """Its manifest by rule, and its application while it is served; the image is built where there is Docker."""
+    folder = shutil.copytree(PAGES / "openenv", tmp_path / "mine")
+    command = [Path(sys.executable).with_name("openenv"), "validate", "--json"]
+    static = json.loads(subprocess.run([*command, folder, "--level", "static"], capture_output=True, check=True).stdout)
+    assert static["verdict"] == "pass"
+    names = {}
+    exec(compile((folder / "server" / "app.py").read_text(encoding="utf-8"), "app.py", "exec"), names)
+    with served(names["app"]) as found:
+        assert subprocess.run([*command, "--url", found], capture_output=True, check=False).returncode == 0
