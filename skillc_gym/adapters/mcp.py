@@ -101,7 +101,7 @@ class EpisodeTools:
 
 
 def _session(ctx: Context[Any, Any]) -> str:
-    """The transport's session; "" on standard input and output, without sessions and in newer versions of the protocol."""
+    """The transport's session; "" where it has none, as on standard input and output."""
     return (ctx.headers or {}).get("mcp-session-id", "")
 
 

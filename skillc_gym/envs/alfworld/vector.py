@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ __all__ = ["ALFWorldVectorEnv", "make_vector"]
 StepResult = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
-class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]]):
+class ALFWorldVectorEnv(SyncVectorEnv):
     """Plays ``num_envs`` games with the native engine; what ``gym.make_vec("skillc/ALFWorld-v0", num_envs=...)`` gives.
 
     Answers, seeds and autoresets are those of ``vectorization_mode="sync"``; there are no wrappers in between, and
@@ -59,6 +59,7 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
         self.max_episode_steps = max_episode_steps
         self.games = [ALFWorldEnv(**env_kwargs)]
         self.games += [self.games[0].copy() for _ in range(num_envs - 1)]
+        self.envs: list[Any] = self.games  # what the base's call, get_attr, set_attr, render and generators ask
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.games[0].metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self.games[0].render_mode
@@ -152,46 +153,6 @@ class ALFWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], NDArray[Any]])
             else:
                 infos[i] = {**info, **final}
         self._steps[self._over], self._over = 0, np.zeros(self.num_envs, np.bool_)
-
-    def render(self) -> tuple[Any, ...]:
-        """Returns the drawing of every game, as `render_mode` has it."""
-        return tuple(game.render() for game in self.games)
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Calls a method of every game, or reads an attribute; returns what each gave."""
-        found = [game.get_wrapper_attr(name) for game in self.games]
-        return tuple(each(*args, **kwargs) if callable(each) else each for each in found)
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Reads an attribute of every game."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: Any) -> None:
-        """Sets an attribute of every game: to one value, or to one per game from a list or tuple.
-
-        Raises:
-            ConfigError: The list is of another length.
-        """
-        values = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
-        _require_length(name, values, self.num_envs)
-        for game, value in zip(self.games, values, strict=True):
-            game.set_wrapper_attr(name, value)
-
-    # A tuple where VectorEnv promises one generator, as Gymnasium's own SyncVectorEnv gives it.
-    @property  # type: ignore[misc]
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
-        """Every game's generator."""
-        return self.get_attr("np_random")
-
-    @property
-    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seed of every game's generator."""
-        return self.get_attr("np_random_seed")
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Closes every game."""
-        for game in self.games:
-            game.close()
 
     def _asked(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_], list[str | None]]:
         if unknown := options.keys() - {"task_id", "task_ids", "reset_mask"}:

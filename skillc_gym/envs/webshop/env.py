@@ -225,12 +225,13 @@ class WebShopEnv(TextTaskEnv):
         """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules."""
         goals = "".join(f"{self.goals.goal(self.goals.index(task_id))!r}\n" for task_id in task_ids)
         prices = np.ascontiguousarray(self.goals.table.prices, dtype="<f8")
+        upstream_defects = sorted(name for name, mended in asdict(self.fixes).items() if not mended)
         return {
             "catalogue_sha256": self.catalog.sha256,
             "prices_sha256": hashlib.sha256(prices.tobytes()).hexdigest(),
             "goals_sha256": hashlib.sha256(goals.encode("utf-8", "surrogatepass")).hexdigest(),
             "noun_tagger": self.tagger.id,
-            "unmended": sorted(name for name, mended in asdict(self.fixes).items() if not mended),
+            "unmended": upstream_defects,  # under the name that the hashes of panels have known since the first record
         }
 
     def _draw(self) -> str:

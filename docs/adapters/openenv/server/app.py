@@ -11,6 +11,7 @@ app = create_server(partial(ChatEnv, "alfworld", data="generated"), sessions=64)
 
 
 def main() -> None:
+    """Serves without a container."""
     uvicorn.run(app, host="0.0.0.0", port=8000)
 
 
