@@ -102,7 +102,7 @@ class EpisodeTools:
 
 def _session(ctx: Context[Any, Any]) -> str:
     """The transport's session; "" where it has none, as on standard input and output."""
-    return (ctx.headers or {}).get("mcp-session-id", "")
+    return str((ctx.headers or {}).get("mcp-session-id", ""))
 
 
 def create_server(
