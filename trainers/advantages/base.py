@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,35 +13,6 @@ from numpy.typing import NDArray
 from skillc_gym.errors import ConfigError
 from trainers.advantages.grouping import FloatArray, finite_vector, flag_vector
 from trainers.base import Options, Returns, Trajectory
-
-__all__ = ["Advantages", "EpisodeLike", "RolloutBatch", "Scheme", "Signals", "Values", "per_rollout"]
-
-
-# What a credit-assignment scheme gets to see of one update: whole trajectories, and their figures in columns.
-
-
-class EpisodeLike(Protocol):
-    """The fields of :class:`skillc_gym.episodes.Episode` that become columns."""
-
-    @property
-    def task_id(self) -> str:
-        """Identity of the task, the same in every update."""
-
-    @property
-    def task_type(self) -> str:
-        """Type of the task."""
-
-    @property
-    def condition(self) -> int:
-        """1 with the skill, 0 without."""
-
-    @property
-    def won(self) -> float:
-        """1.0 on success, else 0.0."""
-
-    @property
-    def turns(self) -> Sequence[Any]:
-        """One entry per step."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +91,7 @@ class RolloutBatch:
         """
         values = finite_vector("returns", returns)
         size = values.size
-        if size == 0:
+        if not size:
             raise ConfigError("An update needs at least one rollout, got none")
         outcomes = values if outcome is None else finite_vector("outcome", outcome, size)
         if outcomes.min() < 0 or outcomes.max() > 1:
@@ -145,11 +116,11 @@ class RolloutBatch:
         )
 
     @classmethod
-    def from_episodes(cls, episodes: Sequence[EpisodeLike], returns: Returns = "won") -> RolloutBatch:
+    def from_episodes(cls, episodes: Sequence[Any], returns: Returns = "won") -> RolloutBatch:
         """Reads finished episodes.
 
         Args:
-            episodes: With their outcome.
+            episodes: Of :class:`skillc_gym.episodes.Episode`, or like them.
             returns: What the learner maximises; the outcome is ``won`` in any case.
         """
         won = [float(episode.won) for episode in episodes]
@@ -180,9 +151,6 @@ _RETURNS: Mapping[str, Any] = {
     "task_score": lambda episode: float(episode.task_score),
     "reward": lambda episode: float(sum(turn.reward for turn in episode.turns)),
 }
-
-
-# What a credit-assignment scheme is: options, a batch of trajectories in, advantages out.
 
 
 Values = FloatArray | Sequence[FloatArray]

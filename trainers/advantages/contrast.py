@@ -11,12 +11,6 @@ from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.advantages.base import RolloutBatch
 from trainers.advantages.grouping import mean
 
-__all__ = ["Contrast", "ContrastKey", "paired_contrasts", "unpaired_contrasts"]
-
-
-# What one update shows of the skills' worth: mean return with the skill minus mean return without it.
-
-
 ContrastKey = Literal["type", "task"]
 
 
@@ -46,9 +40,6 @@ def _contrasts(batch: RolloutBatch, keys: tuple[str, ...]) -> dict[str, float]:
     for name, condition, value in zip(keys, batch.condition.tolist(), batch.outcome.tolist(), strict=True):
         returns[name][int(condition)].append(value)
     return {name: mean(with_) - mean(without) for name, (without, with_) in returns.items() if with_ and without}
-
-
-# The moving average of what a skill is worth (method, section 2).
 
 
 class Contrast:

@@ -23,12 +23,6 @@ from trainers.advantages.grouping import (
 )
 from trainers.base import NotNegative, Positive
 
-__all__ = ["Branch", "CorrectionMask", "Csca", "Scope", "Streams", "csca", "csca_streams", "relabelling_weights"]
-
-
-# Contrastive skill credit assignment: the two-stream advantage (method, section 3).
-
-
 Scope = Literal["batch", "group"]
 CorrectionMask = Literal["all", "success"]
 Branch = Literal["condition", "mixed"]
@@ -163,12 +157,6 @@ def _signed(size: FloatArray, with_skill: np.ndarray, mask: CorrectionMask, succ
     return np.where(with_skill, -size, np.where(gains, size, 0.0))
 
 
-SCHEME = Csca
-
-
-# Which skill-injected episodes are worth learning without the skill: the study's variant ``relabelling``.
-
-
 def relabelling_weights(
     success: ArrayLike,
     task: Sequence[Hashable],
@@ -205,3 +193,6 @@ def relabelling_weights(
         chosen = rows[with_skill[rows] & won[rows]]
         weight[chosen] = np.maximum(gap[chosen], 0.0) * (1.0 - (mean(plain) if plain and discounted else 0.0))
     return weight
+
+
+SCHEME = Csca

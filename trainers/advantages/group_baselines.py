@@ -23,22 +23,6 @@ from trainers.advantages.grouping import (
     normalise_groups,
 )
 
-__all__ = [
-    "Grpo",
-    "RaisedBaseline",
-    "Rloo",
-    "Utilisation",
-    "grpo",
-    "is_guided",
-    "raised_baseline",
-    "rloo",
-    "usual_success",
-    "utilisation",
-]
-
-
-# The plain group advantage of GRPO.
-
 
 @dataclass(frozen=True)
 class Grpo(Scheme):
@@ -84,9 +68,6 @@ def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> Flo
     return normalise_groups(values, group_keys(task, values.size), eps)
 
 
-# The leave-one-out advantage of RLOO (Ahmadian et al. 2024, arXiv 2402.14740).
-
-
 @dataclass(frozen=True)
 class Rloo(Scheme):
     """The leave-one-out advantage as a scheme."""
@@ -99,17 +80,9 @@ class Rloo(Scheme):
 
 
 def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
-    """``R_i - mean of the other returns`` within the rollouts of each task, per trajectory.
+    """``R_i - mean of the other returns`` within the rollouts of each task (Ahmadian et al. 2024, arXiv 2402.14740).
 
-    Args:
-        returns: Episode returns, float[N].
-        task: Which task each rollout belongs to, N keys.
-
-    Returns:
-        float64[N]; sums to 0 within a task, exactly 0 for tasks with one rollout or equal returns.
-
-    Raises:
-        ConfigError: Lengths differ or a return is not finite.
+    Arguments and errors as of :func:`grpo`; float64[N] that sums to 0 within a task.
     """
     values = finite_vector("returns", returns)
     advantage = np.zeros_like(values)
@@ -119,9 +92,6 @@ def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
             # R_i minus the mean of the others is n / (n - 1) times R_i minus the mean of all.
             advantage[rows] = rows.size / (rows.size - 1) * (group - mean(group.tolist()))
     return advantage
-
-
-# A skill-free baseline raised towards what the skill achieves: the study's variant ``baseline``.
 
 
 @dataclass(frozen=True)
@@ -176,22 +146,19 @@ def raised_baseline(
     advantage = np.zeros_like(values)
     for rows in group_indices(group_keys(task, values.size)):
         injected, plain = rows[with_skill[rows]], rows[~with_skill[rows]]
-        b1, b0 = _branch_mean(values[injected]), _branch_mean(values[plain])
+        b1, b0 = _mean(values[injected]), _mean(values[plain])
         advantage[injected] = _scaled(values[injected], b1, sigma_min)
         advantage[plain] = _scaled(values[plain], max(b0, rho * b1) if injected.size else b0, sigma_min)
     return advantage
 
 
-def _branch_mean(values: FloatArray) -> float:
+def _mean(values: FloatArray) -> float:
     return mean(values.tolist()) if values.size else 0.0
 
 
 def _scaled(values: FloatArray, baseline: float, sigma_min: float) -> FloatArray:
-    spread = _branch_mean((values - _branch_mean(values)) ** 2) ** 0.5
+    spread = _mean((values - _mean(values)) ** 2) ** 0.5
     return np.asarray((values - baseline) / max(spread, sigma_min), dtype=np.float64)
-
-
-# Skill0.5's advantage (arXiv 2605.28424): easy tasks are also credited for using their skill.
 
 
 def utilisation(
@@ -199,9 +166,10 @@ def utilisation(
 ) -> FloatArray:
     """``(R - mean) / std + omega clip((d - mean d) / std d, -cap, cap)`` with the skill, 0 without it.
 
-    The first part is GRPO's over a task's skill-injected rollouts. ``d`` is a task's mean return with the skill minus
-    that without; its mean and standard deviation run over the tasks that have both, and tasks without skill-free probes
-    have no second part. The released code also offers a moving mean of ``d`` over updates in place of the batch's.
+    Skill0.5's credit for using a skill on easy tasks (arXiv 2605.28424). The first part is GRPO's over a task's
+    skill-injected rollouts. ``d`` is a task's mean return with the skill minus that without; its mean and standard
+    deviation run over the tasks that have both, and tasks without skill-free probes have no second part. The released
+    code also offers a moving mean of ``d`` over updates in place of the batch's.
 
     Args:
         returns: Episode returns, float[N].
@@ -221,14 +189,14 @@ def utilisation(
     groups = group_indices(group_keys(task, values.size))
     branches = [(rows[with_skill[rows]], rows[~with_skill[rows]]) for rows in groups]
     gaps = [
-        _mean_return(values[own]) - _mean_return(values[probes]) for own, probes in branches if own.size and probes.size
+        _mean(values[own]) - _mean(values[probes]) if own.size and probes.size else None for own, probes in branches
     ]
-    centre, spread = (fmean(gaps), pstdev(gaps)) if gaps else (0.0, 0.0)
+    known = [gap for gap in gaps if gap is not None]
+    centre, spread = (fmean(known), pstdev(known)) if known else (0.0, 0.0)
     advantage = np.zeros_like(values)
-    for own, probes in branches:
+    for (own, _), gap in zip(branches, gaps, strict=True):
         advantage[own] = normalise(values[own], 1e-6)
-        if own.size and probes.size and spread > 1e-6:
-            gap = _mean_return(values[own]) - _mean_return(values[probes])
+        if gap is not None and spread > 1e-6:
             advantage[own] += omega * min(max((gap - centre) / (spread + 1e-6), -cap), cap)
     return advantage
 
@@ -274,10 +242,6 @@ class Utilisation(Scheme):
             cap=self.cap,
         )
         return Advantages(values, log={"guided": 1.0 - len(usual) / len(values)})
-
-
-def _mean_return(values: FloatArray) -> float:
-    return fmean(values.tolist()) if values.size else 0.0
 
 
 SCHEMES = (Grpo, Rloo, RaisedBaseline, Utilisation)

@@ -13,24 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from skill_library.errors import brief
 from skillc_gym.errors import ConfigError
 
-__all__ = [
-    "FloatArray",
-    "centre_groups",
-    "finite_vector",
-    "flag_vector",
-    "group_indices",
-    "group_keys",
-    "mean",
-    "normalise",
-    "normalise_groups",
-    "plain_keys",
-    "whiten",
-]
-
-
-# Means, spreads and groups that do not depend on the order of a batch, to the last bit.
-
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
@@ -137,12 +119,7 @@ def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> Fl
 
 
 def flag_vector(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
-    """Reads ``values`` as bool[length].
-
-    Args:
-        name: What they are, for the error.
-        values: 0 or 1 per rollout.
-        length: How many are expected.
+    """Reads ``values``, 0 or 1 per rollout, as bool[length].
 
     Raises:
         ConfigError: A value is neither 0 nor 1, or there is another number of them.
@@ -151,9 +128,6 @@ def flag_vector(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
     if not np.isin(flags, (0.0, 1.0)).all():
         raise ConfigError(f"{name} holds 0 or 1 per rollout, got {flags[~np.isin(flags, (0.0, 1.0))][0]}")
     return flags.astype(bool)
-
-
-# Whitening of advantages over all tokens of an update, as PPO does it.
 
 
 def whiten(advantages: Sequence[FloatArray], eps: float = 1e-8) -> list[FloatArray]:

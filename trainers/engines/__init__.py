@@ -24,29 +24,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = [
-    "ENGINES",
-    "Answer",
-    "CheckpointModel",
-    "Engine",
-    "EngineSpec",
-    "FunctionEngine",
-    "Generation",
-    "OpenAIEngine",
-    "Request",
-    "Sampling",
-    "ScriptedEngine",
-    "ServerOptions",
-    "SharingEngine",
-    "StreamingEngine",
-    "TextEngine",
-    "TextReply",
-    "TextRequest",
-    "TrainerModel",
-    "TransformersEngine",
-    "VllmEngine",
-    "check_engine",
-    "derive_seed",
-    "engine_spec",
-    "stream",
-]
+__all__ = ["ENGINES", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine", "Generation"]
+__all__ += ["OpenAIEngine", "Request", "Sampling", "ScriptedEngine", "ServerOptions", "SharingEngine"]
+__all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
+__all__ += ["VllmEngine", "check_engine", "derive_seed", "engine_spec", "stream"]

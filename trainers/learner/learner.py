@@ -15,9 +15,8 @@ from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.learner.objective import Objective, policy_value
-from trainers.learner.remembering import SharedMemory
 from trainers.learner.rows import LocalBatch, RowAssembler
-from trainers.learner.setup import Backend, Setup
+from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
 from trainers.memory import skill_selectors
 from trainers.recipes.parts.rows import UpdateView
@@ -27,8 +26,6 @@ from trainers.rollout.task_sampling import sample_tasks
 from trainers.rollout.training_rows import TrainingRow
 from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
-
-__all__ = ["Learner"]
 
 _PLAY, _VALIDATE = 1, 3
 """What a seed is derived for."""

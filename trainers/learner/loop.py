@@ -11,8 +11,6 @@ from typing import Any
 from trainers.learner.learner import Learner
 from trainers.rollout.batches import MicroBatch
 
-__all__ = ["train"]
-
 
 def train(learner: Learner, checkpoint: Path | None = None) -> bool:
     """Trains to the end, or until somebody asks to stop.

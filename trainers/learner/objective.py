@@ -17,8 +17,6 @@ from trainers.recipes.recipe import Recipe
 from trainers.rollout.batches import MicroBatch, collate_tokens
 from trainers.rollout.training_rows import TrainingRow, padding_row
 
-__all__ = ["SAMPLING_RATIO_CAP", "Objective", "engine_mismatch", "loss_inputs", "make_objective", "policy_value"]
-
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""
 

@@ -19,8 +19,6 @@ from trainers.rollout.collect import derive_seed
 from trainers.rollout.rows import Prompts
 from trainers.rollout.training_rows import TrainingRow, is_masked, make_training_rows, split_minibatches
 
-__all__ = ["LocalBatch", "RowAssembler"]
-
 _BEFORE: dict[str, Weights] = {"old_logprobs": "policy", "ref_logprobs": "reference"}
 """Figures that a loss may compare with, taken before the update's first optimiser step, and whose they are."""
 _ORDER = 2

@@ -15,14 +15,9 @@ from trainers.base import Options, RatioLevel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Loss", "LossInputs", "Teacher", "TokenLoss", "View", "require_equal_shapes", "spread"]
-
-
-# What the formulas ask of their tensors: equal shapes, for broadcasting hides mistakes in plausible numbers.
-
 
 def require_equal_shapes(**tensors: Any) -> None:
-    """Checks the arguments of a formula by name.
+    """Checks the arguments of a formula by name: broadcasting would hide mistakes in plausible numbers.
 
     Raises:
         ConfigError: One is no tensor, or their shapes differ.
@@ -37,24 +32,9 @@ def require_equal_shapes(**tensors: Any) -> None:
         raise ConfigError(f"The tensors must have equal shapes, got {found}")
 
 
-def spread(name: str, values: Any, like: torch.Tensor) -> torch.Tensor:
-    """Values that broadcast to the shape of ``like``, in that shape.
-
-    Raises:
-        ConfigError: They do not.
-    """
-    import torch
-
-    try:
-        return torch.as_tensor(values, device=like.device).expand_as(like)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ConfigError(f"{name} must broadcast to the shape {tuple(like.shape)} ({error})") from error
-
-
-# What a loss is: options, named tensors in, one value per token out.
-
-
 View = Literal["with_skill", "without_skill"]
+WhoseWeights = Literal["policy", "average", "reference"]
+"""Of the live policy, a moving average of it, or the policy that training began with."""
 Head = Callable[[int], "torch.nn.Module"]
 """Makes a module that maps hidden states of a given width to one number."""
 
@@ -66,12 +46,12 @@ class Teacher:
     Attributes:
         prompt: The row's prompt rendered with the skill of its task's type or without any; a row that brings a teacher
             text of its own is rendered with that.
-        weights: The live policy, the policy that training began with, or a moving average of the policy's weights.
-        decay: Weight of the past in that average, per update.
+        weights: Whose weights.
+        decay: Weight of the past in the moving average, per update.
     """
 
     prompt: View = "with_skill"
-    weights: Literal["policy", "reference", "average"] = "policy"
+    weights: WhoseWeights = "policy"
     decay: float = 0.99
 
 
@@ -133,6 +113,10 @@ class Loss(Options):
     name: ClassVar[str]
     targets: ClassVar[frozenset[str]] = frozenset()
     """Figures that it reads and a credit-assignment scheme must give."""
+    taught_behind: ClassVar[View | None] = None
+    """The prompt of its teacher, if it has one; the weights are the option ``teacher_weights``."""
+    acts_on: ClassVar[str] = "all"
+    """On which of the update's own rollouts it acts: "all", "skill_free", or "rows": row makers bring its rows."""
     coefficient: float
 
     @property
@@ -143,7 +127,7 @@ class Loss(Options):
     @property
     def teacher(self) -> Teacher | None:
         """Who scores the tokens for ``teacher_logprobs`` and ``teacher_logits``."""
-        return None
+        return Teacher(self.taught_behind, getattr(self, "teacher_weights", "policy")) if self.taught_behind else None
 
     @property
     def heads(self) -> Mapping[str, Head]:
@@ -157,7 +141,9 @@ class Loss(Options):
 
     def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
         """By how much it acts on each of the update's own rollouts, 0 for not at all; float64[N]."""
-        return np.ones(len(batch.task))
+        if self.acts_on == "skill_free":
+            return (~batch.condition).astype(np.float64)
+        return np.full(len(batch.task), float(self.acts_on == "all"))
 
     def configured(
         self, *, clip: float, kl_coef: float, clip_high: float | None = None, ratio: RatioLevel = "token"

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Count, Fraction
-from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss, require_equal_shapes
+from trainers.losses.base import Loss, LossInputs, TokenLoss, View, WhoseWeights, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["DistributionDistillation", "ForwardDistillation", "GuidedDistillation", "forward_kl", "generalised_jsd"]
-
-
-# Divergences between whole next-token distributions of student and teacher.
 
 
 def generalised_jsd(student_logits: torch.Tensor, teacher_logits: torch.Tensor, beta: float) -> torch.Tensor:
@@ -59,12 +54,7 @@ def forward_kl(student_logits: torch.Tensor, teacher_logits: torch.Tensor) -> to
     Unlike the reverse divergence its gradient, ``S - T`` in the logits, does not vanish where the student never takes
     the step that the teacher would.
 
-    Args:
-        student_logits: Shape (..., vocabulary).
-        teacher_logits: The same with the skill in the prompt; carries no gradient.
-
-    Returns:
-        Shape (...); a loss to be minimised, without its coefficient.
+    Arguments, result and errors are those of :func:`generalised_jsd`.
     """
     return generalised_jsd(student_logits, teacher_logits, 0.0)
 
@@ -72,9 +62,6 @@ def forward_kl(student_logits: torch.Tensor, teacher_logits: torch.Tensor) -> to
 def _kl(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """``KL(first || second)`` of log-probabilities over the last axis."""
     return (first.exp() * (first - second)).sum(-1)
-
-
-# Losses in which the teacher's whole next-token distribution is matched.
 
 
 @dataclass(frozen=True)
@@ -85,34 +72,24 @@ class DistributionDistillation(Loss):
         coefficient: Weight in the sum of losses.
         mixture: Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse.
         top_k: Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary.
-        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
+        teacher_weights: Whose weights teach.
     """
 
     name: ClassVar[str] = "distillation"
+    taught_behind: ClassVar[View | None] = "with_skill"
+    acts_on = "skill_free"
     coefficient: float = 0.01
     mixture: Fraction = 0.5
     top_k: Count | None = None
-    teacher_weights: Literal["policy", "average", "reference"] = "policy"
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """Both distributions."""
-        return frozenset({"logits", "teacher_logits"})
-
-    @property
-    def teacher(self) -> Teacher:
-        """The policy with the skill of the task's type in its prompt."""
-        return Teacher("with_skill", self.teacher_weights)
-
-    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
-        """On those without the skill."""
-        return (~batch.condition).astype(np.float64)
+    teacher_weights: WhoseWeights = "policy"
+    inputs = frozenset({"logits", "teacher_logits"})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The divergence at every own token; logs it as ``divergence``, and what it adds to the loss."""
         student, teacher = inputs["logits"], inputs["teacher_logits"]
         if self.top_k is not None and self.top_k < teacher.shape[-1]:
-            student, teacher = _likeliest(student, teacher, self.top_k)
+            best = teacher.topk(self.top_k, dim=-1).indices
+            student, teacher = student.gather(-1, best), teacher.gather(-1, best)
         values = generalised_jsd(student, teacher, self.mixture)
         size = values.detach()
         return TokenLoss(values, {"divergence": size, "teacher_part": self.coefficient * size.abs()})
@@ -139,14 +116,6 @@ class GuidedDistillation(DistributionDistillation):
     """Skill0.5's internalisation: on rows of won guided episodes alone, over the teacher's 64 likeliest tokens."""
 
     name: ClassVar[str] = "guided_distillation"
+    acts_on = "rows"
     coefficient: float = 1.0
     top_k: Count | None = 64
-
-    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
-        """Not at all."""
-        return np.zeros(len(batch.task))
-
-
-def _likeliest(student: torch.Tensor, teacher: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    best = teacher.topk(k, dim=-1).indices
-    return student.gather(-1, best), teacher.gather(-1, best)

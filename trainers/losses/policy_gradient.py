@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar
 
 from skillc_gym.errors import ConfigError
-from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import RatioLevel
-from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss, require_equal_shapes, spread
+from trainers.losses.base import Loss, LossInputs, TokenLoss, View, WhoseWeights, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = [
-    "ClippedPolicyGradient",
-    "HindsightPolicyGradient",
-    "RatioLevel",
-    "TeacherSizedPolicyGradient",
-    "clipped_policy_gradient",
-    "k3",
-    "rlsd_mixing",
-    "rlsd_weight",
-]
-
-
-# The clipped objective with a KL penalty (method, section 5).
 
 
 @dataclass(frozen=True)
@@ -51,8 +34,9 @@ class ClippedPolicyGradient(Loss):
 
     @property
     def inputs(self) -> frozenset[str]:
-        """The old log-probabilities, and the reference's with a penalty."""
-        return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else {"old_logprobs"})
+        """The old log-probabilities, the reference's with a penalty, and a teacher's where there is one."""
+        others = {"ref_logprobs"} if self.kl_coef else set()
+        return frozenset({"old_logprobs", *others, *({"teacher_logprobs"} if self.taught_behind else ())})
 
     @property
     def needs_advantages(self) -> bool:
@@ -138,9 +122,6 @@ def k3(logprobs: torch.Tensor, ref_logprobs: torch.Tensor) -> torch.Tensor:
     return torch.exp(difference) - difference - 1
 
 
-# RLSD's credit per token (arXiv 2604.03128): the reward gives the direction, the teacher the size.
-
-
 @dataclass(frozen=True)
 class TeacherSizedPolicyGradient(ClippedPolicyGradient):
     """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage, inside the clipped objective.
@@ -149,23 +130,14 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
         start: Weight of the teacher in the first update.
         mixing_steps: Updates after which the teacher has no weight.
         width: Half width of the range of the teacher's factor.
-        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
+        teacher_weights: Whose weights teach.
     """
 
+    taught_behind: ClassVar[View | None] = "with_skill"
     start: float = 0.5
     mixing_steps: int = 100
     width: float = 0.2
-    teacher_weights: Literal["policy", "average", "reference"] = "policy"
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The teacher's log-probabilities too."""
-        return super().inputs | {"teacher_logprobs"}
-
-    @property
-    def teacher(self) -> Teacher:
-        """The policy with the skill of the task's type in its prompt."""
-        return Teacher("with_skill", self.teacher_weights)
+    teacher_weights: WhoseWeights = "policy"
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_weight`` too, and by how much it changes an advantage."""
@@ -198,7 +170,13 @@ def rlsd_weight(
     if not 0.0 <= lam <= 1.0:
         raise ConfigError(f"lam lies in [0, 1], got {lam}")
     require_equal_shapes(student=student, teacher=teacher)
-    size = (spread("advantages", advantages, student).sign() * (teacher - student)).exp().clamp(1 - clip, 1 + clip)
+    import torch
+
+    try:
+        gains = torch.as_tensor(advantages, device=student.device).expand_as(student)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"advantages must broadcast to the shape {tuple(student.shape)} ({error})") from error
+    size = (gains.sign() * (teacher - student)).exp().clamp(1 - clip, 1 + clip)
     return ((1 - lam) + lam * size).detach()
 
 
@@ -213,41 +191,27 @@ def rlsd_mixing(update: int, start: float = 0.5, steps: int = 100) -> float:
     return start * max(0.0, 1.0 - update / steps)
 
 
-# OPID: a policy gradient whose advantage per token a teacher adds to, who knows how the episode went.
-
-
 @dataclass(frozen=True)
 class HindsightPolicyGradient(ClippedPolicyGradient):
     """OPID (arXiv 2606.26790): ``A + w sg(log p_T - log p_old)`` per token, inside the clipped objective.
 
-    The teacher is the same policy with a skill in its prompt that was written from the finished episode.
+    The teacher is the same policy with a skill in its prompt that was written from the finished episode: rows of the
+    update's rollouts that bring this text take the place of those without.
 
     Attributes:
         teacher_weight: w, the teacher's share in the advantage.
-        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
+        teacher_weights: Whose weights teach.
     """
 
+    taught_behind: ClassVar[View | None] = "without_skill"
+    acts_on = "rows"
     teacher_weight: float = 0.001
-    teacher_weights: Literal["policy", "average", "reference"] = "policy"
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The teacher's log-probabilities too."""
-        return super().inputs | {"teacher_logprobs"}
-
-    @property
-    def teacher(self) -> Teacher:
-        """The policy; each row brings the text."""
-        return Teacher("without_skill", self.teacher_weights)
+    teacher_weights: WhoseWeights = "policy"
 
     @property
     def needs_advantages(self) -> bool:
         """The teacher's part is there where all returns of a group are equal, too."""
         return False
-
-    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
-        """Not at all: it acts on the same rollouts as rows that bring their teacher's text."""
-        return np.zeros(len(batch.task))
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_gap`` too, and by how much it changes an advantage."""

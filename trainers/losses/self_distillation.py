@@ -1,60 +1,40 @@
-"""The policy with the skill teaches the policy without it, token by sampled token."""
+"""Sampled tokens behind another prompt: taught by the policy with the skill, or relabelled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from trainers.advantages import FloatArray, RolloutBatch
-from trainers.losses.base import Loss, LossInputs, Teacher, TokenLoss, require_equal_shapes
+from trainers.losses.base import Loss, LossInputs, TokenLoss, View, WhoseWeights, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["GrpoOpsd", "Opsd", "Sdar", "SelfDistillation", "SkillSd", "grpo_opsd", "opsd", "sdar", "skill_sd"]
-
-
-# The base of losses in which the policy with the skill teaches the policy without it, token by sampled token.
-
 
 @dataclass(frozen=True)
 class SelfDistillation(Loss):
-    """Base of the losses on sampled tokens; acts on the skill-free rollouts.
+    """Base of the losses in which the policy with the skill teaches the one without; acts on skill-free rollouts.
 
     Attributes:
         coefficient: Weight in the sum of losses.
-        teacher_weights: Whose weights teach: the live policy's, a moving average of them, or those of the start.
+        teacher_weights: Whose weights teach.
     """
 
     name: ClassVar[str] = "distillation"
+    taught_behind: ClassVar[View | None] = "with_skill"
+    acts_on = "skill_free"
     coefficient: float = 0.01
-    teacher_weights: Literal["policy", "average", "reference"] = "policy"
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """What the teacher says of the sampled tokens."""
-        return frozenset({"teacher_logprobs"})
-
-    @property
-    def teacher(self) -> Teacher:
-        """The policy with the skill of the task's type in its prompt."""
-        return Teacher("with_skill", self.teacher_weights)
-
-    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
-        """On those without the skill."""
-        return (~batch.condition).astype(np.float64)
+    teacher_weights: WhoseWeights = "policy"
+    inputs = frozenset({"teacher_logprobs"})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The formula; logs ``teacher_gap``, the mean of ``log p_T - log p_S``, and what it adds to the loss."""
         teacher = inputs["teacher_logprobs"]
         gap = (teacher - inputs.logprobs).detach()
-        values = self.formula(inputs, teacher)
+        values = self._formula(inputs, teacher)
         return TokenLoss(values, {"teacher_gap": gap, "teacher_part": self.coefficient * values.detach().abs()})
 
-    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
-        """The loss per token, (rows, tokens)."""
+    def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
 
@@ -65,8 +45,7 @@ class SelfDistillation(Loss):
 class Opsd(SelfDistillation):
     """:func:`trainers.losses.opsd`."""
 
-    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
-        """The gap itself."""
+    def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return opsd(inputs.logprobs, teacher)
 
 
@@ -74,8 +53,7 @@ class Opsd(SelfDistillation):
 class GrpoOpsd(SelfDistillation):
     """:func:`trainers.losses.grpo_opsd`."""
 
-    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
-        """Half of the gap."""
+    def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return grpo_opsd(inputs.logprobs, teacher)
 
 
@@ -105,9 +83,6 @@ def grpo_opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
     return 0.5 * opsd(student, teacher)
 
 
-# SDAR's gated self-distillation (arXiv 2605.15155).
-
-
 @dataclass(frozen=True)
 class Sdar(SelfDistillation):
     """:func:`trainers.losses.sdar`.
@@ -118,33 +93,24 @@ class Sdar(SelfDistillation):
 
     sharpness: float = 5.0
 
-    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
-        """The gated gap."""
+    def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return sdar(inputs.logprobs, teacher, self.sharpness)
 
 
 def sdar(student: torch.Tensor, teacher: torch.Tensor, beta: float = 5.0) -> torch.Tensor:
-    """``g (log p_T - log p_S)`` per sampled token with the gate ``g = sg sigmoid(beta (log p_T - log p_S))``.
+    """SDAR (arXiv 2605.15155): ``g (log p_T - log p_S)`` with the gate ``g = sg sigmoid(beta (log p_T - log p_S))``.
 
     The gradient is ``-g grad log p_S``: every sampled token is raised, the more the better the teacher likes it.
+    Arguments, result and errors as of :func:`opsd`.
 
     Args:
-        student: Log-probabilities of the sampled tokens without the skill, any shape.
-        teacher: The same with the skill in the prompt; carries no gradient.
+        student: Without the skill.
+        teacher: With it.
         beta: Sharpness of the gate; 0 gives :func:`trainers.losses.grpo_opsd`.
-
-    Returns:
-        A loss to be minimised, without its coefficient (0.01 in the released code), of the same shape.
-
-    Raises:
-        ConfigError: An argument is no tensor, or the shapes differ.
     """
     require_equal_shapes(student=student, teacher=teacher)
     gap = teacher.detach() - student
     return (beta * gap).sigmoid().detach() * gap
-
-
-# Skill-SD's importance-weighted reverse divergence (arXiv 2604.10674, as re-implemented in SDAR's released code).
 
 
 @dataclass(frozen=True)
@@ -152,14 +118,9 @@ class SkillSd(SelfDistillation):
     """:func:`trainers.losses.skill_sd`."""
 
     coefficient: float = 0.001
+    inputs = frozenset({"teacher_logprobs", "old_logprobs"})
 
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The teacher's and the old log-probabilities."""
-        return frozenset({"teacher_logprobs", "old_logprobs"})
-
-    def formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
-        """The importance-weighted divergence."""
+    def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return skill_sd(inputs.logprobs, teacher, inputs.old_logprobs)
 
 
@@ -168,23 +129,69 @@ _HIGHEST_LOG_RATIO = 10.0
 
 
 def skill_sd(student: torch.Tensor, teacher: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
-    """``rho k3(d)`` per sampled token: ``k3 = exp(-d) - 1 + d``, ``d = log p_S - log p_T``, ``rho = p_S / p_old``.
+    """Skill-SD (arXiv 2604.10674, as in SDAR's released code): an importance-weighted reverse divergence.
 
-    ``rho`` carries gradient, which makes the gradient that of the reverse Kullback-Leibler divergence. ``d`` is cut at
-    -20 from below and ``log rho`` at 10 from above.
+    ``rho k3(d)`` per sampled token: ``k3 = exp(-d) - 1 + d``, ``d = log p_S - log p_T``, ``rho = p_S / p_old``, which
+    carries gradient, and makes it that of the reverse Kullback-Leibler divergence. ``d`` is cut at -20 from below and
+    ``log rho`` at 10 from above. Arguments and errors as of :func:`opsd`.
 
     Args:
-        student: Log-probabilities of the sampled tokens without the skill, any shape.
-        teacher: The same with the skill in the prompt; carries no gradient.
+        student: Without the skill.
+        teacher: With it.
         old: Under the weights that sampled; carries no gradient.
 
     Returns:
-        A loss to be minimised, without its coefficient (0.001 in the released code), of the same shape; never negative.
-
-    Raises:
-        ConfigError: An argument is no tensor, or the shapes differ.
+        The loss without its coefficient (0.001 in the released code), of the same shape; never negative.
     """
     require_equal_shapes(student=student, teacher=teacher, old=old)
     difference = (student - teacher.detach()).clamp(min=_LOWEST_DIFFERENCE)
     ratio = (student - old.detach()).clamp(max=_HIGHEST_LOG_RATIO).exp()
     return ratio * ((-difference).exp() - 1 + difference)
+
+
+@dataclass(frozen=True)
+class Relabelling(Loss):
+    """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone.
+
+    Attributes:
+        coefficient: Weight in the sum of losses.
+        alpha: Power of the truncated ratio; 0 imitates.
+        cap: Where the ratio is truncated.
+    """
+
+    name: ClassVar[str] = "relabelling"
+    acts_on = "rows"
+    coefficient: float = 1.0
+    alpha: float = 0.0
+    cap: float = 1.0
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """The loss; logs ``hint_reliance``, the mean of ``log pi_old(a | h) - log pi(a | h0)``."""
+        old = inputs["sampling_logprobs"]
+        values = relabelling(inputs.logprobs, old, self.alpha, self.cap)
+        return TokenLoss(values, {"hint_reliance": (old - inputs.logprobs).detach()})
+
+
+def relabelling(student: torch.Tensor, old: torch.Tensor, alpha: float = 0.0, cap: float = 1.0) -> torch.Tensor:
+    """``-sg[min(cap, pi(a | h0) / pi_old(a | h))]^alpha log pi(a | h0)`` per sampled token.
+
+    ``h`` is the history with the skill, behind which the token was sampled, ``h0`` the one without. ``alpha = 0``
+    imitates: biased, but it works where the policy alone never takes the step. ``alpha = 1`` weighs by the truncated
+    ratio of the token. The full estimator weighs each episode with
+    :func:`trainers.advantages.relabelling_weights`.
+
+    Args:
+        student: ``log pi(a | h0)``, any shape.
+        old: ``log pi_old(a | h)`` of the same tokens; carries no gradient.
+        alpha: Power of the truncated ratio.
+        cap: Where the ratio is truncated.
+
+    Returns:
+        A loss to be minimised, of the same shape, without the episode's weight.
+
+    Raises:
+        ConfigError: An argument is no tensor, or the shapes differ.
+    """
+    require_equal_shapes(student=student, old=old)
+    ratio = (student.detach() - old.detach()).exp().clamp(max=cap)
+    return -(ratio**alpha) * student

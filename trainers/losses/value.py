@@ -11,15 +11,10 @@ from trainers.losses.base import Head, Loss, LossInputs, TokenLoss, require_equa
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["EntropyBonus", "Value", "clipped_value_loss"]
-
-
-# PPO's value loss (Schulman et al. 2017, arXiv 1707.06347; the clipping as in the reference implementation).
-
 
 @dataclass(frozen=True)
 class Value(Loss):
-    """:func:`trainers.losses.clipped_value_loss` of a linear head over the last hidden states.
+    """PPO's value loss (arXiv 1707.06347), :func:`clipped_value_loss`, of a linear head over the last hidden states.
 
     The scheme that asks for ``values`` gives the targets ``value_targets`` and the values before the update,
     ``old_values``.
@@ -33,11 +28,7 @@ class Value(Loss):
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     coefficient: float = 0.5
     value_clip: float = 0.5
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The head's values."""
-        return frozenset({"values"})
+    inputs = frozenset({"values"})
 
     @property
     def heads(self) -> Mapping[str, Head]:
@@ -84,12 +75,11 @@ def _head(width: int) -> torch.nn.Module:
     return head
 
 
-# An entropy bonus: what keeps a policy from settling too soon.
-
-
 @dataclass(frozen=True)
 class EntropyBonus(Loss):
     """``-H(pi(. | h))`` per own token, in nats over the whole vocabulary (Mnih et al. 2016, arXiv 1602.01783).
+
+    It keeps a policy from settling too soon.
 
     Attributes:
         coefficient: Weight in the sum of losses.
@@ -97,11 +87,7 @@ class EntropyBonus(Loss):
 
     name: ClassVar[str] = "entropy_bonus"
     coefficient: float = 0.01
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The whole distribution."""
-        return frozenset({"logits"})
+    inputs = frozenset({"logits"})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The negative entropy at every own token."""

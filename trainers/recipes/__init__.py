@@ -11,8 +11,20 @@ from trainers.base import Registry, flat_options
 from trainers.config import RECOMMENDED
 from trainers.recipes.additions import ADDITIONS, add, current_name
 from trainers.recipes.method import Credit, Method
-from trainers.recipes.parts.adaptive_allocation import ByContrast, ByDifficulty, ByNeed, BySignal
-from trainers.recipes.parts.allocation import Allocation, Allocator, Always, Drawn, Half, Never, Paired, Whole
+from trainers.recipes.parts.allocation import (
+    Allocation,
+    Allocator,
+    Always,
+    ByContrast,
+    ByDifficulty,
+    ByNeed,
+    BySignal,
+    Drawn,
+    Half,
+    Never,
+    Paired,
+    Whole,
+)
 from trainers.recipes.parts.curriculum import (
     ContrastAverage,
     Gating,
@@ -24,39 +36,10 @@ from trainers.recipes.parts.curriculum import (
 from trainers.recipes.parts.rows import RowMaker, UpdateView
 from trainers.recipes.recipe import ALLOCATIONS, SCHEMES, Recipe
 
-__all__ = [
-    "ADDITIONS",
-    "ALLOCATIONS",
-    "RECIPES",
-    "RECOMMENDED",
-    "SCHEMES",
-    "Allocation",
-    "Allocator",
-    "Always",
-    "ByContrast",
-    "ByDifficulty",
-    "ByNeed",
-    "BySignal",
-    "ContrastAverage",
-    "Credit",
-    "Drawn",
-    "Gating",
-    "Half",
-    "Internalization",
-    "Method",
-    "Never",
-    "NoCurriculum",
-    "Paired",
-    "Pruning",
-    "Recipe",
-    "RowMaker",
-    "SkillBudget",
-    "UpdateView",
-    "Whole",
-    "get_recipe",
-    "recipe_in",
-    "recipe_names",
-]
+__all__ = ["ADDITIONS", "ALLOCATIONS", "RECIPES", "RECOMMENDED", "SCHEMES", "Allocation", "Allocator", "Always"]
+__all__ += ["ByContrast", "ByDifficulty", "ByNeed", "BySignal", "ContrastAverage", "Credit", "Drawn", "Gating", "Half"]
+__all__ += ["Internalization", "Method", "Never", "NoCurriculum", "Paired", "Pruning", "Recipe", "RowMaker"]
+__all__ += ["SkillBudget", "UpdateView", "Whole", "get_recipe", "recipe_in", "recipe_names"]
 
 RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""

@@ -15,13 +15,11 @@ from trainers.advantages.csca import Csca
 from trainers.advantages.group_baselines import Grpo, RaisedBaseline
 from trainers.base import current_names
 from trainers.losses.distribution_distillation import ForwardDistillation
-from trainers.losses.relabelling import Relabelling
+from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
-from trainers.recipes.parts.adaptive_allocation import ByNeed, BySignal
+from trainers.recipes.parts.allocation import ByNeed, BySignal
 from trainers.recipes.parts.rows import RelabelledRows
 from trainers.recipes.recipe import Recipe
-
-__all__ = ["ADDITIONS", "add", "current_name"]
 
 Addition = Callable[[Recipe], Recipe]
 

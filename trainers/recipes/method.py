@@ -10,13 +10,10 @@ import numpy as np
 
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.errors import CheckpointError
-from trainers.advantages import Advantages, RolloutBatch, Signals, per_rollout
-from trainers.advantages.diagnostics import advantage_diagnostics
+from trainers.advantages import Advantages, FloatArray, RolloutBatch, Signals, per_rollout
 from trainers.recipes.additions import current_name
 from trainers.recipes.parts.curriculum import ContrastAverage
 from trainers.recipes.recipe import Recipe
-
-__all__ = ["Credit", "Method"]
 
 
 class Credit(NamedTuple):
@@ -98,7 +95,7 @@ class Method:
             self._visits[task] = self.visits(task) + 1
         self.allocator.observe(batch)
         diagnostics = {
-            **advantage_diagnostics(batch, per_rollout(advantages.values)),
+            **_diagnostics(batch, per_rollout(advantages.values)),
             **self.describe(),
             "contrast_observed": observed,
             "correction": _mean_by_type(corrections, batch.type_of),
@@ -192,3 +189,36 @@ def _mean_by_type(values: Mapping[str, float], type_of: Mapping[str, str]) -> di
     kinds = sorted(set(type_of.values()))
     grouped = {kind: [values[task] for task in values if type_of[task] == kind] for kind in kinds}
     return {kind: sum(found) / len(found) for kind, found in grouped.items()}
+
+
+def _diagnostics(batch: RolloutBatch, advantage: FloatArray) -> dict[str, Any]:
+    """What the advantages really did (method, section 3); JSON-able, None where there is nothing to average."""
+    with_, won = batch.condition, batch.success
+    return {
+        "advantage_mean": {
+            "with_success": _mean_where(advantage, with_ & won),
+            "with_failure": _mean_where(advantage, with_ & ~won),
+            "without_success": _mean_where(advantage, ~with_ & won),
+            "without_failure": _mean_where(advantage, ~with_ & ~won),
+        },
+        "failed_with_positive_advantage": _mean_where((advantage > 0).astype(np.float64), ~won),
+        "n_plus": _n_plus(batch),
+        "rollout_fraction_with": _fraction_with(batch),
+    }
+
+
+def _mean_where(values: FloatArray, where: np.ndarray) -> float | None:
+    return float(values[where].mean()) if where.any() else None
+
+
+def _n_plus(batch: RolloutBatch) -> dict[str, float]:
+    tasks = {kind: sum(1 for other in batch.type_of.values() if other == kind) for kind in batch.task_type}
+    return {kind: float(batch.condition[_is(batch, kind)].sum()) / count for kind, count in sorted(tasks.items())}
+
+
+def _fraction_with(batch: RolloutBatch) -> dict[str, float]:
+    return {kind: float(batch.condition[_is(batch, kind)].mean()) for kind in sorted(set(batch.task_type))}
+
+
+def _is(batch: RolloutBatch, kind: str) -> np.ndarray:
+    return np.asarray([other == kind for other in batch.task_type])

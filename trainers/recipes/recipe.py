@@ -17,8 +17,6 @@ from trainers.recipes.parts.allocation import Allocation, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RowMaker
 
-__all__ = ["ALLOCATIONS", "SCHEMES", "Recipe"]
-
 SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
 """By the names that ``method.advantage=`` takes."""
 ALLOCATIONS = Registry("allocation", "trainers.recipes.parts", "ALLOCATION", "skillc_gym.allocations")

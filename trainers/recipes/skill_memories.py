@@ -8,11 +8,9 @@ from trainers.advantages.group_baselines import Utilisation
 from trainers.losses.distribution_distillation import GuidedDistillation
 from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.memory import D2SkillMemory, EvolveRMemory, GuidedLibrary, RetroAgentMemory, Skill1Memory, SkillRLMemory
-from trainers.recipes.parts.adaptive_allocation import ByDifficulty
+from trainers.recipes.parts.allocation import ByDifficulty
 from trainers.recipes.parts.rows import GuidedRows
 from trainers.recipes.policy_gradient import GRPO, HALF_SKILL_GRPO, SKILL_GRPO
-
-__all__ = ["RECIPES"]
 
 # SkillRL (arXiv 2602.08234). The paper starts from a bank that a large language model wrote and from a fine-tuned
 # policy, and sends failures of validation tasks to that model. Here the bank starts with the library's skills, the

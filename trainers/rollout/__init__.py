@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = [
-    "ChatEncoder",
-    "ChatTokens",
-    "GroupRollouts",
-    "Prompts",
-    "TrainingRow",
-    "chat_format",
-    "derive_seed",
-    "graded_library",
-    "make_chat",
-    "make_prompts",
-    "make_rollouts",
-    "open_env",
-    "panel_of",
-    "tasks_of",
-    "token_policy",
-]
+__all__ = ["ChatEncoder", "ChatTokens", "GroupRollouts", "Prompts", "TrainingRow", "chat_format", "derive_seed"]
+__all__ += ["graded_library", "make_chat", "make_prompts", "make_rollouts", "open_env", "panel_of", "tasks_of"]
+__all__ += ["token_policy"]

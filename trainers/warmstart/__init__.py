@@ -24,31 +24,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = [
-    "CARD",
-    "SMALL",
-    "TINY",
-    "CloningConfig",
-    "Demonstration",
-    "DemonstrationConfig",
-    "PolicyRecipe",
-    "PolicySize",
-    "TokenisedDialogue",
-    "build_model",
-    "build_tokenizer",
-    "clone",
-    "data_recipe",
-    "demonstrations",
-    "essential_rate",
-    "generated_mixture",
-    "make_policy",
-    "measure_start",
-    "reply_loss",
-    "set_error_rate",
-    "sha256_of_file",
-    "shipped_recipe",
-    "small_policy_settings",
-    "success_rates",
-    "vocabulary",
-    "write_card",
-]
+__all__ = ["CARD", "SMALL", "TINY", "CloningConfig", "Demonstration", "DemonstrationConfig", "PolicyRecipe"]
+__all__ += ["PolicySize", "TokenisedDialogue", "build_model", "build_tokenizer", "clone", "data_recipe"]
+__all__ += ["demonstrations", "essential_rate", "generated_mixture", "make_policy", "measure_start", "reply_loss"]
+__all__ += ["set_error_rate", "sha256_of_file", "shipped_recipe", "small_policy_settings", "success_rates"]
+__all__ += ["vocabulary", "write_card"]

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import rloo
-from trainers.advantages.critic import Ppo
-from trainers.advantages.gigpo import Gigpo
 from trainers.advantages.group_baselines import RaisedBaseline, Rloo, Utilisation, usual_success, utilisation
+from trainers.advantages.per_step import Gigpo, Ppo
 
 
 def test_gigpo_gives_every_token_its_steps_value():

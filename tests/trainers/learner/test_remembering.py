@@ -12,7 +12,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 from tests.trainers.rollouts_of import batch_of, episode
 from tests.trainers.toys import toy_config
-from trainers.learner.remembering import SharedMemory
+from trainers.learner.setup import SharedMemory
 from trainers.memory import D2SkillMemory
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.policies import TokenPolicy

@@ -12,8 +12,7 @@ from trainers.advantages import Signals
 from trainers.losses import ClippedPolicyGradient, LossInputs, generalised_jsd, opsd, rlsd_weight, sdar, skill_sd
 from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
 from trainers.losses.policy_gradient import HindsightPolicyGradient, TeacherSizedPolicyGradient
-from trainers.losses.relabelling import Relabelling, relabelling
-from trainers.losses.self_distillation import GrpoOpsd, Opsd, Sdar, SkillSd
+from trainers.losses.self_distillation import GrpoOpsd, Opsd, Relabelling, Sdar, SkillSd, relabelling
 from trainers.losses.value import EntropyBonus, Value, clipped_value_loss
 from trainers.recipes import get_recipe
 

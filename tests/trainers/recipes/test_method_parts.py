@@ -17,7 +17,7 @@ from trainers.allocation import DifficultyRouter
 from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
-from trainers.recipes.parts.adaptive_allocation import ByContrast, ByDifficulty, ByNeed, BySignal
+from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.training_rows import TrainingRow
 

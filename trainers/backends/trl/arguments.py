@@ -14,8 +14,6 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
 
-__all__ = ["check_vllm", "grpo_arguments", "lora_config"]
-
 
 def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
     """TRL's own arguments for a run; its batches of prompts are never read, so their sizes are the smallest allowed."""

@@ -26,8 +26,6 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import derive_seed
 from trainers.tracking import Progress, make_folder
 
-__all__ = ["TrlBackend", "save_merged"]
-
 T = TypeVar("T")
 _DROPOUT = 4
 """What a seed is derived for, beside the learner's."""

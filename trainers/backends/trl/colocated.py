@@ -11,8 +11,6 @@ from trl.generation import vllm_generation
 from skillc_gym.errors import missing_extra
 from trainers.engines.vllm import replaceable_weights
 
-__all__ = ["has_first_weights", "in_words", "sleep", "started_with", "wake_up"]
-
 
 @contextmanager
 def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

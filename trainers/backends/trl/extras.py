@@ -13,8 +13,6 @@ from skillc_gym.errors import CheckpointError
 from trainers.backends.trl.sharding import frozen_copy, whole
 from trainers.learner.objective import Objective
 
-__all__ = ["Extras"]
-
 _FILE = "extras.pt"
 
 

@@ -23,8 +23,6 @@ import torch
 from trainers.engines.scoring import TokenTree
 from trainers.rollout.batches import Tokens
 
-__all__ = ["Predictions", "as_tree", "own_figures", "own_tokens", "row_by_row"]
-
 _IGNORED = -100
 _FUSED = {"logprobs", "entropies"}
 

@@ -11,8 +11,6 @@ from torch.distributed.tensor import DTensor
 from skillc_gym.errors import ConfigError
 from trainers.learner.objective import Objective
 
-__all__ = ["WholeCopy", "check_sharding", "frozen_copy", "whole", "zero_stage"]
-
 
 class WholeCopy:
     """A copy of a sharded policy that each process has for itself, so that processes may generate out of step.

@@ -31,8 +31,6 @@ from trainers.engines.registry import engine_spec
 from trainers.engines.transformers import sliding_window
 from trainers.learner import Objective
 
-__all__ = ["SkillTrainer"]
-
 
 class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     """Holds what is trained.

@@ -1,4 +1,4 @@
-"""Who sees the skill: how many members of each group."""
+"""Who sees the skill: how many members of each group, by a rule or by what training rollouts show."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from trainers.advantages import RolloutBatch
+from trainers.advantages.group_baselines import usual_success
+from trainers.allocation import DifficultyRouter, Trials, fading_allocation, signal_allocation, skill_needed
 from trainers.base import Options
-
-__all__ = ["ALLOCATIONS", "Allocation", "Allocator", "Always", "Drawn", "Half", "Never", "Paired", "Whole"]
 
 
 class Allocation(Options):
@@ -163,4 +163,152 @@ class _DrawnAllocator(Allocator):
         self._carry = {kind: float(state["carry"][kind]) for kind in self.curriculum.task_types}
 
 
-ALLOCATIONS = (Paired, Drawn, Half, Whole, Always, Never)
+class ByTrials(Allocation):
+    """Base of allocations by a type's training rollouts with and without the skill, of which past ones fade."""
+
+    memory: float
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """How many rollouts of a group see the skill, by what a type's rollouts have shown."""
+        raise NotImplementedError
+
+    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
+        """With nothing seen yet."""
+        return _CountingAllocator(self, curriculum)
+
+
+@dataclass(frozen=True)
+class BySignal(ByTrials):
+    """:func:`trainers.allocation.signal_allocation` from each type's training rollouts.
+
+    Attributes:
+        kappa: How much practice with the skill is worth to the policy without it.
+        memory: Weight of past rollouts per update, below 1.
+        prior: Rollouts of each condition, half of them won, that stand for what is not known yet.
+    """
+
+    name: ClassVar[str] = "signal"
+    kappa: float = 1.0
+    memory: float = 0.9
+    prior: float = 2.0
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """More where the outcome varies more."""
+        p_with, p_without = ((each.wins + self.prior / 2) / (each.tries + self.prior) for each in (injected, plain))
+        return signal_allocation(p_with, p_without, group_size, self.kappa)
+
+
+@dataclass(frozen=True)
+class ByNeed(ByTrials):
+    """:func:`trainers.allocation.skill_needed`: half of a group where the skill is needed, else none.
+
+    Until a type has had ``probes`` rollouts of each condition lately, one rollout of its groups sees the skill, so that
+    there is something to judge by.
+
+    Attributes:
+        level: Confidence level of the intervals.
+        memory: Weight of past rollouts per update, below 1.
+        probes: Rollouts with the skill, past ones weighed, below which a type is probed.
+    """
+
+    name: ClassVar[str] = "need"
+    level: float = 0.95
+    memory: float = 0.9
+    probes: float = 4.0
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """Half, one to probe, or none."""
+        if group_size < 2:
+            return 0
+        if skill_needed(injected, plain, group_size, self.level):
+            return group_size // 2
+        # A group without the skill would, by its type's rate, most likely see no success.
+        rare = plain.tries > 0 and plain.wins / plain.tries < 1.0 / group_size
+        blind = plain.tries < self.probes or rare
+        return 1 if blind and injected.tries < self.probes else 0
+
+
+@dataclass(frozen=True)
+class ByContrast(ByTrials):
+    """:func:`trainers.allocation.fading_allocation` from each type's training rollouts: half, then ever fewer.
+
+    Attributes:
+        full_gap: Gap of success rates from which on half of a group sees the skill.
+        memory: Weight of past rollouts per update, below 1.
+        prior: Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet.
+    """
+
+    name: ClassVar[str] = "contrast"
+    full_gap: float = 0.2
+    memory: float = 0.9
+    prior: float = 1.0
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """Half while the skill matters."""
+        if group_size < 2:
+            return 0
+        gap = (injected.wins + self.prior) / (injected.tries + self.prior) - plain.wins / (plain.tries + self.prior)
+        return fading_allocation(gap, group_size, self.full_gap)
+
+
+class _CountingAllocator(Allocator):
+    """Counts rollouts and successes per type and condition, the past fading."""
+
+    def __init__(self, options: ByTrials, curriculum: InternalizationCurriculum) -> None:
+        super().__init__(options, curriculum)
+        self._rule = options
+        self._trials = {kind: (Trials(0.0, 0.0), Trials(0.0, 0.0)) for kind in curriculum.task_types}
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        if not self.curriculum.is_active(task_type):
+            return 0
+        return self._rule.from_trials(*self._trials[task_type], group_size)
+
+    def observe(self, batch: RolloutBatch) -> None:
+        for kind in sorted(set(batch.task_type)):
+            own = [i for i, other in enumerate(batch.task_type) if other == kind]
+            seen = [[bool(batch.success[i]) for i in own if bool(batch.condition[i]) is z] for z in (True, False)]
+            injected, plain = self._trials[kind]
+            self._trials[kind] = (self._faded(injected, seen[0]), self._faded(plain, seen[1]))
+
+    def _faded(self, trials: Trials, outcomes: list[bool]) -> Trials:
+        fade = self._rule.memory
+        return Trials(fade * trials.wins + sum(outcomes), fade * trials.tries + len(outcomes))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"trials": {kind: [list(injected), list(plain)] for kind, (injected, plain) in self._trials.items()}}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._trials = {kind: (Trials(*pair[0]), Trials(*pair[1])) for kind, pair in state["trials"].items()}
+
+
+@dataclass(frozen=True)
+class ByDifficulty(Allocation):
+    """Every rollout sees a skill, but for half of an easy type's groups: those are probes."""
+
+    name: ClassVar[str] = "difficulty"
+
+    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
+        """With no type known to be easy."""
+        return _DifficultyAllocator(self, curriculum)
+
+
+class _DifficultyAllocator(Allocator):
+    def __init__(self, options: Allocation, curriculum: InternalizationCurriculum) -> None:
+        super().__init__(options, curriculum)
+        self._router = DifficultyRouter()
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        return group_size - group_size // 2 if self._router.level(task_type) == "easy" else group_size
+
+    def observe(self, batch: RolloutBatch) -> None:
+        self._router.observe(usual_success(batch))
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._router.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._router.load_state_dict(state)
+
+
+ALLOCATIONS = (Paired, Drawn, Half, Whole, Always, Never, BySignal, ByNeed, ByContrast, ByDifficulty)

@@ -11,9 +11,6 @@ from trainers.advantages import Contrast, RolloutBatch
 from trainers.advantages.contrast import ContrastKey, paired_contrasts, unpaired_contrasts
 from trainers.base import NotNegative, Options, Share
 
-__all__ = ["ContrastAverage", "Gating", "Internalization", "NoCurriculum", "Pruning", "SkillBudget"]
-
-
 # The options of the internalisation curriculum, as parts of a recipe.
 
 

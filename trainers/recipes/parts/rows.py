@@ -20,9 +20,6 @@ from trainers.rollout.rows import Prompts
 from trainers.rollout.training_rows import TrainingRow, token_weight
 from trainers.writers import StepWriter
 
-__all__ = ["GuidedRows", "HindsightRows", "RelabelledRows", "RowMaker", "UpdateView", "WonRows", "quoting_turns"]
-
-
 # Row makers: what a recipe trains on beside the update's own rollouts.
 
 
