@@ -139,7 +139,7 @@ class ALFWorldEnv(TextTaskEnv):
         if self.render_mode is None:
             return None
         if self.render_mode == "html" and self._view is not None:
-            return _page(self._view)
+            return self._view.to_page()
         text = self._exchange() if self._view is None else self._view.to_ansi()
         if self.render_mode == "html":
             return f"<pre>{html.escape(text)}</pre>"
@@ -229,12 +229,6 @@ class ALFWorldEnv(TextTaskEnv):
         if not isinstance(engine, World):
             raise ConfigError("Only engine='native' knows every command of a task beforehand.")
         return engine
-
-
-def _page(view: HouseView) -> str:
-    from skillc_gym.envs.alfworld.render.house_page import to_page
-
-    return to_page(view)
 
 
 def _upstream_starter(games: GameSet) -> Starter:

@@ -1,4 +1,4 @@
-"""Opening games: where they lie, and one set per split, shared by all environments of a process."""
+"""Opening games: where they lie, one set per split, shared by all environments of a process, and panels of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from skillc_gym.envs.alfworld.data.game_set import FileGames, GameSet
 from skillc_gym.envs.alfworld.data.sources import FETCH, Source, open_source
 from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
+from skillc_gym.panels import choose_panel
 
-__all__ = ["GENERATED", "data_path", "open_games"]
+__all__ = ["GENERATED", "data_path", "open_games", "panel"]
 
 DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
@@ -109,3 +110,33 @@ def _generated_games(split: str, task_types: tuple[str, ...], options: str) -> G
 
     games: GameSet = GeneratedGames(split=split, task_types=task_types, **json.loads(options))
     return games
+
+
+def panel(
+    split: str,
+    *,
+    per_type: int,
+    seed: int = 0,
+    data: str | os.PathLike[str] | None = None,
+    task_types: Iterable[str] | str | None = None,
+    generator: Mapping[str, Any] | None = None,
+) -> tuple[str, ...]:
+    """Picks the same number of tasks of every type from a split: the same list everywhere.
+
+    Args:
+        split: "train", "valid_seen", "valid_unseen" or "valid_train".
+        per_type: Tasks per type.
+        seed: Another seed, another panel.
+        data: As in `open_games`.
+        task_types: As in `open_games`.
+        generator: As in `open_games`.
+
+    Returns:
+        Task ids, sorted; `skillc_gym.panels.panel_hash` names them in a report.
+
+    Raises:
+        ConfigError: If a type has fewer than ``per_type`` tasks.
+        SkillCError: As `open_games`.
+    """
+    games = open_games(data, split=split, task_types=task_types, generator=generator)
+    return choose_panel({task_id: games.task_type(task_id) for task_id in games.task_ids}, per_type, seed)

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skillc_gym.envs.alfworld.engine.domain import domain_actions
 from skillc_gym.envs.alfworld.engine.goals import Goal
 from skillc_gym.envs.alfworld.engine.names import renamed, renumbered
-from skillc_gym.envs.alfworld.engine.pddl import parse_problem
+from skillc_gym.envs.alfworld.engine.pddl import domain_actions, parse_problem
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.envs.alfworld.engine.tables import Tables
 from skillc_gym.envs.alfworld.engine.wording import Wording, goal_of, read_wording

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc_gym.envs.alfworld.engine.domain import predicates
-from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem
+from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem, predicates
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
 

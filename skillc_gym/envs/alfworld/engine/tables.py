@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from skillc_gym.envs.alfworld.engine.domain import predicates
 from skillc_gym.envs.alfworld.engine.goals import Indexing, compile_goal
 from skillc_gym.envs.alfworld.engine.names import display_names
-from skillc_gym.envs.alfworld.engine.pddl import Problem
+from skillc_gym.envs.alfworld.engine.pddl import Problem, predicates
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
 

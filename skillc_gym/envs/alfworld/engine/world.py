@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.observations import (
+from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.views import (
+    Effect,
+    View,
     contents,
     examined_object,
     examined_receptacle,
     introduction,
     inventory,
     look,
+    view_of,
 )
-from skillc_gym.envs.alfworld.engine.state import State
-from skillc_gym.envs.alfworld.engine.views import Effect, View, view_of
 from skillc_gym.errors import ConfigError, InvalidGameError
 
 __all__ = ["NOTHING_HAPPENS", "World"]

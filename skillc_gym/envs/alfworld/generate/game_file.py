@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.engine.domain import domain_text
 from skillc_gym.envs.alfworld.engine.grammar import grammar_text
+from skillc_gym.envs.alfworld.engine.pddl import domain_text
 from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, Task
 from skillc_gym.envs.alfworld.generate.house import House
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES

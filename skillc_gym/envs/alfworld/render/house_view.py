@@ -1,11 +1,15 @@
-"""The house as a person would draw it: the receptacles, what is known to be in them, the agent and its hand."""
+"""The house as a person would draw it, as text and as a page: what is known of it, the agent and its hand."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
+from skillc_gym.envs.alfworld.experts.explorer import parse_goal
+from skillc_gym.errors import ConfigError
+from skillc_gym.pages import page, resource
 
 __all__ = ["HouseView", "Row"]
 
@@ -27,7 +31,7 @@ class Row(NamedTuple):
 
 
 class HouseView:
-    """Keeps what an agent has seen of a running game, and the transcript; draws both as text.
+    """Keeps what an agent has seen of a running game, and the transcript; draws both as text and as a page.
 
     Args:
         world: The game, at its start.
@@ -91,6 +95,21 @@ class HouseView:
         said = f"> {command}\n{answer}" if command else answer
         return "\n".join([*drawn, f"  hand: {self.hand}   task: {self.world.game.goal}", "", said])
 
+    def to_page(self) -> str:
+        """The house by kind of furniture and the transcript, as one self-contained page."""
+        thing, places = _kinds_of_goal(self.world.game.task)
+        groups = itertools.groupby(self.rows(), key=lambda row: row.name.rpartition(" ")[0])
+        return page(
+            __package__,
+            "house.html",
+            style=resource(__package__, "house.css"),
+            view=self,
+            kinds=[(kind, list(rows)) for kind, rows in groups],
+            places=places,
+            wanted=(thing, *places),
+            nothing=NOTHING_HAPPENS,
+        )
+
 
 def _listed(things: tuple[str, ...] | None) -> str:
     return "?" if things is None else ", ".join(things) or "(empty)"
@@ -99,3 +118,12 @@ def _listed(things: tuple[str, ...] | None) -> str:
 def _by_number(name: str) -> tuple[str, int, str]:
     kind, _, number = name.rpartition(" ")
     return (kind, int(number) if number.isdigit() else 0, name)
+
+
+def _kinds_of_goal(task: str) -> tuple[str, tuple[str, ...]]:
+    """The kinds of the wanted object and of the target or lamp; none for a sentence that is not ALFWorld's."""
+    try:
+        goal = parse_goal(task)
+    except ConfigError:
+        return "", ()
+    return goal.thing, (goal.place, goal.place + "basin")

@@ -18,9 +18,9 @@ from skillc_gym.envs.alfworld.data import sources
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import decode
 from skillc_gym.envs.alfworld.engine import game as game_module
-from skillc_gym.envs.alfworld.engine.domain import predicates
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_MESSAGE, Game
 from skillc_gym.envs.alfworld.engine.grammar import Part, split_sentence
+from skillc_gym.envs.alfworld.engine.pddl import predicates
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError
 

@@ -8,7 +8,7 @@ import pytest
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
-from skillc_gym.envs.alfworld.render.house_page import _kinds_of_goal
+from skillc_gym.envs.alfworld.render.house_view import _kinds_of_goal
 
 GAMES = {"data": "generated", "task_types": "heat", "generator": {"seed": 3, "games_per_type": 2, "size": "medium"}}
 

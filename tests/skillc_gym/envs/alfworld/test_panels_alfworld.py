@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillc_gym.envs.alfworld.data.games import open_games
-from skillc_gym.envs.alfworld.data.panels import panel
+from skillc_gym.envs.alfworld.data.games import open_games, panel
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 from skillc_gym.panels import panel_hash
 
