@@ -15,7 +15,8 @@ from skillc_gym.errors import MissingExtraError, missing_extra
 __all__ = ["PURPOSES", "checkout", "declared_extras", "extra_of", "missing_package", "version_of"]
 
 PURPOSES: Mapping[str, str] = {
-    "train": "train, evaluate, demo, make-policy, report",
+    "report": "pictures and pages of runs",
+    "train": "train, evaluate, demo, make-policy; holds report",
     "tensorboard": "report_to=tensorboard",
     "wandb": "report_to=wandb",
     "trackio": "report_to=trackio",

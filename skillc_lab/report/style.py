@@ -126,7 +126,7 @@ def figure_style() -> Iterator[None]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise missing_extra("matplotlib", "train") from error
+        raise missing_extra("matplotlib", "report") from error
     with mpl.rc_context(
         {
             "font.family": "DejaVu Sans",

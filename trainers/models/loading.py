@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,24 +74,27 @@ def _fault(folder: Path) -> str | None:
 
 
 @contextmanager
-def hub_access(model: str) -> Iterator[None]:
-    """Allows a hub to be asked within, if the model is named after one's manner; denies it otherwise.
+def hub_access(model: str) -> Iterator[bool]:
+    """Allows a hub to be asked within, if the model is named after one's manner and the hub answers; else denies it.
 
-    ``HF_HUB_OFFLINE=1`` in the environment denies it in any case.
+    ``HF_HUB_OFFLINE=1`` in the environment denies it in any case. Models in the cache are found without a hub.
+
+    Yields:
+        Whether it may be asked.
     """
     try:
         from huggingface_hub import constants
     except ImportError:  # then nothing can ask one
-        yield
+        yield False
         return
-    if is_hub_name(model):
-        yield
+    if is_hub_name(model) and _is_reachable(constants.ENDPOINT):
+        yield True
         return
     before, said = constants.HF_HUB_OFFLINE, os.environ.get("HF_HUB_OFFLINE")
     constants.HF_HUB_OFFLINE = True
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
-        yield
+        yield False
     finally:
         constants.HF_HUB_OFFLINE = before
         if said is None:
@@ -104,6 +108,18 @@ BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backe
 
 _FLASH: Mapping[str, str] = {"flash_attention_2": "flash_attn", "flash_attention_3": "flash_attn_interface"}
 """Where each kind of flash attention is imported from."""
+
+
+@cache
+def _is_reachable(endpoint: str) -> bool:
+    """Whether a hub can be asked at all: its own client tries five times, 25 s, before it says that it cannot."""
+    from huggingface_hub import get_session
+
+    try:
+        get_session().head(endpoint, timeout=10)
+    except Exception:  # noqa: BLE001 - offline mode, or whichever errors the client's transport has
+        return False
+    return True
 
 
 def load_model(config: TrainConfig) -> Any:
@@ -214,9 +230,8 @@ def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -
     elif config.revision:
         raise ConfigError(f"revision={config.revision!r} is for models of a hub; model={config.model!r} is a folder.")
     try:
-        with hub_access(config.model_path):
-            local = not is_hub_name(config.model_path)
-            return load(config.model_path, local_files_only=local, trust_remote_code=False, **options)
+        with hub_access(config.model_path) as asked:
+            return load(config.model_path, local_files_only=not asked, trust_remote_code=False, **options)
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         if Path(config.model_path).is_dir():

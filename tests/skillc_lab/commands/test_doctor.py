@@ -89,6 +89,8 @@ def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPa
     declared = extras.declared_extras()
     assert set(extras.PURPOSES) <= set(declared)
     assert declared["vllm"] == ("vllm",)
+    assert declared["report"] == ("matplotlib",)
+    assert "rich" in declared["openai"]
     requirements = [
         "numpy>=1",
         "torch<3,>=2; extra == 'train'",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,27 @@ def run(tmp_path: Path) -> Path:
     for step in (10, 20):
         write_jsonl(folder / "transcripts" / f"train-{step:06d}.jsonl", EPISODES)
     return folder
+
+
+WITHOUT_TORCH = """
+import importlib.abc, sys
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "openai"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Absent())
+from skillc_lab.cli.main import main
+from trainers.tracking.live import LiveProgress
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_report_needs_matplotlib_alone(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra report")
+    words = ["report", str(run), "--out", str(tmp_path / "page")]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "page" / "index.html").is_file()
 
 
 def test_a_step_is_replayed(run: Path, capsys: Any) -> None:

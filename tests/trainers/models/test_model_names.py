@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
+from trainers.config import TrainConfig
+from trainers.models import load_plain_config, loading
 from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
@@ -94,5 +96,20 @@ def test_the_hub_is_off_for_folders_whatever_the_environment_says(
         AutoConfig.from_pretrained("some/name")
     assert not constants.HF_HUB_OFFLINE
     assert "HF_HUB_OFFLINE" not in os.environ
-    with hub_access("some/name"):
+    monkeypatch.setattr(loading, "_is_reachable", lambda endpoint: True)
+    with hub_access("some/name") as asked:
+        assert asked
         assert not constants.HF_HUB_OFFLINE
+
+
+def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants", reason="needs the train extra")
+    nobody = "http://127.0.0.1:9"
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", nobody)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", nobody + "/{repo_id}/resolve/{revision}/{filename}")
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    with pytest.raises(MissingDataError, match="could not be fetched"):
+        load_plain_config(TrainConfig(model="some/name"))
+    assert sum(waits) < 1

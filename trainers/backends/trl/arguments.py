@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 from trl import GRPOConfig
+from trl.import_utils import is_vllm_available
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, missing_extra
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
@@ -24,6 +25,8 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
         warnings.simplefilter("ignore", FutureWarning)
         args = _arguments(config, cuda=cuda, reference=objective.needs_reference, **serving)
     if args.use_vllm:
+        if not is_vllm_available():
+            raise missing_extra("vllm", "vllm")
         check_vllm(config, int(args.world_size))
     return args
 
