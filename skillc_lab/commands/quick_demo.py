@@ -1,4 +1,4 @@
-"""The demonstration without training: shipped policies play held-out tasks with and without the skill, in a minute."""
+"""A demonstration without training: shipped policies play held-out tasks with and without the skill, in a minute."""
 
 from __future__ import annotations
 
@@ -7,25 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import Any
 
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.commands.demonstration import DemoConfig
+from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.report import choose_tasks, group_by_task, make_report
 from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
 from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.tracking import Progress, SilentProgress, make_folder, write_json
 
-__all__ = [
-    "QuickDemoResult",
-    "describe_quick_demo",
-    "quick_per_type",
-    "quick_policies",
-    "run_quick_demo",
-    "side_by_side",
-]
+__all__ = ["QuickDemoResult", "describe_quick_demo", "quick_policies", "run_quick_demo", "side_by_side"]
 
 _WIDTH = 78
 _RATES = ("sr_with", "sr_without", "gap")
@@ -35,32 +27,21 @@ _NO_TRAINED = (
 )
 
 
-def quick_per_type(config: DemoConfig) -> int:
-    """Held-out tasks per task type: as many as are asked for, or a tenth of what the whole demonstration plays.
-
-    Raises:
-        ConfigError: The number lies outside its range.
-    """
-    if config.held_out_per_type is not None and config.held_out_per_type < 1:
-        raise ConfigError(f"The held-out tasks per task type must be at least 1, got {config.held_out_per_type}.")
-    return config.held_out_per_type or max(1, config.tasks.held_out_per_type // 10)
-
-
-def quick_policies(config: DemoConfig) -> dict[str, Path]:
+def quick_policies(options: DemoOptions) -> dict[str, Path]:
     """Folders of the policies: "start", and "trained" where there is one.
 
     Raises:
         MissingDataError: The policy is not there; or none comes with the environment, and none is named.
     """
-    if config.policy is not None and not (config.policy / "config.json").is_file():
-        raise MissingDataError(f"There is no checkpoint folder {config.policy}; make one with `skillc demo`.")
+    if options.policy is not None and not (options.policy / "config.json").is_file():
+        raise MissingDataError(f"There is no checkpoint folder {options.policy}; make one with `skillc demo`.")
     try:
-        start = shipped_policy(config.env, hardest_start(config.env))
+        start = shipped_policy(options.env, hardest_start(options.env))
     except MissingDataError:
-        if config.policy is None:
+        if options.policy is None:
             raise
-        return {"start": config.policy}
-    trained = config.policy or shipped_trained_policy(config.env)
+        return {"start": options.policy}
+    trained = options.policy or shipped_trained_policy(options.env)
     return {"start": start, **({"trained": trained} if trained else {})}
 
 
@@ -89,28 +70,35 @@ class QuickDemoResult:
         trained = {"trained, without": group_by_task(later[-1])[task].without_skill[0]} if later else {}
         return {"start, with the skill": with_skill, "start, without": without, **trained}
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON-able values."""
-        policies = {name: report.overall.to_json() for name, report in self.reports.items()}
-        return {"split": self.split, "policies": policies, "page": str(self.page), "seconds": round(self.seconds, 1)}
 
-
-def run_quick_demo(config: DemoConfig, *, progress: Progress | None = None) -> QuickDemoResult:
+def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> QuickDemoResult:
     """Evaluates the start and the trained policy on held-out tasks, with and without the skill, and writes the page.
 
     Each policy's evaluation goes into the folder of its name, the figures into ``summary.json``.
 
     Args:
-        config: What to show: environment, trained policy, seed, held-out tasks and the folder of it all.
+        options: What to show: environment, trained policy, seed, held-out tasks and the folder of it all.
         progress: Told how far it has come.
 
     Raises:
+        ConfigError: Tasks are named that the shipped policies do not know, or too few of them.
         SkillCError: For missing extras and unknown environments.
     """
-    started, per_type = time.perf_counter(), quick_per_type(config)
-    training = replace(replace(config, policy=None).training(), split=config.splits[0])
-    settings = {name: replace(training, model=str(policy)) for name, policy in quick_policies(config).items()}
-    make_folder(config.out)
+    if options.data not in (None, "generated"):
+        raise ConfigError(
+            f"--quick plays shipped policies, which know generated tasks only, got --data {options.data}; leave --data "
+            "out, or leave --quick out to train on these tasks."
+        )
+    if options.held_out is not None and options.held_out < 1:
+        raise ConfigError(f"The held-out tasks per task type must be at least 1, got {options.held_out}.")
+    started, folder = time.perf_counter(), options.folder
+    per_type = options.held_out or max(1, options.tasks.held_out_per_type // 10)
+    training = replace(options, quick=True, data="generated", policy=None, method="skillc").training()
+    settings = {
+        name: replace(training, split=options.splits[0], model=str(policy))
+        for name, policy in quick_policies(options).items()
+    }
+    make_folder(folder)
     for held_out in settings.values():
         # A checkpoint that is broken is found before minutes are spent on playing another one.
         with without_bars():
@@ -119,15 +107,17 @@ def run_quick_demo(config: DemoConfig, *, progress: Progress | None = None) -> Q
     reports = {}
     for name, held_out in settings.items():
         report = evaluate_policy(held_out, per_type=per_type, progress=progress or SilentProgress())
-        report.save_all(config.out / name)
+        report.save_all(folder / name)
         reports[name] = report.paired
-    first, *later = (config.out / name for name in settings)
+    first, *later = (folder / name for name in settings)
     title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)
     made = make_report(
-        later[-1] if later else first, before=first if later else None, out=config.out / "report", title=title
+        later[-1] if later else first, before=first if later else None, out=folder / "report", title=title
     )
-    result = QuickDemoResult(config.splits[0], reports, made.page, time.perf_counter() - started)
-    write_json(config.out / "summary.json", result.to_json())
+    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started)
+    found = {name: report.overall.to_json() for name, report in reports.items()}
+    plain = {"split": result.split, "policies": found, "page": str(result.page), "seconds": round(result.seconds, 1)}
+    write_json(folder / "summary.json", plain)
     return result
 
 

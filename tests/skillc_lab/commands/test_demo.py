@@ -1,8 +1,9 @@
-"""The demonstration with a shipped policy, two updates and a tiny panel."""
+"""The demonstration with a shipped policy, two updates and a tiny panel: one method, and two compared."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,30 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from skillc_lab.commands.demo import DemoConfig, DemoOptions, check_same, describe, run_demo
-from tests.skillc_lab.commands.small_demo import SMALL
+from skillc_lab.commands import demonstration
+from skillc_lab.commands.demo import describe
+from skillc_lab.commands.demonstration import DemoOptions, check_same, log_relay, run_demo, run_demo_versus
 from trainers.base import shipped_policy
-from trainers.recipes import RECOMMENDED, recipe_in
-from trainers.tracking.progress import SilentProgress
+from trainers.config import RECOMMENDED
+from trainers.recipes import recipe_in
+from trainers.tracking import SilentProgress
 
+SMALL = {
+    "env_options": {"generator": {"seed": 0, "games_per_type": 4, "size": "small"}},
+    **{"tasks_per_step": 2, "group_size": 2, "panel_per_type": 1, "max_episode_steps": 3, "max_reply_tokens": 12},
+    **{"validate_every": 1, "save_every": 1},
+}
 KEYS = {
     *("finished", "env", "preset", "data", "seed", "seconds", "steps", "split", "games", "splits", "panel_sha256"),
     *("sr_with_before", "sr_without_before", "sr_with_after", "sr_without_after", "change_without"),
     *("sr_with_before_interval", "sr_without_before_interval", "sr_with_after_interval", "sr_without_after_interval"),
     *("gap_before", "gap_after", "page", "pictures", "transcripts"),
 }
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
 
 
 class StopsAfter(SilentProgress):
@@ -37,148 +50,161 @@ class StopsAfter(SilentProgress):
             raise KeyboardInterrupt
 
 
-@pytest.fixture(scope="module")
-def config(tmp_path_factory) -> DemoConfig:
-    return DemoConfig(
-        out=tmp_path_factory.mktemp("demo") / "run",
-        steps=2,
-        held_out_per_type=1,
-        held_out_splits=("valid_unseen", "valid_seen"),
-        options=SMALL,
+@pytest.mark.slow
+def test_an_interrupted_demonstration_goes_on_and_sums_up(tmp_path: Path) -> None:
+    options = DemoOptions(
+        out=tmp_path, steps=2, held_out=1, held_out_splits=("valid_unseen", "valid_seen"), train_options=SMALL
     )
-
-
-@pytest.fixture(scope="module")
-def stages(config: DemoConfig) -> tuple[dict[str, Any], bytes, dict[str, Any]]:
-    """An interrupted demonstration, the report it left, and the demonstration gone on with."""
-    interrupted = run_demo(config, progress=StopsAfter(2))
-    left = (config.out / "before" / "report.json").read_bytes()
-    return interrupted, left, run_demo(config)
-
-
-@pytest.mark.slow
-def test_an_interrupted_demonstration_goes_on(config: DemoConfig, stages):
-    interrupted, left, summary = stages
-    assert interrupted["finished"] is False
-    assert summary["finished"] is True
-    assert (config.out / "before" / "report.json").read_bytes() == left
-    records = [json.loads(line) for line in (config.out / "metrics.jsonl").read_text().splitlines()]
+    assert run_demo(options, progress=StopsAfter(2))["finished"] is False
+    left = (tmp_path / "before" / "report.json").read_bytes()
+    summary = run_demo(options)
+    assert (tmp_path / "before" / "report.json").read_bytes() == left
+    records = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [record["step"] for record in records if record["event"] == "train"] == [1, 2]
-
-
-@pytest.mark.slow
-def test_the_summary_says_what_was_measured(config: DemoConfig, stages):
-    _, _, summary = stages
     assert set(summary) == KEYS
-    assert json.loads((config.out / "summary.json").read_text()) == json.loads(json.dumps(summary))
+    assert json.loads((tmp_path / "summary.json").read_text()) == json.loads(json.dumps(summary))
     assert (summary["steps"], summary["split"], summary["games"]) == (2, "valid_unseen", 6)
     assert set(summary["splits"]) == {"valid_unseen", "valid_seen"}
-    assert len(summary["gap_before"]) == len(summary["gap_after"]) == 6
     for arm in ("with", "without"):
         for when in ("before", "after"):
             low, high = summary[f"sr_{arm}_{when}_interval"]
             assert 0 <= low <= summary[f"sr_{arm}_{when}"] <= high <= 1
     points = 100 * (summary["sr_without_after"] - summary["sr_without_before"])
     assert summary["change_without"]["points"] == pytest.approx(points)
-
-
-@pytest.mark.slow
-def test_what_the_summary_names_is_there(config: DemoConfig, stages):
-    _, _, summary = stages
     for path in (summary["page"], *summary["pictures"].values(), *summary["transcripts"]):
         assert Path(path).stat().st_size > 0
-    for split in ("", "_valid_seen"):
-        for when in ("before", "after"):
-            report = json.loads((config.out / f"{when}{split}" / "report.json").read_text())
-            assert report["panel_sha256"]
-    text = describe(summary)
-    assert "Success on 6 held-out tasks" in text
-    assert "after 2 updates" in text
+    assert all((tmp_path / f"{when}_valid_seen" / "report.json").is_file() for when in ("before", "after"))
+    assert "Success on 6 held-out tasks" in describe(summary)
 
 
 @pytest.mark.parametrize(
     ("changed", "named"),
-    [({"steps": 3}, "steps was 2 and is 3"), ({"held_out_per_type": 4}, "held_out_per_type"), ({"seed": 5}, "seed")],
+    [({"steps": 3}, "steps was 2 and is 3"), ({"held_out": 4}, "held_out"), ({"seed": 5}, "seed")],
 )
-def test_another_demonstration_does_not_go_into_its_folder(tmp_path: Path, changed: dict[str, int], named: str):
-    config = DemoConfig(out=tmp_path, steps=2)
-    check_same(config)
-    check_same(config)
+def test_another_demonstration_does_not_go_into_its_folder(tmp_path: Path, changed: dict[str, int], named: str) -> None:
+    options = DemoOptions(out=tmp_path, steps=2, train_options={"task_types": ("heat", "pick")})
+    check_same(options)
+    check_same(options)
     with pytest.raises(ConfigError, match=named):
-        check_same(replace(config, **changed))
+        check_same(replace(options, **changed))
 
 
-def test_options_that_json_changes_are_the_same_demonstration(tmp_path: Path):
-    config = DemoConfig(out=tmp_path, options={"task_types": ("heat", "pick")})
-    check_same(config)
-    check_same(config)
+def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use() -> None:
+    assert DemoOptions(method="skillc").training().method_options == {"tau_retire": 0.05}
+    assert DemoOptions(method="no_pairing").training().method_options == {"tau_retire": 0.05}
+    assert DemoOptions(data="games.tar.xz").training().method_options == {}
 
 
-def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use(tmp_path: Path):
-    assert DemoConfig(out=tmp_path).training().method_options == {"tau_retire": 0.05}
-    assert DemoConfig(out=tmp_path, preset="no_pairing").training().method_options == {"tau_retire": 0.05}
-    assert DemoConfig(out=tmp_path, data="games.tar.xz").training().method_options == {}
-
-
-def test_the_training_is_that_of_the_train_command(tmp_path: Path):
-    config = DemoConfig(out=tmp_path, steps=7, seed=3, preset="grpo")
-    training = config.training()
-    assert (training.steps, training.seed, training.preset, training.run) == (7, 3, "grpo", str(tmp_path))
-    assert Path(training.model).name == "checkpoint"
-    assert replace(config, options={"task_sampling": "uniform"}).training().task_sampling == "uniform"
+def test_the_training_is_that_of_the_train_command(tmp_path: Path) -> None:
+    options = DemoOptions(out=tmp_path, steps=7, seed=3, method="grpo")
+    training = options.training()
+    assert (training.steps, training.seed, training.method, training.run) == (7, 3, "grpo", str(tmp_path))
+    assert replace(options, train_options={"task_sampling": "uniform"}).training().task_sampling == "uniform"
     assert (training.share_prefixes, training.engine_options) == (True, {"draft_tokens": 3})
     for theirs in ({"engine": "vllm"}, {"lora_rank": 2, "lora_dropout": 0.1}):
-        other = replace(config, options=theirs).training()
+        other = replace(options, train_options=theirs).training()
         assert (other.share_prefixes, other.engine_options) == (False, {})
 
 
-def test_two_methods_part_from_the_hard_start_and_one_alone_has_the_easy_one(monkeypatch):
-    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    both, alone = DemoOptions(), DemoOptions(versus="none", method="skillc")
-    assert (both.method, both.other, both.config().steps) == (RECOMMENDED, "grpo", 25)
-    assert both.config().start == shipped_policy("alfworld", "shipped-hard")
-    assert (alone.other, alone.config().steps, alone.config().start) == (None, 45, shipped_policy("alfworld"))
-    assert DemoOptions(method="grpo").other is None
-    assert DemoOptions(env="coins").config().shipped == "shipped"
+def test_an_option_changes_what_it_names_and_nothing_else() -> None:
+    both, alone = DemoOptions(), DemoOptions(versus="none")
+    assert (both.method, both.other, both.steps) == (RECOMMENDED, "grpo", 25)
+    assert both.start == shipped_policy("alfworld", "shipped-hard")
+    assert alone.training() == both.training()
+    assert alone.other is DemoOptions(method="grpo").other is None
 
 
-def test_real_games_start_from_a_policy_of_their_own(tmp_path: Path):
-    config = DemoConfig(out=tmp_path, data="games.tar.xz")
-    assert config.start == shipped_policy("alfworld", "shipped-real")
-    assert DemoOptions(data="games.tar.xz").config().start == shipped_policy("alfworld", "shipped-real-hard")
-    assert replace(config, env="webshop").start == tmp_path / "warm_start"
-    assert replace(config, policy=tmp_path / "mine").start == tmp_path / "mine"
-    assert config.training().env_options == {}
+def test_the_start_knows_the_tasks(tmp_path: Path) -> None:
+    options = DemoOptions(out=tmp_path, data="games.tar.xz")
+    assert options.start == shipped_policy("alfworld", "shipped-real-hard")
+    assert replace(options, env="webshop").start == tmp_path / "warm_start"
+    assert replace(options, policy=tmp_path / "mine").start == tmp_path / "mine"
+    with pytest.raises(UnknownNameError, match="webshop"):
+        DemoOptions(env="webshp").training()
 
 
-def test_the_shop_has_one_skill_that_stays(tmp_path: Path):
-    training = DemoConfig(out=tmp_path, env="webshop").training()
+def test_what_is_left_open_is_the_environments() -> None:
+    houses, shop = (DemoOptions(env=env) for env in ("alfworld", "webshop"))
+    assert (houses.splits, houses.per_type) == (("valid_unseen",), 40)
+    assert (shop.splits, shop.per_type) == (("test",), 240)
+    assert replace(shop, held_out=0).per_type is None
+    assert replace(shop, held_out_splits=("valid",)).splits == ("valid",)
+    training = replace(shop, method="skillc").training()
     pruning = recipe_in(training.env, training.method, training.method_options).curriculum.pruning
     assert (pruning.capacity, pruning.retire_by) == ((1,), ())
-    assert Path(training.model).name == "checkpoint_webshop"
     assert training.chat_options == {"role": "customer"}
 
 
-def test_what_is_left_open_is_the_environments(tmp_path: Path):
-    houses, shop = (DemoConfig(out=tmp_path, env=env) for env in ("alfworld", "webshop"))
-    assert (houses.splits, houses.per_type) == (("valid_unseen",), 40)
-    assert (shop.splits, shop.per_type) == (("test",), 240)
-    assert replace(shop, held_out_per_type=0).per_type is None
-    assert replace(shop, held_out_splits=("valid",)).splits == ("valid",)
-
-
 @pytest.mark.slow
-def test_the_shop_is_demonstrated_with_the_shipped_policy(tmp_path: Path):
+def test_the_shop_is_demonstrated_with_the_shipped_policy(tmp_path: Path) -> None:
     few = {"tasks_per_step": 2, "group_size": 2, "panel_per_type": 2, "validate_every": 1, "save_every": 1}
-    config = DemoConfig(out=tmp_path, env="webshop", steps=1, held_out_per_type=12, options=few)
-    summary = run_demo(config)
+    summary = run_demo(DemoOptions(out=tmp_path, env="webshop", steps=1, held_out=12, train_options=few))
     assert (summary["env"], summary["split"], summary["games"]) == ("webshop", "test", 12)
     assert summary["sr_with_before"] > 0.5 > summary["sr_without_before"]
     assert "held-out tasks" in describe(summary)
-    records = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert [record["active"] for record in records if record["event"] == "validation"] == [["shopping"]] * 2
 
 
-def test_an_environment_without_demonstration_is_named(tmp_path: Path):
-    with pytest.raises(UnknownNameError, match="webshop"):
-        DemoConfig(out=tmp_path, env="webshp").training()
+# Two methods ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> DemoOptions:
+    return DemoOptions(out=tmp_path / "run", steps=1, held_out=1, train_options=SMALL)
+
+
+def test_lines_of_all_logs_come_whole_and_with_their_names(tmp_path: Path) -> None:
+    first, second, said = tmp_path / "a.log", tmp_path / "b.log", []
+    first.write_text("of an earlier run\n")
+    with log_relay({"a": first, "longer": second}, said.append, every=3600) as pass_on:
+        with first.open("a") as log:
+            log.write("one\ntw")
+        pass_on()
+        assert said == ["a       one"]
+        with first.open("a") as log:
+            log.write("o\n")
+        second.write_text("three\n")
+    assert said == ["a       one", "a       two", "longer  three"]
+
+
+def test_mistakes_are_found_before_a_process_starts(two: DemoOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demonstration, "run_jobs", lambda *_: pytest.fail("a process was started"))
+    with pytest.raises(UnknownNameError, match="grop"):
+        run_demo_versus(replace(two, versus="grop"))
+
+
+def test_a_run_that_failed_is_named_with_its_log(two: DemoOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demonstration, "run_jobs", lambda work, jobs, workers: ((job, False) for job in jobs.values()))
+    with pytest.raises(ConfigError, match=r"contrastive_relabelling and grpo failed; .*grpo\.log says why"):
+        run_demo_versus(two)
+
+
+@pytest.mark.slow
+def test_both_are_trained_and_shown_on_one_page(two: DemoOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+
+    def here(work: Any, jobs: Mapping[Path, DemoOptions], workers: int) -> Iterator[tuple[DemoOptions, bool]]:
+        for path, job in jobs.items():
+            begun.append(job.method)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"step of {job.method}\n")
+            work(job)
+            yield job, True
+            if stop_after == job.method:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(demonstration, "run_jobs", here)
+    stop_after, said = "contrastive_relabelling", []
+    with pytest.raises(KeyboardInterrupt):
+        run_demo_versus(two, say=said.append)
+    assert said == ["contrastive_relabelling  step of contrastive_relabelling"]
+    stop_after = ""
+    summary = run_demo_versus(two)
+    assert begun == ["contrastive_relabelling", "grpo"]  # what was finished is not run again
+    assert json.loads((two.folder / "summary.json").read_text()) == json.loads(json.dumps(summary))
+    assert (summary["preset"], summary["beside"]["preset"]) == ("contrastive_relabelling", "grpo")
+    arms = ("sr_with_before", "sr_without_before", "panel_sha256", "steps", "seed")
+    assert [summary[name] for name in arms] == [summary["beside"][name] for name in arms]
+    points = 100 * (summary["sr_without_after"] - summary["beside"]["sr_without_after"])
+    assert summary["differences"]["without"]["points"] == pytest.approx(points)
+    assert Path(summary["pictures"]["beside"]).stat().st_size > 1000
+    assert "contrastive_relabelling minus grpo, without skills" in describe(summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,14 +16,8 @@ from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo
-from skillc_lab.commands.demo import DemoConfig, DemoOptions
-from skillc_lab.commands.quick_demo import (
-    describe_quick_demo,
-    quick_per_type,
-    quick_policies,
-    run_quick_demo,
-    side_by_side,
-)
+from skillc_lab.commands.demonstration import DemoOptions
+from skillc_lab.commands.quick_demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.tracking import write_json
 
@@ -42,7 +37,7 @@ def test_the_command_shows_both_conditions_and_the_page(tmp_path: Path, capsys: 
 def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
     policy = tmp_path / "policy"
     shutil.copytree(shipped_policy("webshop"), policy)
-    result = run_quick_demo(DemoConfig(tmp_path / "out", "webshop", policy=policy, held_out_per_type=1))
+    result = run_quick_demo(DemoOptions(out=tmp_path / "out", env="webshop", policy=policy, held_out=1))
     assert list(result.reports) == ["start", "trained"]
     assert result.reports["start"].outcomes == result.reports["trained"].outcomes
     assert list(result.example) == ["start, with the skill", "start, without", "trained, without"]
@@ -61,42 +56,40 @@ def test_a_broken_policy_is_found_before_anything_is_played(
     (policy / file).write_text("{")
     monkeypatch.delattr("skillc_lab.commands.quick_demo.evaluate_policy")
     with pytest.raises(CheckpointError, match="copy it again"):
-        run_quick_demo(DemoConfig(tmp_path / "out", policy=policy))
+        run_quick_demo(DemoOptions(out=tmp_path / "out", policy=policy))
 
 
 def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = shipped_policy("alfworld").name
     monkeypatch.setattr(model_folders, "_POLICIES", tmp_path)
     with pytest.raises(MissingDataError, match="skillc tools make-policy --env alfworld"):
-        _ = quick_policies(DemoConfig(tmp_path / "out"))
+        _ = quick_policies(DemoOptions(out=tmp_path / "out"))
     write_json(tmp_path / "mine" / "config.json", {})
-    assert quick_policies(DemoConfig(tmp_path / "out", policy=tmp_path / "mine")) == {"start": tmp_path / "mine"}
+    assert quick_policies(DemoOptions(out=tmp_path / "out", policy=tmp_path / "mine")) == {"start": tmp_path / "mine"}
     start, place = tmp_path / name, tmp_path / f"{name}_trained"
     write_json(start / "config.json", {})
     assert shipped_trained_policy("alfworld") is None
     write_json(place / "config.json", {})
     assert shipped_trained_policy("alfworld") == place
-    assert quick_policies(DemoConfig(tmp_path / "out"))["trained"] == place
+    assert quick_policies(DemoOptions(out=tmp_path / "out"))["trained"] == place
     hard = place.with_name("checkpoint_hard")
     write_json(hard / "config.json", {})
-    assert quick_policies(DemoConfig(tmp_path / "out")) == {"start": hard}
+    assert quick_policies(DemoOptions(out=tmp_path / "out")) == {"start": hard}
     write_json(hard.with_name("checkpoint_hard_trained") / "config.json", {})
     assert shipped_trained_policy("alfworld") == hard.with_name("checkpoint_hard_trained")
 
 
-def test_a_tenth_of_the_whole_demonstration_is_played(tmp_path: Path) -> None:
-    assert quick_per_type(DemoConfig(tmp_path)) == 4
-    assert quick_per_type(DemoConfig(tmp_path, "webshop")) == 24
-    assert quick_per_type(DemoConfig(tmp_path, held_out_per_type=2)) == 2
-
-
-def test_what_it_cannot_show_is_said(tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match="no checkpoint folder"):
-        run_quick_demo(DemoConfig(tmp_path, policy=tmp_path / "nowhere"))
-    with pytest.raises(ConfigError, match="at least 1"):
-        run_quick_demo(DemoConfig(tmp_path, held_out_per_type=0))
-    with pytest.raises(ConfigError, match="generated tasks only, got --data games"):
-        DemoOptions(quick=True, data="games").quick_config()
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"policy": Path("nowhere")}, MissingDataError, "no checkpoint folder"),
+        ({"held_out": 0}, ConfigError, "at least 1"),
+        ({"data": "games"}, ConfigError, "generated tasks only, got --data games"),
+    ],
+)
+def test_what_it_cannot_show_is_said(asked: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        run_quick_demo(DemoOptions(quick=True, **asked))
 
 
 def episode(*actions: str, won: bool) -> Episode:
@@ -132,7 +125,8 @@ def test_commands_stand_side_by_side() -> None:
 def test_no_page_is_opened_without_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(demo.webbrowser, "open", lambda url: not opened.append(url))
+    monkeypatch.setenv("DISPLAY", ":0")
     assert not demo.open_page(tmp_path)
-    monkeypatch.setattr(demo, "_has_screen", lambda: True)
+    monkeypatch.setattr(demo.sys.stdout, "isatty", lambda: True)
     assert demo.open_page(tmp_path)
     assert opened == [tmp_path.resolve().as_uri()]
