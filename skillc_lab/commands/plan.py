@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -30,7 +30,8 @@ class PlannedPolicy(PolicySettings):
 class PlanOptions(Settings):
     """Say how much memory a training run takes on each GPU, whether it fits, and which setting mends what does not.
 
-    Takes the settings of skillc train. No weights are fetched or loaded. The exit status is 0 if the run fits, else 1.
+    Host memory and checkpoints are said too, and what training would refuse. Takes the settings of skillc train. No
+    weights are fetched or loaded. The exit status is 0 if the run fits, else 1.
 
     Example: skillc plan --model Qwen/Qwen2.5-7B-Instruct --gpus 8 --gpu-memory 80 --engine vllm
     """
@@ -50,6 +51,10 @@ class PlanOptions(Settings):
     """Longest row that is expected, in tokens; the set-up's, or max_context, the worst case."""
     tflops: Positive | None = None
     """Speed of one GPU in updates, in 10^12 operations per second (skillc gpu-check), to say how long they take."""
+    host_memory: Positive | None = None
+    """Memory of the machine beside its GPUs in GiB, where every process loads the weights first; any if none."""
+    disk: Positive = 1.0
+    """Speed of the disk in GB per second, to say how long a checkpoint takes."""
     json: bool = False
     """Write JSON."""
 
@@ -76,15 +81,14 @@ def plan(options: PlanOptions) -> int:
 def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
     """Settings, machine and row length: what was typed, then what the set-up says."""
     settings = _typed(options)
-    machine = {name: getattr(options, name) for name in ("gpus", "gpu_memory", "sharding", "tflops")}
-    machine = {name: value for name, value in machine.items() if value is not None}
+    names = ("gpus", "gpu_memory", "sharding", "tflops", "host_memory", "disk")
+    machine = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.setup is None:
         if not options.policy_and_method.model:
             raise ConfigError("--model is missing: name a checkpoint, or a set-up (skillc plan --setup list).")
         return settings, Machine(**machine), options.row_tokens
     setup = load_setup(options.setup)
-    of_setup = {name: getattr(setup.machine, name) for name in ("gpus", "gpu_memory", "sharding")}
-    return {**setup.settings, **settings}, Machine(**{**of_setup, **machine}), options.row_tokens or setup.row_tokens
+    return {**setup.settings, **settings}, replace(setup.machine, **machine), options.row_tokens or setup.row_tokens
 
 
 def _typed(options: PlanOptions) -> dict[str, Any]:
@@ -99,7 +103,7 @@ COMMAND = Command(
     PlanOptions,
     plan,
     main_options=(
-        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "json"),
+        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "host_memory", "json"),
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank", "kl_coef"),
     ),

@@ -18,18 +18,14 @@ __all__ = ["EpisodeLength", "episode_length"]
 
 @dataclass(frozen=True)
 class EpisodeLength:
-    """Tokens of one episode with its skill, as the trainers prompt it.
-
-    Attributes:
-        first: Of the first prompt.
-        per_turn: By which the conversation grows with each turn; 0 in the window form, whose longest prompt is
-            ``first``.
-        steps: Step limit of an episode.
-    """
+    """Tokens of one episode with its skill, as the trainers prompt it."""
 
     first: int
+    """Of the first prompt; in the window form of the longest one."""
     per_turn: float
+    """By which the conversation grows with each turn; 0 in the window form."""
     steps: int
+    """Step limit of an episode."""
 
     @property
     def longest(self) -> int:
@@ -44,11 +40,7 @@ class EpisodeLength:
 
 
 def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
-    """Counts the tokens of one episode that the environment's expert plays, its skill in the prompt.
-
-    Args:
-        config: Environment, wording and form.
-        tokenizer: The model's.
+    """Counts a model's tokens of one episode that the environment's expert plays, its skill in the prompt.
 
     Raises:
         MissingDataError: If the environment's data are named and not there.

@@ -1,4 +1,4 @@
-"""What a GPU's memory is made of in an update and while episodes are played, and how much an update computes."""
+"""What a run takes: a GPU's memory in an update and while episodes are played, the host's, checkpoints, operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from skillc_lab.planning.shapes import Arithmetic, ModelShape, layer_bytes
 from trainers.config import TrainConfig
 from trainers.recipes import recipe_in
 
-__all__ = ["Part", "Workload", "memory_parts", "total_of", "update_operations", "workload_of"]
+__all__ = [
+    "Part",
+    "Workload",
+    "checkpoint_bytes",
+    "host_bytes",
+    "memory_parts",
+    "total_of",
+    "update_operations",
+    "workload_of",
+]
 
 Phase = Literal["always", "update", "generation"]
 
@@ -35,6 +44,8 @@ class Workload:
         reference: Whether the weights that training began with are kept too.
         average: Whether a moving average of the weights is kept too.
         distributions: Whether a loss wants whole distributions over the vocabulary.
+        scored: Forward passes without gradient: of the reference, of teachers, of the weights before the update.
+        extra: Largest share of rows that the method adds to those of the rollouts.
     """
 
     kind: Arithmetic
@@ -46,6 +57,8 @@ class Workload:
     reference: bool = False
     average: bool = False
     distributions: bool = False
+    scored: int = 0
+    extra: float = 0.0
 
     @property
     def weight(self) -> int:
@@ -70,11 +83,13 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
     steps = config.step_limit or 1
-    rows = members * (1 if config.form == "conversation" else steps)
     recipe = recipe_in(config.env, config.method, config.method_options)
+    extra = sum(maker.most_rows for maker in recipe.rows)
+    rows = round(members * (1 + extra)) * (1 if config.form == "conversation" else steps)
     losses = [loss.configured(clip=config.clip, kl_coef=config.kl_coef) for loss in recipe.losses]
-    teachers = {loss.teacher.weights for loss in losses if loss.teacher is not None}
+    teachers = [loss.teacher.weights for loss in losses if loss.teacher is not None]
     inputs = {name for loss in losses for name in loss.inputs}
+    scored = [*teachers, *(inputs & {"ref_logprobs"}), *(["old"] if config.num_minibatches > 1 else [])]
     # "auto" is autocast on a GPU.
     kinds: dict[str, Arithmetic] = {"float32": "float32", "pure_bfloat16": "bfloat16"}
     return Workload(
@@ -87,6 +102,8 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
         reference="ref_logprobs" in inputs or "reference" in teachers,
         average="average" in teachers,
         distributions=bool(inputs & {"logits", "teacher_logits"}),
+        scored=len(scored) + bool(recipe.advantage.inputs),
+        extra=extra,
     )
 
 
@@ -95,13 +112,8 @@ def update_operations(config: TrainConfig, shape: ModelShape, work: Workload) ->
 
     A forward pass takes two per weight and token, a backward pass twice that: once for what comes before, once for the
     weights, which adapters leave out. Checkpointing computes the layers once more.
-
-    Args:
-        config: The run's settings.
-        shape: Its model.
-        work: One GPU's share of it.
     """
-    times = (2 if config.lora_rank else 3) + work.reference + (config.num_minibatches > 1)
+    times = (2 if config.lora_rank else 3) + work.scored
     # A query looks at half of a row on average, once for the scores and once for the values.
     attention = shape.layers * shape.queries * work.row_tokens
     layers = (times + config.gradient_checkpointing) * 2.0 * work.row_tokens * (shape.maps + attention)
@@ -136,15 +148,37 @@ def memory_parts(config: TrainConfig, shape: ModelShape, machine: Machine, work:
     return [part for part in found if part.size > 0]
 
 
+def host_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> float:
+    """Memory of the host: every process loads policy and reference whole before anything is sharded or sent to a GPU.
+
+    What one process gathers for a checkpoint counts where that is more; environments and buffers come on top.
+    """
+    models = 1 + (work.reference and not config.lora_rank)
+    loaded = machine.gpus * models * work.weight * shape.parameters
+    return max(loaded, checkpoint_bytes(config, shape, work) if machine.shards > 1 else 0.0)
+
+
+def checkpoint_bytes(config: TrainConfig, shape: ModelShape, work: Workload) -> float:
+    """A checkpoint on the disk: what is trained with its optimiser's state, and whole models that move beside it."""
+    trained, kind, moments = _trained(config, shape, work)
+    moving = work.average + bool(config.reference_sync_every)
+    return (kind + moments) * trained + moving * work.weight * shape.parameters
+
+
+def _trained(config: TrainConfig, shape: ModelShape, work: Workload) -> tuple[int, int, int]:
+    """Trained weights, bytes of each, and bytes of optimiser state of each."""
+    trained = shape.adapters(config.lora_rank) if config.lora_rank else shape.parameters
+    # Adapters are float32 over weights of any type.
+    kind = 4 if config.lora_rank else work.weight
+    state = _OPTIMISER_BYTES[config.optimiser]
+    return trained, kind, 2 * kind if state is None else state
+
+
 def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:
     """Weights and what goes with them."""
     weight, shards = work.weight, machine.shards
-    trained = shape.adapters(config.lora_rank) if config.lora_rank else shape.parameters
-    # Adapters are float32 over weights of any type.
-    kind = 4 if config.lora_rank else weight
-    adapters = 4 * trained if config.lora_rank else 0
-    state = _OPTIMISER_BYTES[config.optimiser]
-    moments = 2 * kind if state is None else state
+    trained, kind, moments = _trained(config, shape, work)
+    adapters = kind * trained if config.lora_rank else 0
     spread = f" / {shards} GPUs" if shards > 1 else ""
     yield Part("weights", (weight * shape.parameters + adapters) / shards, note=f"{weight} bytes each{spread}")
     yield Part("gradients", kind * trained / shards, "update", f"{trained / 1e6:,.1f} M trained weights{spread}")
@@ -167,7 +201,8 @@ def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Worklo
         how = "inputs of all layers, and one layer computed again"
     else:
         kept, how = shape.layers * layer, "all layers"
-    note = f"{work.rows} rows x {work.row_tokens:,} tokens, {how}"
+    added = f", {work.extra:.0%} more than the rollouts at most" if work.extra else ""
+    note = f"{work.rows} rows{added} x {work.row_tokens:,} tokens, {how}"
     yield Part("activations", work.rows * work.row_tokens * kept, "update", note)
     output = _output(shape, work) + (0 if config.lora_rank else 4 * shape.embedding)
     yield Part("output layer", output, "update", "tiles of logits, and the layer's gradient in float32")

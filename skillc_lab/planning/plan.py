@@ -1,4 +1,4 @@
-"""A plan: what a run takes on each GPU, whether it fits, and what remedies it where not."""
+"""A plan: what a run takes, whether it fits and training accepts it, and what remedies it where not."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillc_lab.planning.memory import Part, Workload, memory_parts, total_of, update_operations, workload_of
+from skillc_gym.errors import ConfigError
+from skillc_lab.planning.memory import (
+    Part,
+    Workload,
+    checkpoint_bytes,
+    host_bytes,
+    memory_parts,
+    total_of,
+    update_operations,
+    workload_of,
+)
 from skillc_lab.planning.setups import GIB, Machine
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
+from trainers.base import check_sharded
 from trainers.config import TrainConfig
+from trainers.recipes import recipe_in
 
 __all__ = ["Plan", "Remedy", "make_plan"]
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change that lowers the memory.
-
-    Attributes:
-        words: The change as it is typed, several in one where one alone is not enough.
-        total: Bytes per GPU with it.
-        fits: Whether that fits.
-        note: What it costs.
-    """
+    """A change that lowers the memory: as it is typed, bytes per GPU with it, whether that fits, what it costs."""
 
     words: str
     total: float
@@ -33,7 +38,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run takes on each of a machine's GPUs.
+    """What a run takes on a machine.
 
     Attributes:
         config: The run's settings.
@@ -42,7 +47,6 @@ class Plan:
         work: One GPU's share of an update.
         parts: Of one GPU's memory.
         remedies: What would lower it, each alone, then together where none is enough; none where the run fits.
-        warnings: What else will not work.
     """
 
     config: TrainConfig
@@ -51,27 +55,47 @@ class Plan:
     work: Workload
     parts: Sequence[Part]
     remedies: Sequence[Remedy] = ()
-    warnings: Sequence[str] = ()
 
     @property
     def update(self) -> float:
-        """Bytes while weights are updated."""
+        """Bytes on a GPU while weights are updated."""
         return total_of(self.parts, "update")
 
     @property
     def generation(self) -> float:
-        """Bytes while episodes are played."""
+        """Bytes on a GPU while episodes are played."""
         return total_of(self.parts, "generation")
 
     @property
     def total(self) -> float:
-        """Bytes at the peak."""
+        """Bytes on a GPU at the peak."""
         return max(self.update, self.generation)
 
     @property
+    def host(self) -> float:
+        """Bytes on the host at the peak."""
+        return host_bytes(self.config, self.shape, self.machine, self.work)
+
+    @property
+    def checkpoint(self) -> float:
+        """Bytes of a checkpoint on the disk."""
+        return checkpoint_bytes(self.config, self.shape, self.work)
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why training would refuse the run, whatever its memory."""
+        return tuple(_refusals(self.config, self.machine))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else will not work."""
+        return tuple(_warnings(self))
+
+    @property
     def fits(self) -> bool:
-        """Whether a GPU holds it."""
-        return self.total <= self.machine.usable
+        """Whether GPU and host hold it, and training accepts it."""
+        room = self.machine.host_memory
+        return not self.refusals and self.total <= self.machine.usable and (room is None or self.host <= room * GIB)
 
     @property
     def operations(self) -> float:
@@ -86,22 +110,17 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON-able values, sizes in GiB."""
-        machine = {name: getattr(self.machine, name) for name in ("gpus", "gpu_memory", "sharding")}
-        sizes = {name: getattr(self, name) / GIB for name in ("update", "generation")}
+        sizes = {name: getattr(self, name) / GIB for name in ("update", "generation", "host", "checkpoint")}
         return {
             "model": self.config.model,
             "parameters": self.shape.parameters,
-            **machine,
-            "rows": self.work.rows,
-            "row_tokens": self.work.row_tokens,
+            **{name: getattr(self.machine, name) for name in ("gpus", "gpu_memory", "sharding")},
+            **{name: getattr(self.work, name) for name in ("rows", "row_tokens", "scored", "extra")},
             "parts": {p.name: {"gib": p.size / GIB, "phase": p.phase, "note": p.note} for p in self.parts},
             **sizes,
             "usable": self.machine.usable / GIB,
-            "operations": self.operations,
-            "seconds": self.seconds,
-            "fits": self.fits,
+            **{name: getattr(self, name) for name in ("operations", "seconds", "fits", "refusals", "warnings")},
             "remedies": [{**vars(remedy), "total": remedy.total / GIB} for remedy in self.remedies],
-            "warnings": list(self.warnings),
         }
 
     def __str__(self) -> str:
@@ -109,23 +128,35 @@ class Plan:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    machine = plan.machine
+    machine, config, work = plan.machine, plan.config, plan.work
     yield (
-        f"{plan.config.model}: {plan.shape.parameters / 1e6:,.0f} M parameters on {machine.gpus} x "
-        f"{machine.gpu_memory:g} GiB, sharding {machine.sharding}, engine {plan.config.engine}\n"
+        f"{config.model}: {plan.shape.parameters / 1e6:,.0f} M parameters on {machine.gpus} x "
+        f"{machine.gpu_memory:g} GiB, sharding {machine.sharding}, engine {config.engine}, method {config.method}\n"
     )
     for part in plan.parts:
         when = "" if part.phase == "always" else f" ({part.phase})"
-        yield f"  {part.name + when:<28}{part.size / GIB:8.2f} GiB   {part.note}"
-    yield f"\n  {'in the update':<28}{plan.update / GIB:8.2f} GiB"
-    yield f"  {'while episodes are played':<28}{plan.generation / GIB:8.2f} GiB"
-    yield f"  {'a GPU has':<28}{machine.usable / GIB:8.2f} GiB   {machine.reserve:.0%} left to driver and fragmentation"
-    yield f"  {'an update computes':<28}{plan.operations / 1e12:8,.0f} TFLOP a GPU at most, {_time(plan)}\n"
-    yield "It fits." if plan.fits else "It does not fit. What lowers it:"
+        yield _size(part.name + when, part.size, part.note)
+    yield "\n" + _size("in the update", plan.update)
+    yield _size("while episodes are played", plan.generation)
+    yield _size("a GPU has", machine.usable, f"{machine.reserve:.0%} left to driver and fragmentation")
+    models = "policy and reference" if work.reference and not config.lora_rank else "the policy"
+    yield _size("the host needs", plan.host, f"every process loads {models}; environments and buffers on top")
+    most = min(config.keep_checkpoints, -(-config.steps // config.save_every)) + 1
+    seconds = plan.checkpoint / (machine.disk * 1e9)
+    note = f"{seconds:,.0f} s at {machine.disk:g} GB/s every {config.save_every} updates; {most} at most on the disk"
+    yield _size("a checkpoint", plan.checkpoint, note)
+    scored = f", {work.scored} of its passes without gradient" if work.scored else ""
+    yield f"  {'an update computes':<28}{plan.operations / 1e12:8,.0f} TFLOP a GPU at most{scored}, {_time(plan)}\n"
+    yield from (f"Training refuses it: {refusal}" for refusal in plan.refusals)
+    yield "It fits." if plan.fits else "It does not fit. What lowers it:" if plan.remedies else "It will not run."
     for remedy in plan.remedies:
         verdict = "fits" if remedy.fits else "not enough"
         yield f"  {remedy.total / GIB:8.2f} GiB  {verdict:<11}{remedy.words}  ({remedy.note})"
     yield from (f"Warning: {warning}" for warning in plan.warnings)
+
+
+def _size(name: str, size: float, note: str = "") -> str:
+    return f"  {name:<28}{size / GIB:8.2f} GiB   {note}".rstrip()
 
 
 def _time(plan: Plan) -> str:
@@ -148,12 +179,11 @@ def make_plan(
 
     Raises:
         MissingDataError: If nothing is known of the model.
-        UnknownNameError: For a preset or environment that does not exist.
+        UnknownNameError: For a method or environment that does not exist.
     """
     shape = shape or shape_of(config_of(config))
     plan = _plain(config, machine, shape, row_tokens)
-    plan = replace(plan, warnings=tuple(_warnings(plan)))
-    return plan if plan.fits else replace(plan, remedies=tuple(_remedies(plan, row_tokens)))
+    return plan if plan.fits or plan.refusals else replace(plan, remedies=tuple(_remedies(plan, row_tokens)))
 
 
 def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens: int | None) -> Plan:
@@ -161,12 +191,22 @@ def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens:
     return Plan(config, machine, shape, work, memory_parts(config, shape, machine, work))
 
 
-def _warnings(plan: Plan) -> Iterator[str]:
-    config, machine, shape = plan.config, plan.machine, plan.shape
+def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
     if config.tasks_per_step % machine.gpus:
         yield f"tasks_per_step={config.tasks_per_step} is no multiple of {machine.gpus} training processes."
-    if machine.sharding == "zero3" and machine.shards > 1 and config.engine == "transformers":
+    if machine.sharding == "none":
+        return
+    recipe = recipe_in(config.env, config.method, config.method_options)
+    try:
+        check_sharded({name for loss in recipe.losses for name in loss.heads}, bool(config.reference_sync_every))
+    except ConfigError as error:
+        yield str(error)
+    if machine.sharding == "zero3" and config.engine == "transformers":
         yield "Weights that DeepSpeed has sharded cannot generate in place; use engine=vllm."
+
+
+def _warnings(plan: Plan) -> Iterator[str]:
+    config, machine, shape = plan.config, plan.machine, plan.shape
     if config.engine == "vllm" and config.vllm_mode == "colocate":
         row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
         least, share = 2 * shape.parameters + row, config.vllm_memory * machine.gpu_memory * GIB
@@ -175,6 +215,14 @@ def _warnings(plan: Plan) -> Iterator[str]:
                 f"vllm_memory={config.vllm_memory} is {share / GIB:.1f} GiB; vLLM's weights in bfloat16 and the keys "
                 f"and values of one row take {least / GIB:.1f} GiB."
             )
+    if machine.host_memory is not None and plan.host > machine.host_memory * GIB:
+        yield (
+            f"The host has {machine.host_memory:g} GiB, and {machine.gpus} processes load {plan.host / GIB:,.0f} GiB; "
+            "take fewer processes on a machine, lora_rank, kl_coef=0 or precision=pure_bfloat16."
+        )
+
+
+# Remedies ------------------------------------------------------------------------------------------------------------
 
 
 def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
@@ -213,13 +261,13 @@ def _changes(plan: Plan) -> Iterator[_Change]:
         yield setting("one row per pass: more and smaller passes", micro_batches=config.micro_batches * work.rows)
     if not config.gradient_checkpointing:
         yield setting("a second forward pass", gradient_checkpointing=True)
-    if machine.gpus > 1 and machine.shards == 1:
+    if machine.gpus > 1 and machine.shards == 1 and not any(_refusals(config, replace(machine, sharding="fsdp2"))):
         yield _Change("weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
     if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:
         yield setting("vLLM gives its memory back during updates; waking it costs a copy", vllm_sleep=True)
     if config.optimiser == "adamw" and not config.lora_rank:
         yield setting("AdamW's moments in bytes; needs bitsandbytes", optimiser="adamw_8bit")
-    if not config.lora_rank:
+    if not config.lora_rank and not config.reference_sync_every:
         yield setting("trains adapters alone", lora_rank=32)
     if config.precision != "pure_bfloat16":
         yield setting("loses updates at small learning rates, but for adapters", precision="pure_bfloat16")
@@ -229,7 +277,6 @@ def _remedied(plan: Plan, changes: Sequence[_Change], row_tokens: int | None) ->
     config, machine = plan.config, plan.machine
     for change in changes:
         config, machine = config.with_(**change.settings), replace(machine, **change.machine)
-    total = _plain(config, machine, plan.shape, row_tokens).total
+    found = _plain(config, machine, plan.shape, row_tokens)
     words = " ".join(change.words for change in changes)
-    note = changes[0].note if len(changes) == 1 else "all of these together"
-    return Remedy(words, total, total <= machine.usable, note)
+    return Remedy(words, found.total, found.fits, changes[0].note if len(changes) == 1 else "all of these together")

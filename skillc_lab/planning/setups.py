@@ -44,6 +44,8 @@ class Machine:
         reserve: Share of a GPU's memory that is left to the driver, to kernels and to fragmentation.
         tflops: Operations per second of one GPU in updates, in 10^12, as ``skillc gpu-check`` measures them; None if
             unknown.
+        host_memory: Memory of the machine beside its GPUs in GiB; None if unknown.
+        disk: Speed of the disk in GB per second.
 
     Raises:
         ConfigError: If a number is not positive.
@@ -54,6 +56,8 @@ class Machine:
     sharding: Sharding = "none"
     reserve: float = 0.06
     tflops: float | None = None
+    host_memory: float | None = None
+    disk: float = 1.0
 
     def __post_init__(self) -> None:
         if self.sharding not in get_args(Sharding):
@@ -74,14 +78,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Setup:
-    """One file of the folder ``setups``.
-
-    Attributes:
-        summary: One sentence on what it trains where.
-        machine: The machine.
-        row_tokens: Longest row that is expected.
-        settings: The run's settings.
-    """
+    """One file of the folder ``setups``: what it trains where, its longest row in tokens, and the run's settings."""
 
     summary: str
     machine: Machine
@@ -100,11 +97,7 @@ def setup_names() -> tuple[str, ...]:
 
 
 def load_setup(name: str) -> Setup:
-    """Reads a set-up.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-    """
+    """Reads a set-up; an UnknownNameError if there is none of that name."""
     if name not in setup_names():
         raise unknown_name("set-up", name, setup_names())
     values = json.loads((_FOLDER / "setups" / f"{name}.json").read_text(encoding="utf-8"))
@@ -112,23 +105,14 @@ def load_setup(name: str) -> Setup:
 
 
 def launcher_file(name: str) -> Path:
-    """Accelerate's configuration for a kind of sharding.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-    """
+    """Accelerate's configuration for a kind of sharding; an UnknownNameError if there is none."""
     if name not in LAUNCHERS:
         raise unknown_name("launcher", name, LAUNCHERS)
     return _FOLDER / "launchers" / f"{name}.json"
 
 
 def launch_command(config: Mapping[str, Any], machine: Machine) -> str:
-    """The command that starts a run.
-
-    Args:
-        config: The settings that differ from the defaults.
-        machine: Where it runs.
-    """
+    """The command that starts a run with the settings that differ from the defaults."""
     written = {name: str(value).lower() if isinstance(value, bool) else value for name, value in config.items()}
     words = " ".join(f"{name}={value}" for name, value in written.items())
     if machine.gpus == 1:

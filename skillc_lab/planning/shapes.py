@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
-from skillc_gym.errors import missing_extra
 from trainers.config import TrainConfig
 from trainers.models import load_plain_config
 
@@ -30,23 +29,10 @@ Arithmetic = Literal["float32", "autocast", "bfloat16"]
 
 @dataclass(frozen=True)
 class ModelShape:
-    """A decoder of equal layers with grouped-query attention and a gated feed-forward part.
+    """A decoder of equal layers with grouped-query attention and a gated feed-forward part, in numbers.
 
-    Attributes:
-        parameters: Of the whole model, tied weights once.
-        layer: Of one layer.
-        embedding: Of the input embedding; the output layer has as many.
-        width: Of the hidden states.
-        layers: Number of layers.
-        heads: Query heads.
-        kv_heads: Heads of keys and values.
-        queries: Width of all query heads.
-        keys: Width of all key heads; values have the same.
-        feed_forward: Width of the feed-forward part.
-        vocabulary: Number of tokens.
-        linears: (inputs, outputs) of one layer's linear maps.
-        norms_heads: Whether queries and keys are normalised head by head.
-        max_positions: Longest row that the model takes.
+    ``parameters`` are the whole model's, tied weights once, ``layer`` those of one layer, ``embedding`` those of the
+    input embedding and of the output layer alike. ``queries`` and ``keys`` are widths of all heads together.
     """
 
     parameters: int
@@ -61,8 +47,11 @@ class ModelShape:
     feed_forward: int
     vocabulary: int
     linears: Sequence[tuple[int, int]]
+    """(inputs, outputs) of one layer's linear maps."""
     norms_heads: bool = False
+    """Whether queries and keys are normalised head by head."""
     max_positions: int | None = None
+    """Longest row that the model takes."""
 
     @property
     def maps(self) -> int:
@@ -75,18 +64,11 @@ class ModelShape:
 
 
 def config_of(config: TrainConfig) -> Any:
-    """The transformers configuration of the run's model: a known one, or a folder's, or a hub's.
-
-    Raises:
-        MissingDataError: If there is no such checkpoint.
-        MissingExtraError: If transformers is not installed.
-    """
+    """The transformers configuration of the run's model: a known one, or as of :func:`load_plain_config`."""
     if config.model not in KNOWN:
         return load_plain_config(config)
-    try:
-        from transformers import AutoConfig
-    except ImportError as error:
-        raise missing_extra("transformers", "train") from error
+    from transformers import AutoConfig
+
     return AutoConfig.for_model(**KNOWN[config.model])
 
 

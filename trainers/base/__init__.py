@@ -39,7 +39,14 @@ from trainers.base.options import (
     option_names,
     override,
 )
-from trainers.base.processes import asked_processes, interrupts, launch_warning, launcher_words, stop_requests
+from trainers.base.processes import (
+    asked_processes,
+    check_sharded,
+    interrupts,
+    launch_warning,
+    launcher_words,
+    stop_requests,
+)
 from trainers.base.registry import Registry, current_names, load_object, understands_old_names
 from trainers.base.trajectory import TokenRow, Trajectory
 
@@ -51,5 +58,5 @@ __all__ += ["Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "T
 __all__ += ["check_values", "flat_options", "option_names", "override"]
 __all__ += ["Registry", "current_names", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory"]
-__all__ += ["asked_processes", "interrupts", "launch_warning", "launcher_words", "stop_requests"]
+__all__ += ["asked_processes", "check_sharded", "interrupts", "launch_warning", "launcher_words", "stop_requests"]
 __all__ += ["lazy_exports"]

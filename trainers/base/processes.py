@@ -1,4 +1,4 @@
-"""How a process is asked to stop, and whether as many processes train as the launcher was asked for."""
+"""How a process is asked to stop, whether as many train as the launcher was asked for, and what cannot be sharded."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from skillc_gym.errors import ConfigError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _Handler = Callable[[int, Any], Any]
@@ -118,3 +120,25 @@ def launcher_words() -> list[str]:
         return []
     launchers = ("accelerate", "torchrun", "torch.distributed.run", "torch.distributed.launch")
     return words if any(launcher in word for word in words[:4] for launcher in launchers) else []
+
+
+def check_sharded(heads: Collection[str], moving_reference: bool) -> None:
+    """Refuses what cannot be spread over processes.
+
+    Args:
+        heads: Names of the heads that the recipe's losses train beside the policy.
+        moving_reference: Whether the reference follows the policy, so that checkpoints must hold it.
+
+    Raises:
+        ConfigError: The message names the remedy.
+    """
+    if moving_reference:
+        raise ConfigError(
+            "reference_sync_every moves a reference of which each process would save its own part alone; start the run "
+            "without sharding, or leave it out."
+        )
+    if heads:
+        raise ConfigError(
+            f"This recipe trains heads of its own ({', '.join(sorted(heads))}), which sharding would leave out; start "
+            "it without sharding, or take a recipe without a critic."
+        )

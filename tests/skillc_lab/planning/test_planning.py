@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from skillc_lab.planning.shapes import KNOWN, Arithmetic, ModelShape, config_of,
 from tests.trainers.toys import next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.config import TrainConfig
-from trainers.tracking.progress import SilentProgress
+from trainers.tracking import SilentProgress
 from trainers.training import prepare, run
 
 ROWS, LENGTH = 2, 96
@@ -125,6 +126,7 @@ def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path:
     config = toy_config(toy_folder, run=str(tmp_path), **changes)
     with ExitStack() as stack:
         learner, _ = prepare(config, SilentProgress(), stack)
+        learner.backend.prepare(None)
         assert isinstance(learner.backend, TrlBackend)
         trainer = learner.backend.trainer
         optimiser = trainer.create_optimizer()
@@ -142,6 +144,11 @@ def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path:
     }
     parts = {part.name: part.size for part in make_plan(config, Machine()).parts}
     assert {name: parts.get(name, 0) for name in measured} == pytest.approx(measured, rel=0.1)
+    (tmp_path / "saved").mkdir()
+    trainer.save(tmp_path / "saved")
+    kept = [path for path in (tmp_path / "saved").iterdir() if path.suffix in (".safetensors", ".pt")]
+    saved = sum(path.stat().st_size for path in kept if not path.name.startswith("scheduler"))
+    assert make_plan(config, Machine()).checkpoint == pytest.approx(saved, rel=0.1, abs=16_000)  # names and pickles
 
 
 @pytest.mark.parametrize("changes", [{}, {"lora_rank": 4}, {"gradient_checkpointing": True}], ids=str)
@@ -162,6 +169,7 @@ def test_an_update_computes_what_the_planner_says(changes: dict[str, Any]) -> No
 
 def test_what_is_scored_beside_costs_forward_passes(seven: ModelShape) -> None:
     kept = {"gradient_checkpointing": False}
+    kept["method"] = "grpo"
     plain = planned(seven, kl_coef=0.0, **kept).operations
     assert planned(seven, kl_coef=0.1, **kept).operations == pytest.approx(plain * 4 / 3)
     assert planned(seven, kl_coef=0.1, num_minibatches=2, **kept).operations == pytest.approx(plain * 5 / 3)
@@ -243,9 +251,52 @@ def test_longer_rows_take_more(seven: ModelShape) -> None:
     assert sizes == sorted(set(sizes))
 
 
+def test_rows_that_a_method_adds_and_teachers_are_planned(seven: ModelShape) -> None:
+    plain, more = (planned(seven, method=name, micro_batches=4) for name in ("half_skill_grpo", "skillc+relabelling"))
+    assert (plain.work.update_rows, more.work.update_rows) == (8, 12)
+    assert (plain.work.rows, more.work.rows) == (2, 3)
+    assert more.operations == pytest.approx(1.5 * plain.operations)
+    assert more.update > plain.update
+    assert "50% more than the rollouts at most" in str(more)
+    taught = planned(seven, method="grpo_opsd")
+    assert taught.work.scored == plain.work.scored + 1
+    assert taught.operations > planned(seven, method="grpo").operations
+
+
+def test_the_hosts_memory_and_checkpoints_are_planned(seven: ModelShape) -> None:
+    sharded = Machine(8, sharding="fsdp2")
+    plan = planned(seven, sharded)
+    assert plan.host == 8 * 2 * 4 * seven.parameters  # every process loads policy and reference in float32
+    assert plan.checkpoint == 12 * seven.parameters
+    assert planned(seven, sharded, kl_coef=0.0).host == plan.host / 2
+    assert planned(seven, sharded, lora_rank=8, precision="pure_bfloat16").host == plan.host / 4
+    assert planned(seven, replace(sharded, host_memory=512)).fits
+    small = planned(seven, replace(sharded, host_memory=400))
+    assert not small.fits
+    assert any("The host has 400 GiB" in warning for warning in small.warnings)
+
+
+@pytest.mark.parametrize(
+    ("machine", "changes", "says"),
+    [
+        (Machine(3), {}, "no multiple of 3"),
+        (Machine(8, sharding="zero3"), {"engine": "transformers"}, "engine=vllm"),
+        (Machine(8, sharding="fsdp2"), {"method": "ppo"}, "heads of its own"),
+        (Machine(8, sharding="fsdp2"), {"reference_sync_every": 5}, "reference_sync_every"),
+    ],
+)
+def test_what_training_refuses_does_not_fit(
+    seven: ModelShape, machine: Machine, changes: dict[str, Any], says: str
+) -> None:
+    plan = planned(seven, machine, **changes)
+    assert not plan.fits
+    assert any(says in refusal for refusal in plan.refusals)
+    assert "Training refuses it" in str(plan)
+    if machine.sharding == "fsdp2":
+        assert all("fsdp2" not in each.words for each in planned(seven, Machine(8), **changes).remedies)
+
+
 def test_it_warns_of_what_cannot_work(seven: ModelShape) -> None:
-    assert any("multiple of 3" in warning for warning in planned(seven, Machine(3)).warnings)
-    assert any("engine=vllm" in w for w in planned(seven, Machine(8, sharding="zero3"), engine="transformers").warnings)
     assert any("vllm_memory=0.1" in warning for warning in planned(seven, vllm_memory=0.1).warnings)
     with pytest.raises(ConfigError, match="gpus >= 1"):
         Machine(0)
@@ -310,9 +361,9 @@ def test_the_command_says_whether_it_fits(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_setup_is_a_start_that_words_change(capsys: pytest.CaptureFixture[str]) -> None:
-    assert skillc(["plan", "--setup", "qwen2.5-0.5b-1x80", "--gpu-memory", "24", "--vllm-memory", "0.2"]) == 0
+    assert skillc(["plan", "--setup", "qwen2.5-0.5b-1x80", "--gpu-memory", "32", "--vllm-memory", "0.2"]) == 0
     said = capsys.readouterr().out
-    assert "1 x 24 GiB" in said
+    assert "1 x 32 GiB" in said
     assert "It fits." in said
     assert "vllm_memory=0.2" in said
     assert skillc(["plan", "--setup", "list"]) == 0

@@ -9,6 +9,7 @@ import torch
 from torch.distributed.tensor import DTensor
 
 from skillc_gym.errors import ConfigError
+from trainers.base import check_sharded
 from trainers.learner.objective import Objective
 
 
@@ -68,16 +69,7 @@ def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: 
         _check_fsdp(plugin)
     if plugin is None and zero_stage(accelerator) != 3:
         return
-    if moving_reference:
-        raise ConfigError(
-            "reference_sync_every moves a reference of which each process would save its own part alone; start the run "
-            "without sharding, or leave it out."
-        )
-    if objective.heads:
-        raise ConfigError(
-            f"This recipe trains heads of its own ({', '.join(sorted(objective.heads))}), which sharding would leave "
-            "out; start it without sharding, or take a recipe without a critic."
-        )
+    check_sharded(objective.heads, moving_reference)
 
 
 def _check_fsdp(plugin: Any) -> None:

@@ -62,6 +62,11 @@ class RowMaker(Options):
     needs_comparison: ClassVar[bool] = False
     """Whether it makes rows only where both conditions are played beside each other."""
 
+    @property
+    def most_rows(self) -> float:
+        """The most rows that it adds to an update, as a share of its rollouts."""
+        return 1.0
+
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """Makes this process's rows.
 
@@ -172,6 +177,11 @@ class RelabelledRows(ImitatedRows):
     most: float = 0.5
     discounted: bool = True
 
+    @property
+    def most_rows(self) -> float:
+        """As many as it may relabel."""
+        return self.most
+
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's relabelled rows."""
         weights = self.weights(update)
@@ -223,6 +233,11 @@ class HindsightRows(RowMaker):
 
     name: ClassVar[str] = "hindsight_rows"
     least: float = 0.6
+
+    @property
+    def most_rows(self) -> float:
+        """None, since they stand in place of others."""
+        return 0.0
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's rows, each with the policy gradient acting on it."""
