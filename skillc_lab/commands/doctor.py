@@ -16,7 +16,7 @@ import gymnasium
 import skillc_gym
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
 from skillc_gym.envs.webshop.catalog import cache_folder
-from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.errors import SkillCError, missing_extra, unknown_name
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_of
@@ -59,18 +59,14 @@ class DoctorOptions:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was looked at, under a heading: what is there, and the command that mends it."""
 
     section: str
-    """Heading: software, data, machine, model."""
     name: str
-    """What was looked at."""
     status: Status
     """"ok", "missing", or "note" for what limits without stopping anything."""
     found: str
-    """What is there."""
     remedy: str = ""
-    """The command that mends it."""
     asked: bool = False
     """Whether it was asked for by name, so that its absence is a failure."""
 
@@ -100,7 +96,7 @@ def examine(asked: DoctorOptions) -> list[Finding]:
     Args:
         asked: What shall run; what it names must be there.
     """
-    specs = env_specs() if asked.env is None else (env_spec(asked.env),)
+    specs = env_specs() if asked.env is None else (_named(asked.env),)
     found = [*_software(), *_machine()]
     for spec in specs:
         found += _data(spec, asked)
@@ -112,29 +108,38 @@ def examine(asked: DoctorOptions) -> list[Finding]:
     return found
 
 
+def _named(name: str) -> EnvSpec:
+    """The environment of a name; one without a description is Gymnasium's own.
+
+    Raises:
+        UnknownNameError: There is none of that name.
+    """
+    spec = env_spec(name)
+    if spec not in env_specs() and spec.id not in gymnasium.registry:
+        near = [text for known in env_specs() for text in (known.name, known.id)]
+        raise unknown_name("environment", name, near, "One of your own is written module:id.")
+    return spec
+
+
 # Software ------------------------------------------------------------------------------------------------------------
 
 
 def _software() -> Iterator[Finding]:
-    root = checkout()
+    root, declared = checkout(), declared_extras()
     where = f"checkout at {root}" if root else f"installed at {Path(skillc_gym.__file__).parent.parent}"
     yield Finding("software", "skillc-gym", "ok", f"{__version__}, {where}")
     yield Finding("software", "Python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
-    others = [extra for extra in declared_extras() if extra not in PURPOSES]
-    yield from (_extra(extra, packages) for extra, packages in declared_extras().items() if extra in PURPOSES)
-    whole = [extra for extra in others if all(map(version_of, declared_extras()[extra]))]
-    yield Finding(
-        "software", "other extras", "ok", f"{', '.join(whole) or 'none'} installed, of {', '.join(others) or 'none'}"
-    )
-
-
-def _extra(extra: str, packages: Sequence[str]) -> Finding:
-    absent = [package for package in packages if version_of(package) is None]
-    if absent:
-        found = f"for {PURPOSES[extra]}; not installed: {', '.join(absent)}"
-        remedy = str(missing_extra(absent[0], extra)).split(": ", 1)[1]
-        return Finding("software", f"extra {extra}", "missing", found, remedy)
-    return Finding("software", f"extra {extra}", "ok", ", ".join(f"{name} {version_of(name)}" for name in packages))
+    absent = {extra: [name for name in packages if version_of(name) is None] for extra, packages in declared.items()}
+    for extra in (each for each in PURPOSES if each in declared and not absent[each]):
+        said = ", ".join(f"{name} {version_of(name)}" for name in declared[extra])
+        yield Finding("software", f"extra {extra}", "ok", said)
+    missing = [f"{extra} ({', '.join(absent[extra])}: {PURPOSES[extra]})" for extra in PURPOSES if absent.get(extra)]
+    if missing:
+        remedy = "pip install 'skillc-gym[NAME]', or in a checkout pip install -e '.[NAME]'"
+        yield Finding("software", "extras that are not installed", "missing", "; ".join(missing), remedy)
+    others = [extra for extra in declared if extra not in PURPOSES]
+    whole = ", ".join(extra for extra in others if not absent[extra])
+    yield Finding("software", "other extras", "ok", f"{whole or 'none'} installed, of {', '.join(others) or 'none'}")
 
 
 # Machine -------------------------------------------------------------------------------------------------------------

@@ -40,9 +40,12 @@ def test_generated_tasks_always_play_and_missing_data_names_what_fetches_it(caps
 def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "torch", "transformers", "trl", "vllm")
     found = {finding.name: finding for finding in examine(DoctorOptions(env="alfworld", data="generated"))}
-    assert found["extra train"].status == "missing"
-    assert "pip install 'skillc-gym[train]'" in found["extra train"].remedy
-    assert "pip install -e '.[train]'" in found["extra train"].remedy
+    absent = found["extras that are not installed"]
+    assert absent.status == "missing"
+    assert "train (torch, transformers, trl: train, evaluate" in absent.found
+    assert "vllm (vllm: engine=vllm)" in absent.found
+    assert "pip install -e '.[NAME]'" in absent.remedy
+    assert [name for name in found if "extra" in name and found[name].status == "missing"] == [absent.name]
     assert found["alfworld, generated"].status == "ok"
 
 
@@ -53,7 +56,6 @@ def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         (["env=webshop", "data=nowhere"], "nowhere"),
         (["engine=nope"], "'nope'"),
         (["engine=vllm"], "skillc-gym[vllm]"),
-        (["env=my/Env-v0"], "Namespace my"),
     ],
 )
 def test_what_is_asked_for_and_not_there_fails(
@@ -65,6 +67,12 @@ def test_what_is_asked_for_and_not_there_fails(
     missing = [each for each in json.loads(capsys.readouterr().out) if each["asked"] and each["status"] == "missing"]
     assert len(missing) == 1
     assert says in missing[0]["found"]
+
+
+@pytest.mark.parametrize(("typed", "near"), [("alfwrld", "'alfworld'"), ("skillc/ALFWorld-v1", "'skillc/ALFWorld-v0'")])
+def test_an_environment_that_is_not_there_names_the_nearest(typed: str, near: str, capsys: Any) -> None:
+    assert skillc(["doctor", "--env", typed]) == 2
+    assert f"Did you mean {near}" in capsys.readouterr().err
 
 
 def test_a_models_context_is_held_against_episodes() -> None:
