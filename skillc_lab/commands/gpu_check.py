@@ -13,17 +13,10 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
 from skillc_lab.planning import Machine, make_plan
+from skillc_lab.tables import Table
 from trainers.config import TrainConfig
 from trainers.tracking import Progress, RunFolder, SilentProgress, make_progress, provenance, write_json
-from trainers.warmstart import (
-    SMALL,
-    TINY,
-    CloningConfig,
-    DemonstrationConfig,
-    PolicyRecipe,
-    PolicySize,
-    make_policy,
-)
+from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
 __all__ = ["COMMAND", "GpuCheckOptions", "Scale", "as_table", "run_gpu_check", "training_figures", "update_tflops"]
 
@@ -46,16 +39,7 @@ class GpuCheckOptions:
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the check is; the defaults take a few minutes on a current GPU.
-
-    Attributes:
-        size: Shape of the policy.
-        demonstrations: Episodes to clone from.
-        cloning_batches: Optimiser steps of the warm start.
-        tasks_per_step: Groups per update.
-        group_size: Rollouts per group.
-        generator: The family of generated tasks.
-    """
+    """How large the check is; the defaults take a few minutes on a current GPU."""
 
     size: PolicySize = SMALL
     demonstrations: int = 2400
@@ -96,19 +80,19 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
     from skillc_lab.planning import measured
     from trainers.training import run
 
-    config = _training(options, scale)
-    short: dict[str, Any] = {"steps": 2, "validate_every": 2, "panel_per_type": 1}
+    config, started = _training(options, scale), time.perf_counter()
     RunFolder(options.out / "run").to_resume(config)
-    started = time.perf_counter()
     warm_start = _warm_start(options.out / "policy", scale)
     engines = measured.engine_agreement(options.out / "policy")
     _reset_peak()
-    result = run(config, progress=progress or SilentProgress())
-    records = [record for record in result.metrics if record["event"] == "train"]
-    peak, reached, possible = _peak_mib(), update_tflops(records, warm_start["parameters"]), measured.matmul_tflops()
+    metrics = run(config, progress=progress or SilentProgress()).metrics
+    records, peak = [record for record in metrics if record["event"] == "train"], _peak_mib()
+    reached, possible = update_tflops(records, warm_start["parameters"]), measured.matmul_tflops()
+    speed = {"update_tflops": reached, "matmul_tflops": possible, "utilisation": reached / possible}
     if gpu:
-        # What follows runs in other processes on the same GPUs.
-        torch.cuda.empty_cache()
+        torch.cuda.empty_cache()  # what follows runs in other processes on the same GPUs
+    short = replace(config, steps=2, validate_every=2, panel_per_type=1)
+    sharded, sleeping = (replace(short, run=str(options.out / name)) for name in ("fsdp2", "sleep"))
     report = {
         "device": torch.cuda.get_device_name() if gpu else "cpu",
         "precision": "bfloat16 autocast over float32 weights" if gpu else "float32",
@@ -117,17 +101,9 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
         "warm_start": warm_start,
         "engines": engines,
         "planned_mib": make_plan(config, Machine()).update / 2**20,
-        "training": {
-            **training_figures(records),
-            "update_tflops": reached,
-            "matmul_tflops": possible,
-            "utilisation": reached / possible,
-            "peak_memory_mib": peak,
-        },
-        "fsdp2": measured.sharded_training(
-            replace(config, run=str(options.out / "fsdp2"), **short), torch.cuda.device_count()
-        ),
-        "sleep": measured.sleeping_training(replace(config, run=str(options.out / "sleep"), **short)),
+        "training": {**training_figures(records), **speed, "peak_memory_mib": peak},
+        "fsdp2": measured.sharded_training(sharded, torch.cuda.device_count()),
+        "sleep": measured.sleeping_training(sleeping),
         "seconds": time.perf_counter() - started,
     }
     write_json(options.out / "gpu_check.json", report)
@@ -193,11 +169,7 @@ def _peak_mib() -> float:
 
 
 def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sums up an update's metrics; the first update, which warms up kernels and memory, is left out of the rates.
-
-    Args:
-        records: The lines of ``metrics.jsonl`` with the event "train".
-    """
+    """Sums up metrics of updates; the first one, which warms up kernels and memory, is left out of the rates."""
     timed = records[1:] or records
 
     def total(key: str) -> float:
@@ -219,12 +191,7 @@ def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def update_tflops(records: Sequence[Mapping[str, Any]], parameters: int) -> float:
-    """The model's floating-point operations per second of updating, in 10^12: 6 per parameter and token of a row.
-
-    Args:
-        records: As for :func:`training_figures`.
-        parameters: Of the policy; passes of the reference are not counted.
-    """
+    """Operations per second of updating, in 10^12: 6 per parameter and token of a row; the reference's do not count."""
     timed = records[1:] or records
     tokens = sum(record["prompt_tokens"] + record["tokens_generated"] for record in timed)
     return float(6 * parameters * tokens / sum(record["seconds_update"] for record in timed) / 1e12)
@@ -251,7 +218,7 @@ def as_table(report: Mapping[str, Any]) -> str:
         "success, first and last update": f"{training['success_first']:.2f}, {training['success_last']:.2f}",
         "seconds in all": f"{report['seconds']:.0f}",
     }
-    return "\n".join(["| what | figure |", "|---|---|", *(f"| {name} | {figure} |" for name, figure in rows.items())])
+    return Table(["what", "figure"], list(rows.items())).markdown()
 
 
 def _agreement(found: Mapping[str, Any]) -> str:

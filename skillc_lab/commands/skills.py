@@ -14,8 +14,15 @@ from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_ty
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library, skill_lengths
-from skillc_lab.skills.shown import ShownText, check_shown, episode_files, read_episodes, shown_texts
-from skillc_lab.skills.shown_table import shown_table, shown_text
+from skillc_lab.skills.shown import (
+    ShownText,
+    check_shown,
+    episode_files,
+    read_episodes,
+    shown_table,
+    shown_text,
+    shown_texts,
+)
 
 __all__ = ["COMMAND", "SkillsOptions"]
 

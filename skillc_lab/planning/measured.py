@@ -30,11 +30,7 @@ _PROMPTS, _LENGTH, _REPLY = 8, 24, 16
 def matmul_tflops(*, size: int = 4096, seconds: float = 0.5) -> float:
     """What this device reaches in a product of large matrices, in 10^12 operations per second.
 
-    It is bfloat16 on a GPU, float32 on a processor: what a model's utilisation is measured against.
-
-    Args:
-        size: Rows and columns; a quarter of it on a processor.
-        seconds: For how long products are computed, after one that is not counted.
+    It is bfloat16 on a GPU, float32 (and a quarter of the size) on a processor: what utilisation is measured against.
     """
     import torch
 
@@ -60,15 +56,7 @@ def matmul_tflops(*, size: int = 4096, seconds: float = 0.5) -> float:
 
 
 def sharded_training(config: TrainConfig, gpus: int) -> dict[str, Any]:
-    """Trains under FSDP2 on all GPUs.
-
-    Args:
-        config: A short run in a folder of its own; its groups become a multiple of the GPUs.
-        gpus: How many there are.
-
-    Returns:
-        As of :func:`trained_apart`, with ``gpus``; or ``skipped`` with the reason.
-    """
+    """Trains under FSDP2 on all GPUs, groups a multiple of them; see :func:`trained_apart`, or why it was skipped."""
     if not gpus:
         return {"skipped": "no GPU"}
     groups = -(-config.tasks_per_step // gpus) * gpus
@@ -78,26 +66,14 @@ def sharded_training(config: TrainConfig, gpus: int) -> dict[str, Any]:
 
 
 def sleeping_training(config: TrainConfig) -> dict[str, Any]:
-    """Trains with a vLLM that gives its memory back during updates; its weights are sent again after each.
-
-    Args:
-        config: A short run in a folder of its own.
-
-    Returns:
-        As of :func:`trained_apart`; or ``skipped`` with the reason.
-    """
+    """Trains with a vLLM that sleeps during updates; as :func:`trained_apart`, or why it was ``skipped``."""
     if importlib.util.find_spec("vllm") is None:
         return {"skipped": "vllm is not installed"}
     return trained_apart([sys.executable, "-m", "skillc_lab"], replace(config, engine="vllm", vllm_sleep=True))
 
 
 def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: float = _PATIENCE) -> dict[str, Any]:
-    """Runs ``train`` as another program.
-
-    Args:
-        program: What stands before the word ``train``.
-        config: The run.
-        patience: Seconds after which it is given up.
+    """Runs ``train`` as another program, so many seconds at most.
 
     Returns:
         ``seconds``, ``updates``, ``loss_finite`` and, where the engine reports it, ``engine_kl`` of the last update; or
@@ -144,11 +120,7 @@ def _written(value: Any) -> str:
 
 
 def engine_agreement(policy: Path, *, vllm_memory: float = 0.2) -> dict[str, Any]:
-    """Generates from a few random prompts with each engine that there is.
-
-    Args:
-        policy: Folder of a checkpoint.
-        vllm_memory: Share of the GPU that vLLM may take.
+    """Generates from a few random prompts with each engine that there is, by a checkpoint.
 
     Returns:
         By engine: ``same_tokens``, the share of greedy tokens that the model's own forward pass chooses too, and

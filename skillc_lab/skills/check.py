@@ -19,43 +19,28 @@ _CODE = re.compile(r"\bb0[a-z0-9]{8}\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class SkillLength:
-    """How long a skill is.
-
-    Attributes:
-        name: The skill.
-        task_types: Types that it serves.
-        words: Words between blanks.
-        tokens: Tokens of a model's tokenizer; None without one.
-    """
+    """How long a skill is, and which types it serves."""
 
     name: str
     task_types: tuple[str, ...]
     words: int
     tokens: int | None
+    """Of a model's tokenizer; None without one."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to look at.
-
-    Attributes:
-        skill: Whose it is; "" for the library as a whole.
-        message: What was found, and what to do.
-        serious: Whether an agent would be misled or an episode fail.
-    """
+    """Something to look at: what was found, and what to do."""
 
     skill: str
+    """Whose it is; "" for the library as a whole."""
     message: str
     serious: bool
+    """Whether an agent would be misled or an episode fail."""
 
 
 def skill_lengths(library: SkillLibrary, count: Callable[[str], int] | None = None) -> list[SkillLength]:
-    """Lengths of all skills, general ones first.
-
-    Args:
-        library: The library.
-        count: Tokens of a text; None to count words alone.
-    """
+    """Lengths of all skills, general ones first; in words alone where nothing counts tokens."""
     return [
         SkillLength(skill.name, skill.task_types, len(skill.text.split()), count(skill.text) if count else None)
         for skill in library.skills
@@ -65,9 +50,7 @@ def skill_lengths(library: SkillLibrary, count: Callable[[str], int] | None = No
 def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list[Finding]:
     """Finds what would go wrong in episodes: types without a skill, skills for types that do not exist, duplicates.
 
-    Args:
-        library: The library.
-        task_types: Types of the environment; none to leave them unchecked.
+    The environment's types are left unchecked where none are given.
     """
     known = tuple(task_types)
     served = library.task_types

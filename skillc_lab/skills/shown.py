@@ -1,17 +1,19 @@
-"""What recorded episodes were shown: which texts, how often, and whether a library still says the same."""
+"""What recorded episodes were shown: which texts, how often, whether a library still says the same; as a table too."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from skill_library import GRADES, SkillLibrary
+from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_lab.skills.check import Finding
+from skillc_lab.tables import Table
 
 __all__ = [
     "ShownText",
@@ -20,6 +22,8 @@ __all__ = [
     "episode_files",
     "printable",
     "read_episodes",
+    "shown_table",
+    "shown_text",
     "shown_texts",
     "standing",
 ]
@@ -29,31 +33,25 @@ Standing = Literal["same", "same and more", "changed", "not in it"]
 its skill another text; or no skill of that name for the task type."""
 
 _GAP = "\n\n"
+_HEADS = ("type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256")
 
 
 @dataclass(frozen=True)
 class ShownText:
-    """One text, and the episodes of a task type and a condition that were shown it.
-
-    Attributes:
-        task_type: The type.
-        condition: 1 with the skill, 0 without.
-        grade: How much of the skill it was; "" where nobody said.
-        skill: The skills' names as recorded, such as ``general+heat``.
-        text: The text as recorded, "" if the episodes were shown none.
-        recorded_sha256: The hash as recorded.
-        episodes: How many episodes.
-        absent: How many of them kept a first prompt that does not hold the text.
-    """
+    """One text as it was recorded, and the episodes of a task type and a condition that were shown it."""
 
     task_type: str
     condition: int
     grade: str
+    """How much of the skill it was; "" where nobody said."""
     skill: str
+    """The skills' names, such as ``general+heat``."""
     text: str
+    """"" if the episodes were shown none."""
     recorded_sha256: str
     episodes: int
     absent: int = 0
+    """How many of them kept a first prompt that does not hold the text."""
 
     @property
     def sha256(self) -> str:
@@ -174,3 +172,41 @@ def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Finding]
 
 def _called(shown: ShownText) -> str:
     return printable(f"{shown.skill or 'a text without a name'}, shown for {shown.task_type or 'no task type'}")
+
+
+# In words -------------------------------------------------------------------------------------------------------------
+
+
+def shown_table(
+    shown: Sequence[ShownText], library: SkillLibrary | None = None, count: Callable[[str], int] | None = None
+) -> str:
+    """A line per text; "-" stands for what there is none of.
+
+    Args:
+        shown: The texts.
+        library: Adds a column that says how each stands to this library.
+        count: Tokens of a text; None to count words alone.
+    """
+    heads, rows = [*_HEADS], [_row(each, count) for each in shown]
+    if library is not None:
+        heads.append(f"{library.name} today")
+        rows = [[*row, standing(each, library) or "-"] for row, each in zip(rows, shown, strict=True)]
+    return Table(heads, rows, numbers=(4, 5, 6)).text()
+
+
+def shown_text(shown: ShownText) -> str:
+    """A text in full, behind a line that says who read it."""
+    who = f"{shown.episodes} episodes of {shown.task_type} {_condition(shown)} the skill read {shown.skill}"
+    what = f"{shown.grade or 'of no recorded grade'}, sha256 {shown.sha256[:12]}"
+    return printable(f"{who} ({what}):\n\n{shown.text}\n")
+
+
+def _row(shown: ShownText, count: Callable[[str], int] | None) -> list[str]:
+    words = str(len(shown.text.split())) if shown.text else ""
+    tokens = str(count(shown.text)) if shown.text and count else ""
+    named = [short_type(shown.task_type), _condition(shown), shown.skill, shown.grade]
+    return [printable(cell) or "-" for cell in [*named, str(shown.episodes), words, tokens, shown.sha256[:12]]]
+
+
+def _condition(shown: ShownText) -> str:
+    return "with" if shown.condition else "without"

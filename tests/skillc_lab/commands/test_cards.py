@@ -12,7 +12,7 @@ from skill_library import load_library
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.commands.cards import environment_card, policy_card
+from skillc_lab.commands.card import environment_card, policy_card
 from trainers.base import shipped_policy, shipped_trained_policy
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking.files import write_json

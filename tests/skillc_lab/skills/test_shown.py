@@ -10,8 +10,16 @@ import pytest
 
 from skill_library import Skill, SkillLibrary
 from skillc_gym.episodes import Episode, write_jsonl
-from skillc_lab.skills.shown import ShownText, check_shown, episode_files, read_episodes, shown_texts, standing
-from skillc_lab.skills.shown_table import shown_table, shown_text
+from skillc_lab.skills.shown import (
+    ShownText,
+    check_shown,
+    episode_files,
+    read_episodes,
+    shown_table,
+    shown_text,
+    shown_texts,
+    standing,
+)
 from tests.trainers.rollouts_of import episode
 
 LIBRARY = SkillLibrary(
