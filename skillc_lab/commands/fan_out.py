@@ -49,19 +49,14 @@ class FanOutOptions:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended.
-
-    Attributes:
-        words: The command, after ``skillc``.
-        status: Its exit status; -1 if its machine was lost as often as was allowed.
-        said: The end of what it wrote.
-        seconds: How long it took.
-        machine: Where it ran; "" if that is not known.
-    """
+    """How a command ended, and where it ran if that is known."""
 
     words: tuple[str, ...]
+    """The command, after ``skillc``."""
     status: int
+    """Its exit status; -1 if its machine was lost as often as was allowed."""
     said: str = ""
+    """The end of what it wrote."""
     seconds: float = 0.0
     machine: str = ""
 
@@ -122,15 +117,7 @@ def fan_out(
     *,
     note: Callable[[Outcome], object] = lambda outcome: None,
 ) -> list[Outcome]:
-    """Runs commands as Ray tasks.
-
-    Args:
-        commands: Words after ``skillc`` each; what they write must lie on storage that all machines share.
-        options: The cluster, what a command takes of it, and how often one is begun again.
-        note: Told each outcome as it comes.
-
-    Returns:
-        Outcomes in the order of the commands.
+    """Runs commands as Ray tasks; outcomes in their order, each noted as it comes.
 
     Raises:
         MissingExtraError: Ray is not installed.

@@ -20,7 +20,6 @@ from skillc_lab.cli.command import Command, complain
 __all__ = ["COMMAND", "MakeDemonstrationsOptions"]
 
 Expert = Callable[[dict[str, Any]], str]
-"""Gives a reply, thought and command, from an info."""
 CONDITIONS = {"on": (True,), "off": (False,), "both": (True, False)}
 
 
@@ -54,49 +53,23 @@ class MakeDemonstrationsOptions:
     """Seed of the explorer's search."""
 
 
-def explorer(env: gymnasium.Env[str, str], info: dict[str, Any], seed: int) -> Expert:
-    """An expert that knows what it has read and searches as a person would."""
-    one = Explorer(info["task_type"], info["goal"], seed=seed)
+def expert(env: gymnasium.Env[str, str], info: dict[str, Any], options: MakeDemonstrationsOptions, seed: int) -> Expert:
+    """Whoever plays a task: gives a reply, thought and command, from an info."""
+    searching = Explorer(info["task_type"], info["goal"], seed=seed)
 
-    def reply(info: dict[str, Any]) -> str:
-        command = one.act(info["observation"], info["admissible_commands"])
-        return format_reply(command, thought=one.thought)
+    def explorer(info: dict[str, Any]) -> str:
+        command = searching.act(info["observation"], info["admissible_commands"])
+        return format_reply(command, thought=searching.thought)
 
-    return reply
-
-
-def planner(env: gymnasium.Env[str, str], info: dict[str, Any], seed: int) -> Expert:
-    """An expert that knows where everything is and takes the shortest way."""
-
-    def reply(info: dict[str, Any]) -> str:
+    def planner(info: dict[str, Any]) -> str:
         plan = shortest_plan(env)
         return format_reply(plan[0] if plan else "look", thought=f"{len(plan)} steps to go")
 
-    return reply
-
-
-EXPERTS = {"explorer": explorer, "planner": planner}
-
-
-def demonstration(env: gymnasium.Env[str, str], expert: str, task_id: str, skill: bool, seed: int) -> dict[str, Any]:
-    """Plays one task; returns its line."""
-    _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": skill})
-    act, over = EXPERTS[expert](env, info, seed), False
-    while not over:
-        *_, terminated, truncated, info = env.step(act(info))
-        over = terminated or truncated
-    messages = info["messages"] if info["messages"][-1]["role"] == "assistant" else info["messages"][:-1]
-    return {
-        "task_id": task_id,
-        "task_type": info["task_type"],
-        "condition": int(skill),
-        "won": bool(info["won"]),
-        "messages": messages,
-    }
+    return explorer if options.expert == "explorer" else planner
 
 
 def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any]]:
-    """Plays the split's tasks in order, each in every condition that was asked for.
+    """Plays the split's tasks in order, each in every condition that was asked for; a line each.
 
     Raises:
         SkillCError: For missing data and unknown names.
@@ -107,7 +80,19 @@ def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any
     env = ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat)
     for index, task_id in enumerate(env.unwrapped.task_ids[: options.count]):
         for skill in CONDITIONS[options.skills]:
-            yield demonstration(env, options.expert, task_id, skill, options.seed + index)
+            _, info = env.reset(seed=options.seed + index, options={"task_id": task_id, "skill": skill})
+            act, over = expert(env, info, options, options.seed + index), False
+            while not over:
+                *_, terminated, truncated, info = env.step(act(info))
+                over = terminated or truncated
+            told = info["messages"]
+            named = {
+                "task_id": task_id,
+                "task_type": info["task_type"],
+                "condition": int(skill),
+                "won": bool(info["won"]),
+            }
+            yield {**named, "messages": told if told[-1]["role"] == "assistant" else told[:-1]}
 
 
 def make(options: MakeDemonstrationsOptions) -> int:
