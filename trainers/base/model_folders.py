@@ -46,11 +46,7 @@ def shipped_names(env: str = "alfworld") -> tuple[str, ...]:
 
 
 def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
-    """The folder of a warm-started policy that comes with an environment.
-
-    Args:
-        env: The environment.
-        name: "shipped", or "shipped-NAME" for one of its further policies.
+    """The folder of a warm-started policy that comes with an environment: "shipped", or "shipped-NAME" for others.
 
     Raises:
         UnknownNameError: The environment has no demonstrator, or no policy of that name.
@@ -76,10 +72,6 @@ def shipped_trained_policy(env: str = "alfworld") -> Path | None:
     """The folder of the policy that was trained from :func:`hardest_start`; None where none comes with the package.
 
     It lies beside its start, under the start's name with ``_trained`` behind it.
-
-    Raises:
-        UnknownNameError: The environment has no demonstrator.
-        MissingDataError: It has no policy to start from.
     """
     start = shipped_policy(env, hardest_start(env))
     trained = start.with_name(f"{start.name}_trained")
@@ -136,11 +128,7 @@ PACKAGES: Mapping[str, Package] = {
 
 
 def package_named(name: str) -> Package:
-    """Looks a pretrained model up.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-    """
+    """Looks a pretrained model up."""
     if name not in PACKAGES:
         raise unknown_name("pretrained model", name, PACKAGES)
     return PACKAGES[name]
@@ -154,11 +142,7 @@ def fetched_folder(name: str) -> Path:
 
 
 def fetched_model(name: str) -> Path:
-    """The folder of a converted model.
-
-    Raises:
-        MissingDataError: It was not fetched yet.
-    """
+    """The folder of a converted model; a MissingDataError says how to fetch it."""
     folder = fetched_folder(package_named(name).name)
     if not _is_there(folder):
         raise MissingDataError(f"model={name} is not at {folder} yet; fetch it with: skillc get-model {name}")

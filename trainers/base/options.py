@@ -108,11 +108,7 @@ MaskTruncated = Literal["none", "context", "all"]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn.
-
-    Raises:
-        ConfigError: If a number lies outside its range; greedy decoding has its own switch, no temperature of 0.
-    """
+    """How the next token is drawn; greedy decoding has its own switch, no temperature of 0."""
 
     temperature: Positive = 1.0
     """Divides the logits. Log-probabilities that engines report are those of the divided logits."""
@@ -139,12 +135,7 @@ T = TypeVar("T")
 
 
 class Options:
-    """Base of a frozen dataclass of options: lists become tuples, and every value is held against its type.
-
-    Raises:
-        UnknownNameError: A literal that does not exist.
-        ConfigError: A value of another type.
-    """
+    """Base of a frozen dataclass of options: lists become tuples, and :func:`check_values` sees every value."""
 
     def __post_init__(self) -> None:
         check_values(self)
@@ -164,13 +155,9 @@ def _leaves(part: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def flat_options(parts: Any) -> dict[str, Any]:
-    """All options of a tree of parts as JSON-able values.
+    """All options of a tree of parts: by field name where one part has it, by ``<part>.<field>`` where several do.
 
-    Args:
-        parts: :class:`Options`, or a dataclass whose fields are such trees or tuples of options with a ``name``.
-
-    Returns:
-        By field name where one part has it, by ``<part>.<field>`` where several do.
+    A part is :class:`Options`, or a dataclass whose fields are such trees or tuples of options with a ``name``.
     """
     found = list(_leaves(parts, ""))
     names = [name for _, name, _ in found]

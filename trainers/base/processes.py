@@ -20,21 +20,14 @@ _Handler = Callable[[int, Any], Any]
 
 @contextmanager
 def interrupts() -> Iterator[None]:
-    """Turns SIGTERM into the ``KeyboardInterrupt`` of Ctrl-C; for whole commands.
-
-    In a thread other than the main one nothing changes: signals are not delivered there.
-    """
+    """Turns SIGTERM into the ``KeyboardInterrupt`` of Ctrl-C; for whole commands, in the main thread."""
     with _handled((signal.SIGTERM,), _interrupt):
         yield
 
 
 @contextmanager
 def stop_requests(ask: Callable[[], object]) -> Iterator[None]:
-    """Turns the first Ctrl-C or SIGTERM into a request; the second, of either kind, is a ``KeyboardInterrupt``.
-
-    Args:
-        ask: Called once, by the signal's handler.
-    """
+    """Turns the first Ctrl-C or SIGTERM into a request; the second, of either kind, is a ``KeyboardInterrupt``."""
     asked = False
 
     def handle(number: int, frame: Any) -> None:
@@ -72,15 +65,12 @@ _COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
 def launch_warning(
     running: int, words: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 ) -> str | None:
-    """What to tell somebody whose launcher started another number of processes than it was asked for.
+    """What to tell somebody whose launcher started another number of processes than it was asked for; else None.
 
     Args:
         running: Processes that train.
         words: The launcher's command line; this process's parent's if None.
         env: The environment; this process's if None.
-
-    Returns:
-        The warning; None if the numbers agree or nobody was asked.
     """
     asked = asked_processes(launcher_words() if words is None else words, os.environ if env is None else env)
     if asked is None or asked == running:

@@ -21,18 +21,16 @@ class Registry:
 
     A module of the package offers an object as ``<attribute>``, or several as ``<attribute>S``; each has a ``name``.
     Third parties write ``module:NAME``, or declare an entry point of the group.
-
-    Attributes:
-        kind: What they are, for errors.
-        package: The package that holds the built-in ones, one module each.
-        attribute: What a module calls its object.
-        group: Entry points of others.
     """
 
     kind: str
+    """What they are, for errors."""
     package: str
+    """Holds the built-in ones, one module each."""
     attribute: str
+    """What a module calls its object."""
     group: str
+    """Entry points of others."""
 
     def names(self) -> tuple[str, ...]:
         """All names, built-in ones first, each sorted."""
@@ -40,12 +38,7 @@ class Registry:
         return (*built_in, *sorted(entry.name for entry in entry_points(group=self.group)))
 
     def get(self, name: str) -> Any:
-        """Looks an object up.
-
-        Raises:
-            UnknownNameError: No such name; the message names the nearest.
-            ConfigError: ``module:NAME`` cannot be imported.
-        """
+        """Looks an object up; an UnknownNameError names the nearest."""
         built_in = _built_in(self.package, self.attribute)
         if name in built_in:
             return built_in[name]
@@ -69,15 +62,7 @@ def _built_in(package: str, attribute: str) -> dict[str, Any]:
 
 
 def load_object(path: str, kind: str) -> Any:
-    """Imports ``module:NAME``.
-
-    Args:
-        path: The module's full name, a colon, and the object's name in it.
-        kind: What it should be, for the error.
-
-    Raises:
-        ConfigError: There is no such module or no such name in it.
-    """
+    """Imports ``module:NAME``; a ConfigError says which ``kind`` of object there is none of."""
     module, _, name = path.partition(":")
     if not module or not name or module.startswith("."):
         raise ConfigError(f"The {kind} {path!r} is written module:NAME, with the module's full name.")
@@ -110,11 +95,7 @@ def current_names(values: Mapping[str, Any], renamed: Mapping[str, str], *, quie
 
 
 def understands_old_names(renamed: Mapping[str, str]) -> Callable[[Class], Class]:
-    """Decorates a dataclass whose fields have new names: it is made, copied and read by the old ones too.
-
-    Args:
-        renamed: New name by old name.
-    """
+    """Decorates a dataclass whose fields have new names (by old ones): made, copied and read by the old ones too."""
 
     def decorate(kind: Class) -> Class:
         init = kind.__init__  # type: ignore[misc]

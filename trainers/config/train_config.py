@@ -9,26 +9,10 @@ from typing import Any
 
 import gymnasium
 
+import trainers.config.groups as g
 from skillc_gym.envs.registry import EnvSpec, env_spec
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, check_values, current_names, named_folder, understands_old_names
-from trainers.config.groups import (
-    AdapterSettings,
-    EnvironmentSettings,
-    GenerationSettings,
-    MemorySettings,
-    ObjectiveSettings,
-    OptimiserSettings,
-    PolicySettings,
-    PromptSettings,
-    ReferenceSettings,
-    RolloutSettings,
-    RunSettings,
-    SamplingSettings,
-    ValidationSettings,
-    VllmSettings,
-    settings_of,
-)
 
 MAY_DIFFER = (
     *("run", "resume", "data", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every"),
@@ -55,20 +39,20 @@ def current_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 @understands_old_names(_RENAMED)
 @dataclass(frozen=True)
 class TrainConfig(
-    RunSettings,
-    ValidationSettings,
-    VllmSettings,
-    GenerationSettings,
-    AdapterSettings,
-    MemorySettings,
-    ReferenceSettings,
-    ObjectiveSettings,
-    OptimiserSettings,
-    SamplingSettings,
-    RolloutSettings,
-    PromptSettings,
-    EnvironmentSettings,
-    PolicySettings,
+    g.RunSettings,
+    g.ValidationSettings,
+    g.VllmSettings,
+    g.GenerationSettings,
+    g.AdapterSettings,
+    g.MemorySettings,
+    g.ReferenceSettings,
+    g.ObjectiveSettings,
+    g.OptimiserSettings,
+    g.SamplingSettings,
+    g.RolloutSettings,
+    g.PromptSettings,
+    g.EnvironmentSettings,
+    g.PolicySettings,
 ):
     """Settings of one training run; the groups stand in reverse, since a dataclass's last base gives the first fields.
 
@@ -78,7 +62,7 @@ class TrainConfig(
 
     def __post_init__(self) -> None:
         check_values(self)
-        for name, value in settings_of(self.loss_type, vars(self)).items():
+        for name, value in g.settings_of(self.loss_type, vars(self)).items():
             object.__setattr__(self, name, value)
         if self.reference_sync_every and self.lora_rank:
             raise ConfigError(
@@ -186,20 +170,20 @@ class TrainConfig(
 class Settings:
     """All settings by concept: one group each, as the help of the command line shows them."""
 
-    policy_and_method: PolicySettings
-    environment: EnvironmentSettings
-    prompts: PromptSettings
-    rollouts: RolloutSettings
-    sampling_of_replies: SamplingSettings
-    optimiser: OptimiserSettings
-    objective: ObjectiveSettings
-    reference: ReferenceSettings
-    memory: MemorySettings
-    adapters: AdapterSettings
-    generation: GenerationSettings
-    vllm: VllmSettings
-    validation: ValidationSettings
-    run_folder: RunSettings
+    policy_and_method: g.PolicySettings
+    environment: g.EnvironmentSettings
+    prompts: g.PromptSettings
+    rollouts: g.RolloutSettings
+    sampling_of_replies: g.SamplingSettings
+    optimiser: g.OptimiserSettings
+    objective: g.ObjectiveSettings
+    reference: g.ReferenceSettings
+    memory: g.MemorySettings
+    adapters: g.AdapterSettings
+    generation: g.GenerationSettings
+    vllm: g.VllmSettings
+    validation: g.ValidationSettings
+    run_folder: g.RunSettings
 
     def config(self) -> TrainConfig:
         """The configuration that they make up.

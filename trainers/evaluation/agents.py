@@ -15,19 +15,10 @@ from trainers.evaluation.player import PolicyPlayer
 from trainers.rollout.collect import GroupRollouts
 from trainers.stats import wilson
 
-_ARMS = {"with": 1, "without": 0}
-
 
 @dataclass(frozen=True)
 class TrialOutcome:
-    """In which trial a task was solved in each condition, counted from 1; None if in none.
-
-    Attributes:
-        task_id: The task.
-        task_type: Its type.
-        with_skill: With the skill.
-        without_skill: Without it.
-    """
+    """In which trial a task was solved in each condition, counted from 1; None if in none."""
 
     task_id: str
     task_type: str
@@ -42,13 +33,7 @@ class TrialOutcome:
 
 @dataclass(frozen=True)
 class TrialReport:
-    """What came of several trials.
-
-    Attributes:
-        outcomes: One per task of the panel.
-        trials: Most trials of a task.
-        later: The episodes of each trial after the first; not part of the JSON.
-    """
+    """What came of several trials: one outcome per task, and the episodes of each trial after the first."""
 
     outcomes: tuple[TrialOutcome, ...]
     trials: int
@@ -62,18 +47,15 @@ class TrialReport:
         """Rates with 95 % intervals (Wilson's) and outcomes, as JSON-able values."""
         tasks = len(self.outcomes)
         arms = {
-            arm: [
-                {
-                    "trial": trial,
-                    "solved": self._solved(bool(skill), trial),
-                    "success": self.success(bool(skill))[trial - 1],
-                    "interval": wilson(self._solved(bool(skill), trial), tasks).to_json(),
-                }
-                for trial in range(1, self.trials + 1)
-            ]
-            for arm, skill in _ARMS.items()
+            arm: [self._trial(skill, trial) for trial in range(1, self.trials + 1)]
+            for arm, skill in (("with", True), ("without", False))
         }
         return {"trials": self.trials, "n": tasks, **arms, "outcomes": [dict(vars(entry)) for entry in self.outcomes]}
+
+    def _trial(self, skill: bool, trial: int) -> dict[str, Any]:
+        solved, tasks = self._solved(skill, trial), len(self.outcomes)
+        interval = wilson(solved, tasks).to_json()
+        return {"trial": trial, "solved": solved, "success": solved / tasks, "interval": interval}
 
     def _solved(self, skill: bool, trial: int) -> int:
         return sum(outcome.solved(skill, trial) for outcome in self.outcomes)
@@ -150,14 +132,7 @@ class EvaluatedAgent(Protocol):
     def around(
         self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
     ) -> RunningAgent:
-        """The agent around a policy, prepared.
-
-        Args:
-            player: The policy.
-            config: The settings.
-            panel: The tasks to be evaluated; no agent sees them before.
-            phase: Who is told of its progress.
-        """
+        """The agent around a policy, prepared; no agent sees the panel's tasks before, ``phase`` hears of progress."""
 
 
 @dataclass(frozen=True)

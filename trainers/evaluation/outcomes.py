@@ -20,9 +20,7 @@ class ArmOutcome:
     """How one episode ended.
 
     Attributes:
-        won: Whether the task was solved.
         score: The environment's raw score.
-        steps: Steps taken.
         cut: What cut it, as :attr:`skillc_gym.episodes.Episode.cut` has it: "", "steps" or "context".
         well_formed: Replies that had the asked form; None where an older version did not count them.
         admissible: Commands that were possible; None likewise.
@@ -41,10 +39,6 @@ class PairedOutcome:
     """What became of one task in both conditions, played from the same seed.
 
     Attributes:
-        task_id: The task.
-        task_type: Its type.
-        with_skill: How the episode with the skill ended.
-        without_skill: How the one without ended.
         attempt: Number of the pair, where each task is played several times.
         best_score: The score that the environment knows to be within reach; None where it does not say.
     """
@@ -62,22 +56,13 @@ class PairedOutcome:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able values; each figure of an episode as ``<figure>_with`` and ``<figure>_without``."""
+        names = {"task_id": self.task_id, "task_type": self.task_type}
         arms = {f"{name}_{arm}": getattr(self.arm(arm == "with"), name) for name in _ARM for arm in ("with", "without")}
-        return {
-            "task_id": self.task_id,
-            "task_type": self.task_type,
-            **arms,
-            "attempt": self.attempt,
-            "best_score": self.best_score,
-        }
+        return {**names, **arms, "attempt": self.attempt, "best_score": self.best_score}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairedOutcome:
-        """Reads an outcome back; what older versions did not write has its default.
-
-        Raises:
-            KeyError: A figure is missing.
-        """
+        """Reads an outcome back; what older versions did not write has its default, else a KeyError."""
         with_, without = (
             ArmOutcome(
                 won=bool(values[f"won_{arm}"]),
@@ -111,12 +96,7 @@ class PairedCounts:
     Where each task is played several times, rates are over all pairs, and intervals are as wide as for one pair a task:
     repetitions of a task are not independent, so they are not counted as if they were.
 
-    Attributes:
-        both: Solved with and without the skill.
-        only_with: Solved only with it.
-        only_without: Solved only without it.
-        neither: Solved in neither condition.
-        attempts: Pairs per task.
+    ``both`` were solved with and without the skill, and so on; ``attempts`` are pairs per task.
     """
 
     both: int
@@ -199,9 +179,6 @@ def pass_at_k(successes: int, n: int, k: int) -> float:
     """The unbiased estimate of the chance that at least one of ``k`` episodes succeeds.
 
     ``1 - C(n - c, k) / C(n, k)`` for c successes in n episodes (Chen et al. 2021, arXiv 2107.03374, equation 1).
-
-    Raises:
-        ConfigError: More successes or a larger k than there are episodes.
     """
     if not 0 <= successes <= n or not 1 <= k <= n:
         raise ConfigError(f"pass@k needs 0 <= successes <= n and 1 <= k <= n, got {successes} of {n} and k={k}")
@@ -211,22 +188,15 @@ def pass_at_k(successes: int, n: int, k: int) -> float:
 def pass_rates(outcomes: Iterable[PairedOutcome], attempts: int) -> dict[str, dict[str, Any]]:
     """pass@k with and without the skill for k = 1, 2, 4, ... and all attempts, averaged over tasks.
 
-    Args:
-        outcomes: Every task as often as there are attempts.
-        attempts: Pairs per task.
-
     Returns:
         By k (as text, as JSON has it): for each condition its rate and a 95 % bootstrap interval over tasks.
     """
     wins = _wins(outcomes)
+    ks = [*(2**i for i in range(attempts.bit_length()) if 2**i < attempts), attempts]
     return {
-        str(k): {arm: _rate([pass_at_k(won, attempts, k) for won in counts]) for arm, counts in wins.items()}
-        for k in _ks(attempts)
+        str(k): {arm: _mean("rate", [pass_at_k(won, attempts, k) for won in counts]) for arm, counts in wins.items()}
+        for k in ks
     }
-
-
-def _ks(attempts: int) -> Sequence[int]:
-    return [*(2**i for i in range(attempts.bit_length()) if 2**i < attempts), attempts]
 
 
 def _wins(outcomes: Iterable[PairedOutcome]) -> Mapping[str, Sequence[int]]:
@@ -237,8 +207,8 @@ def _wins(outcomes: Iterable[PairedOutcome]) -> Mapping[str, Sequence[int]]:
     return {arm: list(counts.values()) for arm, counts in won.items()}
 
 
-def _rate(values: Sequence[float]) -> dict[str, Any]:
-    return {"rate": fmean(values), "interval": bootstrap_mean(values, seed=0, resamples=2_000).to_json()}
+def _mean(name: str, values: Sequence[float]) -> dict[str, Any]:
+    return {name: fmean(values), "interval": bootstrap_mean(values, seed=0, resamples=2_000).to_json()}
 
 
 def graded(outcomes: Sequence[PairedOutcome]) -> bool:
@@ -265,11 +235,8 @@ def _means(outcomes: Sequence[PairedOutcome]) -> dict[str, Any]:
     by_task: dict[str, list[PairedOutcome]] = {}
     for outcome in outcomes:
         by_task.setdefault(outcome.task_id, []).append(outcome)
-    return {"tasks": len(by_task), "with": _mean(by_task, skill=True), "without": _mean(by_task, skill=False)}
-
-
-def _mean(by_task: dict[str, list[PairedOutcome]], *, skill: bool) -> dict[str, Any] | None:
-    values = [fmean(outcome.arm(skill).score for outcome in found) for found in by_task.values()]
-    if not values:
-        return None
-    return {"mean": fmean(values), "interval": bootstrap_mean(values, seed=0, resamples=2_000).to_json()}
+    scores = {
+        arm: [fmean(outcome.arm(arm == "with").score for outcome in found) for found in by_task.values()]
+        for arm in ("with", "without")
+    }
+    return {"tasks": len(by_task), **{arm: _mean("mean", own) if own else None for arm, own in scores.items()}}

@@ -6,14 +6,17 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import panel_hash
+from trainers.base import Sampling
 from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
+from trainers.rollout.collect import GroupRollouts, SharedRollouts
 from trainers.stats import Interval, paired_difference
 from trainers.tracking.files import write_json
 
@@ -24,7 +27,7 @@ class PairedReport:
 
     Attributes:
         outcomes: One per task of the panel, in its order; with several attempts per task, attempt by attempt.
-        seed: Seed of the evaluation.
+        seed: Decided every draw.
         sampling: How replies were sampled.
         identity: What identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
         episodes: The episodes in the order played, for transcripts; not part of the JSON.
@@ -36,7 +39,7 @@ class PairedReport:
     seed: int
     sampling: Mapping[str, Any]
     identity: Mapping[str, Any] = field(default_factory=dict)
-    episodes: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    episodes: tuple[Episode, ...] = field(default=(), compare=False, repr=False)
     agent: str = ""
     warning: str = ""
 
@@ -73,19 +76,16 @@ class PairedReport:
 
     def cuts(self, cut: str = "context") -> dict[str, int]:
         """How many episodes with and without the skill were cut for a reason ("context" or "steps")."""
-        return {
-            arm: sum(outcome.arm(arm == "with").cut == cut for outcome in self.outcomes) for arm in ("with", "without")
-        }
+        arms = {"with": True, "without": False}
+        return {name: sum(each.arm(skill).cut == cut for each in self.outcomes) for name, skill in arms.items()}
 
     def actions(self) -> dict[str, dict[str, float | None]]:
-        """Shares of replies that were ``well_formed`` and of commands that were ``admissible``, by condition.
+        """Shares of turns whose reply was ``well_formed`` and whose command was ``admissible``, by condition.
 
-        Every turn counts the same; None where nothing was played, or an older version did not count.
+        None where nothing was played, or an older version did not count.
         """
-        return {
-            arm: {name: self._share(name, skill=arm == "with") for name in ("well_formed", "admissible")}
-            for arm in ("with", "without")
-        }
+        names, arms = ("well_formed", "admissible"), {"with": True, "without": False}
+        return {arm: {name: self._share(name, skill=skill) for name in names} for arm, skill in arms.items()}
 
     def _share(self, name: str, *, skill: bool) -> float | None:
         arms = [outcome.arm(skill) for outcome in self.outcomes]
@@ -101,21 +101,6 @@ class PairedReport:
     def sr_without(self) -> dict[str, float]:
         """Success rate without the skill per type."""
         return {kind: counts.sr_without for kind, counts in self.per_type.items()}
-
-    @property
-    def overall_with(self) -> float:
-        """Success rate with the skill over the whole panel."""
-        return self.overall.sr_with
-
-    @property
-    def overall_without(self) -> float:
-        """Success rate without the skill over the whole panel."""
-        return self.overall.sr_without
-
-    @property
-    def n(self) -> dict[str, int]:
-        """Number of tasks per type."""
-        return {kind: counts.n for kind, counts in self.per_type.items()}
 
     @property
     def gap_standard_error(self) -> dict[str, float]:
@@ -144,11 +129,7 @@ class PairedReport:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PairedReport:
-        """Reads a report back.
-
-        Raises:
-            ConfigError: It is no report, or its outcomes do not match its panel's hash.
-        """
+        """Reads a report back; a ConfigError if it is none, or its outcomes do not match its panel's hash."""
         try:
             outcomes = tuple(PairedOutcome.from_json(outcome) for outcome in data["outcomes"])
             report = cls(
@@ -189,11 +170,7 @@ class PairedReport:
 class Change:
     """How a success rate changed between two evaluations of the same panel.
 
-    Attributes:
-        n: Number of tasks.
-        before: Rate in the first evaluation.
-        after: Rate in the second.
-        interval: 95 % interval of ``after - before``, pairing the tasks.
+    ``interval`` is the 95 % interval of ``after - before``, pairing the ``n`` tasks.
     """
 
     n: int
@@ -208,12 +185,7 @@ class Change:
 
 
 def compare_reports(before: PairedReport, after: PairedReport, *, skill: bool) -> dict[str, Change]:
-    """How success changed between two evaluations, task by task.
-
-    Args:
-        before: The earlier report.
-        after: The later one.
-        skill: Compare the episodes with the skill, or those without.
+    """How success with or without the skill changed between two evaluations, task by task.
 
     Returns:
         The change of every type, and of all tasks under ``"overall"``.
@@ -243,21 +215,12 @@ def _change(pairs: Sequence[tuple[bool, bool]], attempts: int) -> Change:
     return Change(played // attempts, sum(b for b, _ in pairs) / played, sum(a for _, a in pairs) / played, interval)
 
 
-class Rollouts(Protocol):
-    """Whoever plays groups of episodes; :class:`trainers.rollout.collect.GroupRollouts` is one."""
-
-    def collect(
-        self, task_ids: Sequence[str], n_plus: Sequence[int], group_size: int, *, seed: int, sampling: Any
-    ) -> Sequence[Any]:
-        """Plays one group per task; results have ``.episode`` and come by group, then member, injected ones first."""
-
-
 def paired_evaluation(
-    rollouts: Rollouts,
+    rollouts: GroupRollouts | SharedRollouts,
     panel: Sequence[str],
     *,
     seed: int,
-    sampling: Any,
+    sampling: Sampling,
     attempts: int = 1,
     identity: Mapping[str, Any] | None = None,
     best_scores: Mapping[str, float] | None = None,
@@ -268,7 +231,7 @@ def paired_evaluation(
         rollouts: Plays the groups.
         panel: Task ids, each once.
         seed: Decides every draw.
-        sampling: How replies are sampled, handed on as it is.
+        sampling: How replies are sampled.
         attempts: How often each task is played in each condition.
         identity: What identifies the tasks beside their names; part of the panel's hash.
         best_scores: The score within reach, by task id, where the environment knows it.
@@ -293,41 +256,24 @@ def paired_evaluation(
         for attempt in range(attempts)
         for task, start in zip(tasks, range(0, len(episodes), size), strict=True)
     )
-    return PairedReport(outcomes, int(seed), _as_dict(sampling), dict(identity or {}), episodes)
+    return PairedReport(outcomes, int(seed), asdict(sampling), dict(identity or {}), episodes)
 
 
-def _outcome(task: str, with_: Any, without: Any, attempt: int, best: float | None) -> PairedOutcome:
+def _outcome(task: str, with_: Episode, without: Episode, attempt: int, best: float | None) -> PairedOutcome:
     got = [(episode.task_id, int(episode.condition)) for episode in (with_, without)]
     if got != [(task, 1), (task, 0)]:
         raise ConfigError(f"Expected task {task!r} with the skill and then without, got {got}")
     return PairedOutcome(task, with_.task_type, _arm(with_), _arm(without), attempt, best)
 
 
-def _arm(episode: Any) -> ArmOutcome:
-    turns = episode.turns
-    return ArmOutcome(
-        bool(episode.won),
-        float(episode.task_score),
-        len(turns),
-        getattr(episode, "cut", ""),
-        sum(turn.format_valid for turn in turns),
-        sum(turn.action_valid for turn in turns),
-    )
-
-
-def _as_dict(sampling: Any) -> dict[str, Any]:
-    if is_dataclass(sampling) and not isinstance(sampling, type):
-        return asdict(sampling)
-    return dict(sampling) if isinstance(sampling, Mapping) else {"sampling": str(sampling)}
+def _arm(episode: Episode) -> ArmOutcome:
+    well_formed = sum(turn.format_valid for turn in episode.turns)
+    admissible = sum(turn.action_valid for turn in episode.turns)
+    return ArmOutcome(episode.won, float(episode.task_score), len(episode), episode.cut, well_formed, admissible)
 
 
 def action_warning(report: PairedReport, cause: str = "") -> str:
-    """A sentence where less than half of the replies or commands were good, with the likely cause; "" elsewhere.
-
-    Args:
-        report: The evaluation.
-        cause: What is known of the cause; what usually is one by default.
-    """
+    """A sentence where less than half of the replies or commands were good, with the likely cause; "" elsewhere."""
     said = (
         (
             "well_formed",
@@ -347,9 +293,7 @@ def action_warning(report: PairedReport, cause: str = "") -> str:
 def cut_warning(report: PairedReport, max_context: int | None) -> str:
     """A sentence on episodes that the context cut, and on what to do; "" if there are none.
 
-    Args:
-        report: The evaluation.
-        max_context: The setting; None where a server's own limit cuts.
+    ``max_context`` is the setting; None where a server's own limit cuts.
     """
     cut, played = report.cuts("context"), len(report.outcomes)
     if not any(cut.values()):

@@ -31,15 +31,9 @@ def no_price(read: int, written: int) -> float | None:
 
 
 def usage_report(used: Iterable[tuple[int, Usage]], cost: Cost = no_price) -> dict[str, Any]:
-    """Sums by condition.
+    """Sums over episodes, of which condition and usage are given: for ``with``, ``without`` and ``all``.
 
-    Args:
-        used: Condition and usage of every episode.
-        cost: Price of tokens read and written; None if there are no prices.
-
-    Returns:
-        For ``with``, ``without`` and ``all``: ``episodes``, ``requests``, ``prompt_tokens``, ``completion_tokens``,
-        and ``cost``, which is None without prices.
+    Each has ``episodes``, ``requests``, ``prompt_tokens``, ``completion_tokens``, and ``cost``, None without prices.
     """
     entries = list(used)
     arms = {"with": (1,), "without": (0,), "all": (0, 1)}
@@ -70,13 +64,7 @@ _PATIENCE = (
 
 
 class TokenPlayer:
-    """A policy that answers in tokens.
-
-    Args:
-        config: The settings.
-        engine: Plays instead of the configured one.
-        memory: Chooses what skill-injected episodes are shown; None for the environment's library.
-    """
+    """A policy that answers in tokens; arguments as of :func:`policy_player`."""
 
     def __init__(self, config: TrainConfig, engine: Engine | None = None, memory: SkillMemory | None = None) -> None:
         self._config, self._memory = within_model(config), memory
@@ -116,13 +104,7 @@ class TokenPlayer:
 
 
 class TextPlayer:
-    """A policy that answers in words.
-
-    Args:
-        config: The settings.
-        engine: Answers.
-        folder: Where ``journal.jsonl`` is kept; None for nowhere.
-    """
+    """A policy that answers in words; arguments as of :func:`policy_player`."""
 
     max_context: int | None = None
     """Its server knows."""

@@ -24,8 +24,7 @@ class Entry(Draft):
         name: Unique and never used again in its bank.
         created: Update in which it was added.
         utility: What its method believes it is worth.
-        uses: Episodes that were shown it.
-        wins: How many of them succeeded.
+        uses: Episodes that were shown it; ``wins`` of them succeeded.
         last_used: Update in which it was last shown; that of its creation at first.
     """
 
@@ -46,11 +45,7 @@ class Entry(Draft):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Entry:
-        """Rebuilds an entry.
-
-        Raises:
-            TranscriptError: A field is missing, unknown or of another type.
-        """
+        """Rebuilds an entry; a TranscriptError says which field is missing, unknown or of another type."""
         known = {spec.name: type(getattr(_LIKE, spec.name)) for spec in fields(cls)}
         if set(values) != set(known):
             raise TranscriptError(f"An entry has the fields {sorted(known)}, got {sorted(values)}")
@@ -98,16 +93,7 @@ class SkillBank:
         return sum(entry.uses for entry in self)
 
     def add(self, draft: Draft, update: int, *, utility: float = 0.0) -> Entry:
-        """Adds a text, unless the same one for the same task type is there already.
-
-        Args:
-            draft: The text and where it comes from.
-            update: The update that it was written in.
-            utility: What it is believed to be worth at first.
-
-        Returns:
-            The new entry, or the one that was there.
-        """
+        """Adds a text that was written in an update; if the same one for the same type is there, gives that."""
         for entry in self:
             if (entry.text, entry.task_type) == (draft.text, draft.task_type):
                 return entry
@@ -138,15 +124,9 @@ class SkillBank:
     def keep_best(
         self, capacity: int, score: Callable[[Entry], float], *, protect: Callable[[Entry], bool] = lambda entry: False
     ) -> list[str]:
-        """Evicts the entries with the lowest scores until so many are left.
+        """Evicts the entries with the lowest scores until so many are left; ties go to the older entry.
 
-        Args:
-            capacity: How many may stay.
-            score: Higher is better; ties go to the older entry.
-            protect: Entries that may not go, even if more than ``capacity`` stay then.
-
-        Returns:
-            The names of those evicted, in the bank's order.
+        Entries to ``protect`` may not go, even if more than ``capacity`` stay then. Returns the names of those evicted.
         """
         if capacity < 0:
             raise ConfigError(f"A bank's capacity is at least 0, got {capacity}")
@@ -161,19 +141,11 @@ class SkillBank:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything as JSON-able values."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "added": self._added,
-            "entries": [entry.to_dict() for entry in self],
-        }
+        head = {"format": FORMAT, "version": VERSION, "added": self._added}
+        return {**head, "entries": [entry.to_dict() for entry in self]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a bank.
-
-        Raises:
-            TranscriptError: Not a bank, one of another version, or damaged.
-        """
+        """Restores a bank; a TranscriptError if it is none, one of another version, or damaged."""
         if state.get("format") != FORMAT or state.get("version") != VERSION:
             raise TranscriptError(
                 f"Expected a bank of format {FORMAT} version {VERSION}, got {state.get('format')!r} version "
@@ -196,12 +168,7 @@ class SkillBank:
 
     @classmethod
     def load(cls, path: Path) -> SkillBank:
-        """Reads what :meth:`save` wrote.
-
-        Raises:
-            MissingDataError: There is no such file.
-            TranscriptError: A line is no JSON object, or the file is no bank.
-        """
+        """Reads what :meth:`save` wrote; a MissingDataError or TranscriptError says what is there instead."""
         if not path.is_file():
             raise MissingDataError(f"No bank {path}; expected a bank.jsonl, such as a run with a memory leaves")
         lines = path.read_bytes().removesuffix(b"\n").split(b"\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -13,6 +13,7 @@ from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
 from trainers.memory.bank import Entry, SkillBank
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
+from trainers.memory.credit import moving_utility
 from trainers.retrieval import Similarity, similarity
 from trainers.writers import Draft, ModelWriter, SilentWriter, StepWriter, Writer
 
@@ -39,6 +40,7 @@ class BankOptions(Memory):
 
     published_likeness: ClassVar[float] = 0.0
 
+    memory: ClassVar[type[BankMemory]]
     writer: Literal["steps", "policy", "none"] = "steps"
     start_with: Literal["nothing", "library"] = "nothing"
     bank: str | None = None
@@ -54,6 +56,10 @@ class BankOptions(Memory):
         """How like the task an entry must be."""
         published = 0.0 if self.embeddings is None else self.published_likeness
         return published if self.least_likeness is None else self.least_likeness
+
+    def start(self, tools: MemoryTools) -> BankMemory:
+        """The method's memory, with the bank that the options name."""
+        return self.memory(self, tools)
 
     def new_writer(self, tools: MemoryTools) -> Writer:
         """The writer that the options ask for."""
@@ -82,10 +88,6 @@ class BankMemory(SkillMemory):
     """A memory with a bank; methods say how an entry is scored, credited and written.
 
     An episode's skill is named by the entries that it was shown, joined by ``+``, so its record says which they were.
-
-    Args:
-        options: The method's options.
-        tools: What it may use.
     """
 
     shared_draws = False
@@ -137,6 +139,19 @@ class BankMemory(SkillMemory):
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         """Writes new texts."""
         return []
+
+    def lessons(self, episodes: Iterable[Episode]) -> list[Draft]:
+        """What each episode taught, where it taught something."""
+        found = map(self.writer.write_lesson, episodes)
+        return [lesson for lesson in found if lesson is not None]
+
+    def credit_success(self, batch: RolloutBatch, rate: float) -> None:
+        """``u <- (1 - rate) u + rate won`` for each entry that an episode was shown, episode by episode."""
+        for trajectory in batch.trajectories:
+            for name in shown_entries(trajectory.episode):
+                if name in self.bank:
+                    won = float(trajectory.episode.won)
+                    self.bank.rate(name, moving_utility(self.bank[name].utility, won, rate))
 
     def evict(self) -> list[str]:
         """Makes room; returns who went."""

@@ -68,11 +68,7 @@ class SkillMemory:
         return batch.returns
 
     def observe(self, batch: RolloutBatch) -> dict[str, Any]:
-        """Takes in an update's rollouts: credits, writes, evicts.
-
-        Returns:
-            Figures for the log.
-        """
+        """Takes in an update's rollouts (credits, writes, evicts); gives figures for the log."""
         return {}
 
     def state_dict(self) -> dict[str, Any]:
@@ -104,11 +100,7 @@ def skill_selectors(
 ) -> list[list[SkillSelector | None]] | None:
     """Per group and member, what chooses the text when the episode begins; None for the library's everywhere.
 
-    Args:
-        memory: Chooses.
-        n_plus: How many members of each group see a skill: the first ones.
-        group_size: Members per group.
-        training: Whether it may explore.
+    The first ``n_plus`` members of a group see a skill; a memory explores in ``training`` only.
     """
     if not has_own_choice(memory):
         return None

@@ -15,28 +15,6 @@ from trainers.memory.credit import principle_score
 from trainers.writers import Draft
 
 
-@dataclass(frozen=True)
-class EvolveRMemory(BankOptions):
-    """Options of EvolveR's memory (arXiv 2510.16079): principles with a score of how often they helped.
-
-    The paper's agent asks for principles when it wants them and its code is for question answering alone; here an
-    episode is shown the best of them from the start.
-
-    Attributes:
-        merge_above: A new principle this like an old one of its task type is taken for the same.
-        purge_below: Principles with a lower score are dropped.
-    """
-
-    name: ClassVar[str] = "evolver"
-    show: int = 3
-    merge_above: float = 0.85
-    purge_below: float = 0.3
-
-    def start(self, tools: MemoryTools) -> _EvolveR:
-        """With an empty bank unless the options say otherwise."""
-        return _EvolveR(self, tools)
-
-
 class _EvolveR(BankMemory):
     options: EvolveRMemory
 
@@ -69,29 +47,22 @@ class _EvolveR(BankMemory):
 
 
 @dataclass(frozen=True)
-class SkillRLMemory(BankOptions):
-    """Options of SkillRL's memory (arXiv 2602.08234): a bank that grows where agents keep failing.
+class EvolveRMemory(BankOptions):
+    """Options of EvolveR's memory (arXiv 2510.16079): principles with a score of how often they helped.
 
-    The paper sends failures of *validation* tasks to its language model; here only training tasks teach.
+    The paper's agent asks for principles when it wants them and its code is for question answering alone; here an
+    episode is shown the best of them from the start.
 
     Attributes:
-        review_every: Updates between two looks at the failures.
-        reviewed_below: A task type is looked at if its success since the last look lies below this.
-        most_episodes: Most failed episodes of a type that are looked at; as many won ones stand beside them.
-        most_added: Most new skills per type and look.
+        merge_above: A new principle this like an old one of its task type is taken for the same.
+        purge_below: Principles with a lower score are dropped.
     """
 
-    name: ClassVar[str] = "skillrl"
-    start_with: Literal["nothing", "library"] = "library"
+    memory: ClassVar[type[BankMemory]] = _EvolveR
+    name: ClassVar[str] = "evolver"
     show: int = 3
-    review_every: int = 5
-    reviewed_below: float = 0.4
-    most_episodes: int = 5
-    most_added: int = 3
-
-    def start(self, tools: MemoryTools) -> _SkillRL:
-        """With the library's skills in the bank unless the options say otherwise."""
-        return _SkillRL(self, tools)
+    merge_above: float = 0.85
+    purge_below: float = 0.3
 
 
 class _SkillRL(BankMemory):
@@ -133,3 +104,26 @@ class _SkillRL(BankMemory):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self._seen = {kind: [Episode.from_dict(e) for e in episodes] for kind, episodes in state["seen"].items()}
+
+
+@dataclass(frozen=True)
+class SkillRLMemory(BankOptions):
+    """Options of SkillRL's memory (arXiv 2602.08234): a bank that grows where agents keep failing.
+
+    The paper sends failures of *validation* tasks to its language model; here only training tasks teach.
+
+    Attributes:
+        review_every: Updates between two looks at the failures.
+        reviewed_below: A task type is looked at if its success since the last look lies below this.
+        most_episodes: Most failed episodes of a type that are looked at; as many won ones stand beside them.
+        most_added: Most new skills per type and look.
+    """
+
+    memory: ClassVar[type[BankMemory]] = _SkillRL
+    name: ClassVar[str] = "skillrl"
+    start_with: Literal["nothing", "library"] = "library"
+    show: int = 3
+    review_every: int = 5
+    reviewed_below: float = 0.4
+    most_episodes: int = 5
+    most_added: int = 3

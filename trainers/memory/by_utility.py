@@ -26,35 +26,6 @@ from trainers.writers import Draft
 from trainers.writers.by_rule import by_type, share_taken, supported_steps
 
 
-@dataclass(frozen=True)
-class D2SkillMemory(BankOptions):
-    """Options of D2Skill's memory (arXiv 2603.28716): utilities are measured against skill-free siblings.
-
-    Attributes:
-        utility_rate: Weight of an update's credit in an entry's utility.
-        written_below: A group is reflected on if the success of its skill-injected rollouts lies below this.
-        most_written: Most groups that are reflected on per update.
-        protected_updates: Entries this young are not evicted.
-        hindsight_weight: Weight of the hindsight bonus in the return.
-        hindsight_for: Whose return it is added to: every rollout's, as in the released code, or only the
-            skill-injected ones', as the bonus is also described.
-    """
-
-    name: ClassVar[str] = "d2skill"
-    published_likeness: ClassVar[float] = 0.7
-    candidates: int | None = 10
-    utility_rate: float = 0.5
-    written_below: float = 0.5
-    most_written: int = 10
-    protected_updates: int = 10
-    hindsight_weight: float = 1.0
-    hindsight_for: Literal["all", "injected"] = "all"
-
-    def start(self, tools: MemoryTools) -> _D2Skill:
-        """With a bank that is empty unless the options say otherwise."""
-        return _D2Skill(self, tools)
-
-
 class _D2Skill(BankMemory):
     options: D2SkillMemory
 
@@ -100,37 +71,38 @@ class _D2Skill(BankMemory):
         )
 
 
+@dataclass(frozen=True)
+class D2SkillMemory(BankOptions):
+    """Options of D2Skill's memory (arXiv 2603.28716): utilities are measured against skill-free siblings.
+
+    Attributes:
+        utility_rate: Weight of an update's credit in an entry's utility.
+        written_below: A group is reflected on if the success of its skill-injected rollouts lies below this.
+        most_written: Most groups that are reflected on per update.
+        protected_updates: Entries this young are not evicted.
+        hindsight_weight: Weight of the hindsight bonus in the return.
+        hindsight_for: Whose return it is added to: every rollout's, as in the released code, or only the
+            skill-injected ones', as the bonus is also described.
+    """
+
+    memory: ClassVar[type[BankMemory]] = _D2Skill
+    name: ClassVar[str] = "d2skill"
+    published_likeness: ClassVar[float] = 0.7
+    candidates: int | None = 10
+    utility_rate: float = 0.5
+    written_below: float = 0.5
+    most_written: int = 10
+    protected_updates: int = 10
+    hindsight_weight: float = 1.0
+    hindsight_for: Literal["all", "injected"] = "all"
+
+
 def _groups(batch: RolloutBatch) -> list[list[Episode]]:
     """The episodes of each task, in order of first appearance."""
     groups: dict[str, list[Episode]] = {}
     for trajectory in batch.trajectories:
         groups.setdefault(trajectory.episode.task_id, []).append(trajectory.episode)
     return list(groups.values())
-
-
-@dataclass(frozen=True)
-class RetroAgentMemory(BankOptions):
-    """Options of RetroAgent's memory (arXiv 2603.08561): lessons of all episodes, a reward for going further.
-
-    The paper's policy reflects in JSON on its own episode and says which share of the subtasks it did. Here rules say
-    it: the share of the steps that won episodes of the type have in common, winning counted as one more; the task's
-    score where the environment grades what is lost; 1 if it won.
-
-    Attributes:
-        likeness_weight: Weight of likeness in the score (the paper's alpha).
-        utility_rate: Weight of an episode's success in the utility of what it was shown.
-        intrinsic_weight: Weight of the reward for progress beyond the task's best.
-    """
-
-    name: ClassVar[str] = "retroagent"
-    published_likeness: ClassVar[float] = 0.4
-    likeness_weight: float = 0.7
-    utility_rate: float = 0.05
-    intrinsic_weight: float = 1.0
-
-    def start(self, tools: MemoryTools) -> _RetroAgent:
-        """With an empty bank unless the options say otherwise."""
-        return _RetroAgent(self, tools)
 
 
 class _RetroAgent(BankMemory):
@@ -159,12 +131,8 @@ class _RetroAgent(BankMemory):
         return batch.returns + self.options.intrinsic_weight * np.asarray(extra, dtype=np.float64)
 
     def credit(self, batch: RolloutBatch) -> None:
-        """``u <- (1 - rate) u + rate won`` per episode; each task's running best follows its group's mean success."""
-        for trajectory in batch.trajectories:
-            won = float(trajectory.episode.won)
-            for name in shown_entries(trajectory.episode):
-                if name in self.bank:
-                    self.bank.rate(name, moving_utility(self.bank[name].utility, won, self.options.utility_rate))
+        """By success; each task's running best follows its group's mean success."""
+        self.credit_success(batch, self.options.utility_rate)
         self._graded, self._milestones = self._measures([trajectory.episode for trajectory in batch.trajectories])
         for task in dict.fromkeys(batch.task):
             success = fmean(float(w) for w, other in zip(batch.success, batch.task, strict=True) if other == task)
@@ -172,8 +140,7 @@ class _RetroAgent(BankMemory):
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         """One lesson per episode that has one; the same lesson is kept once."""
-        lessons = (self.writer.write_lesson(episode) for episode in episodes)
-        return [lesson for lesson in lessons if lesson is not None]
+        return self.lessons(episodes)
 
     def state_dict(self) -> dict[str, Any]:
         measures = {"milestones": dict(sorted(self._milestones.items())), "graded": sorted(self._graded)}
@@ -193,6 +160,45 @@ class _RetroAgent(BankMemory):
 
 
 @dataclass(frozen=True)
+class RetroAgentMemory(BankOptions):
+    """Options of RetroAgent's memory (arXiv 2603.08561): lessons of all episodes, a reward for going further.
+
+    The paper's policy reflects in JSON on its own episode and says which share of the subtasks it did. Here rules say
+    it: the share of the steps that won episodes of the type have in common, winning counted as one more; the task's
+    score where the environment grades what is lost; 1 if it won.
+
+    Attributes:
+        likeness_weight: Weight of likeness in the score (the paper's alpha).
+        utility_rate: Weight of an episode's success in the utility of what it was shown.
+        intrinsic_weight: Weight of the reward for progress beyond the task's best.
+    """
+
+    memory: ClassVar[type[BankMemory]] = _RetroAgent
+    name: ClassVar[str] = "retroagent"
+    published_likeness: ClassVar[float] = 0.4
+    likeness_weight: float = 0.7
+    utility_rate: float = 0.05
+    intrinsic_weight: float = 1.0
+
+
+class _Skill1(BankMemory):
+    options: Skill1Memory
+
+    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
+        return upper_confidence(entry, self.bank.total_uses, 0.05 if training else 0.0)
+
+    def credit(self, batch: RolloutBatch) -> None:
+        self.credit_success(batch, self.options.utility_rate)
+
+    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
+        """Distils won episodes of the types in which no entry promises success yet."""
+        best: dict[str, float] = {}
+        for entry in self.bank:
+            best[entry.task_type] = max(best.get(entry.task_type, 0.0), entry.utility)
+        return self.lessons(e for e in episodes if float(e.won) > best.get(e.task_type, 0.0))
+
+
+@dataclass(frozen=True)
 class Skill1Memory(BankOptions):
     """Options of Skill1's memory (arXiv 2605.06130): retrieve a few, select one, distil a new one from what worked.
 
@@ -205,33 +211,8 @@ class Skill1Memory(BankOptions):
         utility_rate: Weight of an episode's success in the utility of what it was shown.
     """
 
+    memory: ClassVar[type[BankMemory]] = _Skill1
     name: ClassVar[str] = "skill1"
     bank_capacity: int = 5000
     candidates: int | None = 3
     utility_rate: float = 0.05
-
-    def start(self, tools: MemoryTools) -> _Skill1:
-        """With an empty bank unless the options say otherwise."""
-        return _Skill1(self, tools)
-
-
-class _Skill1(BankMemory):
-    options: Skill1Memory
-
-    def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
-        return upper_confidence(entry, self.bank.total_uses, 0.05 if training else 0.0)
-
-    def credit(self, batch: RolloutBatch) -> None:
-        for trajectory in batch.trajectories:
-            for name in shown_entries(trajectory.episode):
-                if name in self.bank:
-                    worth = float(trajectory.episode.won)
-                    self.bank.rate(name, moving_utility(self.bank[name].utility, worth, self.options.utility_rate))
-
-    def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
-        """Distils won episodes of the types in which no entry promises success yet."""
-        best: dict[str, float] = {}
-        for entry in self.bank:
-            best[entry.task_type] = max(best.get(entry.task_type, 0.0), entry.utility)
-        lessons = (self.writer.write_lesson(e) for e in episodes if float(e.won) > best.get(e.task_type, 0.0))
-        return [lesson for lesson in lessons if lesson is not None]

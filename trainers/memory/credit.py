@@ -18,12 +18,7 @@ def moving_utility(utility: float, credit: float, rate: float) -> float:
 
 
 def exploration_bonus(total: int, uses: int) -> float:
-    """``sqrt(ln(1 + N) / (1 + n))`` of D2Skill (arXiv 2603.28716).
-
-    Args:
-        total: Uses of all entries, N.
-        uses: Uses of this one, n.
-    """
+    """``sqrt(ln(1 + N) / (1 + n))`` of D2Skill (arXiv 2603.28716), of N uses of all entries and n of this one."""
     return math.sqrt(math.log1p(total) / (1 + uses))
 
 
@@ -59,13 +54,8 @@ def intrinsic_reward(progress: float, best: float) -> float:
 def hindsight_bonus(success: ArrayLike, task: Sequence[str], condition: ArrayLike) -> FloatArray:
     """``success_i - mean success of the task's skill-free rollouts`` of D2Skill (arXiv 2603.28716), for every rollout.
 
-    Args:
-        success: 1 for a won episode, [N].
-        task: Which task each rollout belongs to.
-        condition: True with skills, [N].
-
-    Returns:
-        float64[N]; 0 where a task has no skill-free rollout.
+    Success (1 for a won episode), task and condition (True with skills) have length N; so has the result, float64[N],
+    which is 0 where a task has no skill-free rollout.
     """
     won, tasks, shown = np.asarray(success, dtype=np.float64), np.asarray(task), np.asarray(condition, dtype=bool)
     bonus = np.zeros(len(tasks))

@@ -34,11 +34,8 @@ def is_hub_name(model: str) -> bool:
 def check_model(model: str) -> None:
     """Checks what can be known of a model before anything is loaded.
 
-    Args:
-        model: A folder or a hub's name.
-
     Raises:
-        MissingDataError: It is neither.
+        MissingDataError: It is neither a folder nor a hub's name.
         CheckpointError: It is a policy that a run wrote, and is damaged.
     """
     folder = Path(model)
@@ -152,13 +149,7 @@ def load_model(config: TrainConfig) -> Any:
 
 
 def load_plain_tokenizer(config: TrainConfig) -> Any:
-    """The model's tokenizer, with its own chat template.
-
-    Raises:
-        MissingDataError: If there is no such checkpoint.
-        CheckpointError: If the folder does not hold a usable one.
-        MissingExtraError: If transformers is not installed.
-    """
+    """The model's tokenizer, with its own chat template; errors as of :func:`load_model`."""
     try:
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
     except ImportError as error:
@@ -169,11 +160,7 @@ def load_plain_tokenizer(config: TrainConfig) -> Any:
 
 
 def load_tokenizer(config: TrainConfig) -> Any:
-    """The model's tokenizer, with the configured chat template; errors as of :func:`load_plain_tokenizer`.
-
-    Raises:
-        ConfigError: If there is no such template.
-    """
+    """The model's tokenizer, with the configured chat template; errors as of :func:`load_model`."""
     tokenizer = load_plain_tokenizer(config)
     source = config.chat_template
     if source in BACKENDS.names() and (give := BACKENDS.get(source).chat_template):
@@ -186,19 +173,13 @@ def load_tokenizer(config: TrainConfig) -> Any:
 
 
 def context_limit(config: TrainConfig) -> int | None:
-    """The longest row that the model was made for, by its configuration; None if nothing says so.
-
-    Raises:
-        MissingDataError: If there is no such checkpoint.
-        CheckpointError: If the folder does not hold a usable one.
-        MissingExtraError: If transformers is not installed.
-    """
+    """The longest row that the model was made for, by its configuration; None if nothing says so."""
     limit = getattr(load_plain_config(config).get_text_config(), "max_position_embeddings", None)
     return None if limit is None else int(limit)
 
 
 def load_plain_config(config: TrainConfig) -> Any:
-    """The model's transformers configuration; errors as of :func:`context_limit`."""
+    """The model's transformers configuration; errors as of :func:`load_model`."""
     try:
         from transformers import AutoConfig
     except ImportError as error:

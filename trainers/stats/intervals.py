@@ -42,13 +42,7 @@ class Interval:
 def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
     """Wilson's score interval of a rate.
 
-    Args:
-        successes: How many succeeded; a fraction where each of the n tasks counts by its own rate.
-        n: Number of tasks.
-        level: Confidence level.
-
-    Raises:
-        ConfigError: No trials, or more successes than trials.
+    ``successes`` is a fraction where each of the n tasks counts by its own rate.
     """
     if not 0 <= successes <= n or n == 0:
         raise ConfigError(f"A rate needs 0 <= successes <= n and n > 0, got {successes} of {n}")
@@ -65,15 +59,7 @@ def paired_difference(
 ) -> Interval:
     """Interval of ``rate(first) - rate(second)`` where both were measured on the same tasks.
 
-    Args:
-        both: Tasks where both succeeded.
-        only_first: Tasks where only the first did.
-        only_second: Tasks where only the second did.
-        neither: Tasks where none did.
-        level: Confidence level.
-
-    Raises:
-        ConfigError: No tasks, or negative counts.
+    The four arguments count tasks: where both succeeded, only the first did, only the second did, neither did.
     """
     n = round(both + only_first + only_second + neither)
     if n == 0 or min(both, only_first, only_second, neither) < 0:
@@ -88,17 +74,7 @@ def paired_difference(
 
 
 def bootstrap_mean(values: Sequence[float], *, seed: int, level: float = 0.95, resamples: int = 10_000) -> Interval:
-    """Percentile bootstrap of a mean over tasks.
-
-    Args:
-        values: One value per task (a score, or the difference of two scores of the same task).
-        seed: Decides the resamples.
-        level: Confidence level.
-        resamples: Number of resamples.
-
-    Raises:
-        ConfigError: No values.
-    """
+    """Percentile bootstrap of a mean over tasks, one value (a score, or a difference of two) per task."""
     if not len(values):
         raise ConfigError("A bootstrap needs at least one value, got none")
     array = np.asarray(values, dtype=np.float64)

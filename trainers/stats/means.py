@@ -27,11 +27,7 @@ class MeanEstimate:
 
 
 def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> MeanEstimate:
-    """Mean and Student's t interval over independent runs.
-
-    Raises:
-        ConfigError: No values.
-    """
+    """Mean and Student's t interval over independent runs."""
     if not values:
         raise ConfigError("A mean over seeds needs at least one value, got none")
     n, mean = len(values), fmean(values)
@@ -42,12 +38,7 @@ def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> MeanEstimat
 
 
 def mean_over_seeds_and_tasks(table: Sequence[Sequence[float]], level: float = 0.95) -> MeanEstimate:
-    """Mean of a table with Student's interval over both sources of chance; none with one seed.
-
-    Args:
-        table: One row per seed, one column per task.
-        level: Confidence level.
-    """
+    """Mean of a table (row per seed, column per task) with Student's interval over both; none with one seed."""
     centre = fmean(fmean(row) for row in table)
     if len(table) < 2:
         return MeanEstimate(centre, None, 1)
@@ -114,11 +105,7 @@ def t_quantile(probability: float, df: int) -> float:
 
 
 def t_p_value(t: float, df: int) -> float:
-    """Two-sided p-value of Student's t with a whole number of degrees of freedom.
-
-    Raises:
-        ConfigError: ``t`` is negative or ``df`` below 1.
-    """
+    """Two-sided p-value of Student's t >= 0 with a whole number of degrees of freedom."""
     if df < 1 or not t >= 0:
         raise ConfigError(f"t_p_value needs t >= 0 and df >= 1, got {t} and {df}")
     return max(0.0, 1.0 - _t_within(t, df))

@@ -41,15 +41,7 @@ class Decision:
 
 
 def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
-    """Reads one JSON object with just these fields, alone or in a code fence.
-
-    Args:
-        reply: The model's reply.
-        fields: Name and type of every field; a bool is no int.
-
-    Raises:
-        BadReplyError: The message says what is wrong.
-    """
+    """Reads one JSON object with just these fields (a bool is no int), alone or in a code fence."""
     fenced = _FENCED.fullmatch(reply.strip())
     try:
         value = json.loads(fenced[1] if fenced else reply)
@@ -64,16 +56,7 @@ def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
 
 
 def read_lists(reply: str, *fields: str, at_most: int, longest: int) -> tuple[list[str], ...]:
-    """Reads ``{"<field>": [text, ...], ...}``.
-
-    Args:
-        reply: The model's reply.
-        *fields: Names of the lists.
-        at_most: Most texts of a list.
-        longest: Most characters of a text.
-
-    Returns:
-        One list per field.
+    """Reads ``{"<field>": [text, ...], ...}`` into one list per field.
 
     Raises:
         BadReplyError: Another form, an empty or overlong text, or too many of them.
@@ -86,17 +69,12 @@ def read_lists(reply: str, *fields: str, at_most: int, longest: int) -> tuple[li
 
 
 def read_text(reply: str, field: str, *, longest: int) -> str:
-    """Reads ``{"<field>": text}``; arguments and errors as of :func:`read_lists`."""
+    """Reads ``{"<field>": text}``; errors as of :func:`read_lists`."""
     return _text(read_object(reply, {field: str})[field], longest)
 
 
 def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
-    """Reads ``{"operation": "UPDATE", "number": 2, "text": "..."}`` (Mem0, arXiv 2504.19413).
-
-    Args:
-        reply: The model's reply.
-        similar: How many facts it was shown.
-        longest: Most characters of a text.
+    """Reads ``{"operation": "UPDATE", "number": 2, "text": "..."}`` (Mem0, arXiv 2504.19413), of ``similar`` facts.
 
     Raises:
         BadReplyError: Another form, an operation or a fact that does not exist, or an UPDATE without a text.
@@ -115,11 +93,6 @@ def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
 
 def read_edits(reply: str, rules: int, *, at_most: int = 4) -> list[Edit]:
     """Reads lines ``ADD: text``, ``AGREE 2: text``, ``EDIT 2: text`` and ``REMOVE 2: text`` (ExpeL, arXiv 2308.10144).
-
-    Args:
-        reply: The model's reply; empty lines are ignored.
-        rules: How many rules there are.
-        at_most: Most edits.
 
     Raises:
         BadReplyError: A line of another form, a rule that does not exist, or too many edits.

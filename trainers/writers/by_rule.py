@@ -27,14 +27,7 @@ _LISTED, _ALIKE = 12, 0.85
 
 
 def abstract_actions(actions: Sequence[str], goal: str) -> list[str]:
-    """Puts placeholders for what changes from task to task.
-
-    Args:
-        actions: The commands of an episode, in order.
-        goal: The task's sentence; what a command quotes from it is an option.
-
-    Returns:
-        One step per command.
+    """One step per command, with placeholders for what changes from task to task; what the goal names is an option.
 
     Examples:
         >>> abstract_actions(["take mug 1 from shelf 2", "go to microwave 1", "heat mug 1 with microwave 1"], "")
@@ -85,13 +78,7 @@ class StepSupport:
 
 
 def supported_steps(won: Sequence[Episode], lost: Sequence[Episode], least: float = 0.6) -> list[StepSupport]:
-    """The abstract steps that at least a share of the won episodes took, in the order in which they are taken.
-
-    Args:
-        won: Won episodes of one task type.
-        lost: Lost ones of the same type.
-        least: Smallest share.
-    """
+    """The steps that at least a share of a type's won episodes took, in the order in which they are taken."""
     places: dict[str, list[float]] = {}
     for episode in won:
         for step, place in _last_places(episode).items():
@@ -119,8 +106,7 @@ class StepWriter:
     a type share: it is agreed with where it is found again, and removed where a won episode did without it. A fact is
     how a won episode went; one that is nearly known of its type replaces the known one if it is shorter.
 
-    Args:
-        least: Share of the won episodes that must have taken a step.
+    ``least`` is the share of the won episodes that must have taken a step.
     """
 
     def __init__(self, least: float = 0.6) -> None:

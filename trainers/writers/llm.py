@@ -81,16 +81,7 @@ class LLMWriter:
 
 
 class ModelWriter(LLMWriter):
-    """Asks for skills by task type.
-
-    Args:
-        answer: The language model.
-        name: Recorded with every text.
-        at_most: Most skills per task type and call.
-        longest: Most characters of a skill.
-        shown: Most won and most lost episodes that a prompt shows, each.
-        last_steps: Steps of each episode that a prompt shows, from its end.
-    """
+    """Asks for skills by task type; a prompt shows at most ``shown`` won and ``shown`` lost episodes of each."""
 
     def __init__(
         self,
@@ -135,14 +126,7 @@ class ModelWriter(LLMWriter):
 
 @dataclass(frozen=True)
 class Note:
-    """What an episode taught.
-
-    Attributes:
-        task_id: Its task.
-        task_type: Of that type.
-        won: Whether it succeeded.
-        text: The note.
-    """
+    """What an episode taught."""
 
     task_id: str
     task_type: str
@@ -155,13 +139,8 @@ class NotedWriter(ModelWriter):
 
     So the skill libraries of the literature were made (SkillRL, arXiv 2602.08234, among them); the prompts are ours.
 
-    Args:
-        answer: The language model.
-        shown: Most won and most lost episodes of a type that a note is asked on, each.
-        **options: As of :class:`ModelWriter`; ``at_most`` bounds mistakes and general skills as well.
-
-    Attributes:
-        notes: All notes so far.
+    Options are those of :class:`ModelWriter`; ``at_most`` bounds mistakes and general skills as well, and ``notes`` are
+    all notes so far.
     """
 
     def __init__(self, answer: AnswerChats, *, shown: int = 8, **options: Any) -> None:
@@ -221,14 +200,7 @@ class NotedWriter(ModelWriter):
 
 
 class PolicyWriter(LLMWriter):
-    """Asks for plans, edits and facts; methods as :class:`trainers.writers.AgentWriter` says.
-
-    Args:
-        answer: The language model.
-        longest: Most characters of a plan or a fact.
-        at_most: Most edits or facts per question.
-        last_steps: Steps of each episode that a question shows, from its end.
-    """
+    """Asks for plans, edits and facts; methods as :class:`trainers.writers.AgentWriter` says."""
 
     def __init__(self, answer: AnswerChats, *, longest: int = 600, at_most: int = 4, last_steps: int = 30) -> None:
         role = _prompts("agent")["role"]

@@ -37,12 +37,12 @@ def test_zero_shot_shows_the_skill_alone_or_nothing() -> None:
     report = play("zero-shot", engine(house(SKILL)))
     assert report.agent["name"] == report.paired.agent == "zero-shot"
     assert shown(report, 0) == ["", ""]
-    assert (report.paired.overall_with, report.paired.overall_without, report.trials) == (1.0, 0.0, None)
+    assert (report.paired.overall.sr_with, report.paired.overall.sr_without, report.trials) == (1.0, 0.0, None)
 
 
 def test_react_shows_an_experts_training_episodes_in_both_conditions() -> None:
     report = play("react", engine(house("Example 1")), examples=1)
-    assert (report.paired.overall_with, report.paired.overall_without) == (1.0, 1.0)
+    assert (report.paired.overall.sr_with, report.paired.overall.sr_without) == (1.0, 1.0)
     with_, without = shown(report, 1)[0], shown(report, 0)[0]
     assert with_.startswith("General skill:")
     assert with_.endswith(without)
@@ -72,7 +72,7 @@ def test_reflexion_counts_its_trials_and_leaves_the_single_try_alone(tmp_path: P
     assert [len(episodes) for episodes in report.trials.later] == [2, 0]
     assert all("Search everywhere." in episode.skill_text for episode in report.trials.later[0])
     assert {episode.skill for episode in report.trials.later[0]} == {"reflection-1"}
-    assert (report.paired.overall_with, report.paired.overall_without) == (1.0, 0.0)
+    assert (report.paired.overall.sr_with, report.paired.overall.sr_without) == (1.0, 0.0)
     assert len(questions) == 2
     assert report.usage is not None
     assert (report.usage["writer"]["requests"], report.usage["writer"]["prompt_tokens"]) == (2, 14)
@@ -129,7 +129,7 @@ def test_expel_learns_rules_from_pairs_and_successes_and_shows_the_nearest() -> 
     assert "1. Search all places." in text
     assert "Example 1" in text
     assert "Example 2" not in text
-    assert (report.paired.overall_with, report.paired.overall_without, report.trials) == (1.0, 1.0, None)
+    assert (report.paired.overall.sr_with, report.paired.overall.sr_without, report.trials) == (1.0, 1.0, None)
     sources = [episode["task_id"] for episode in report.agent["knows"]["successes"]]
     assert all(task.startswith("train/") for task in sources)
 
