@@ -19,11 +19,11 @@ from skillc_gym.errors import ConfigError, EngineError, MissingDataError, missin
 if TYPE_CHECKING:
     from selenium.webdriver import Remote
 
-__all__ = ["BrowserSettings", "Processes", "connect", "end", "launch"]
+__all__ = ["BROWSERS", "SHELLS", "BrowserSettings", "Processes", "connect", "end", "launch"]
 
 # A shell is Chromium without the windows, tabs and menus: it needs half the processor time.
-_SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Ends the driver's processes and removes their files as soon as the pipe to it is closed, be it by our death.
 _WATCH = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2" 2>/dev/null || { sleep 1; rm -rf -- "$2"; }'
 _START_SECONDS = 120
@@ -57,7 +57,7 @@ class BrowserSettings:
 
     def programs(self) -> tuple[str, str]:
         """Returns the programs of browser and driver; MissingDataError if one of them is not there."""
-        names = _BROWSERS if self.window else (*_SHELLS, *_BROWSERS)
+        names = BROWSERS if self.window else (*SHELLS, *BROWSERS)
         return _program("browser", self.browser, names), _program("driver", self.driver, ("chromedriver",))
 
     def flags(self) -> list[str]:

@@ -8,17 +8,18 @@ import shutil
 import pytest
 
 from skillc_gym.envs.webshop.browser.chromium import Browser, PageMovedError
-from skillc_gym.envs.webshop.browser.launch import BrowserSettings
+from skillc_gym.envs.webshop.browser.launch import BROWSERS, SHELLS, BrowserSettings
 from skillc_gym.envs.webshop.site.server import address_of_socket, bound_socket
 from skillc_gym.errors import EngineError
 
 
-@pytest.fixture(scope="module", params=["chromium-headless-shell", "chromium"])
+@pytest.fixture(scope="module", params=[SHELLS, BROWSERS], ids=["shell", "browser"])
 def browser(chromium, request):
     """Both kinds of browser, where both are there."""
-    if shutil.which(request.param) is None:
-        pytest.skip(f"{request.param} is not installed")
-    browser = Browser(BrowserSettings(browser=request.param, pictures=False, timeout=20))
+    named = next(filter(shutil.which, request.param), None)
+    if named is None:
+        pytest.skip(f"none of {', '.join(request.param)} is installed")
+    browser = Browser(BrowserSettings(browser=named, pictures=False, timeout=20))
     yield browser
     browser.close()
 
