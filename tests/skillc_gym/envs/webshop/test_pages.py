@@ -51,6 +51,14 @@ def test_a_click_on_brackets():
     assert read_action("click[]", brackets=True) is read_action("Click[a]", brackets=True) is None
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("", []), ("\n ", []), ("\t ", [" "]), (" x ", [" x "]), ("\u00a0", ["\u00a0"]), ("\v", ["\v"])],
+)
+def test_blank_texts_vanish_or_shrink(written, shown):
+    assert [node.text for node in nodes.shown([Node("text", written)])] == shown
+
+
 def test_rich_text_says_later_choices_first():
     found = [Node("button", "Go"), Node("option", "red", "color"), Node("option", "big", "size"), Node("link", "B0")]
     assert nodes.rich_text(found, lambda node: node.kind == "option") == (

@@ -93,6 +93,11 @@ def test_an_interrupted_search_leaves_no_trace(tmp_path, monkeypatch):
     assert index.top("red shoe w3", 5) == wanted
 
 
+def test_runs_of_windows():
+    for chosen, wanted in (("", []), ("1", [(0, 1)]), ("00", []), ("1101", [(0, 2), (3, 4)]), ("011", [(1, 3)])):
+        assert windows.runs(np.array([mark == "1" for mark in chosen], bool)) == wanted
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """40,000 texts whose words are drawn unevenly: large enough for columns and for skipping."""
