@@ -36,13 +36,14 @@ from skillc_lab.studies import (
     Regime,
     draw_comparison,
     draw_curves,
+    draw_hero,
     draw_regime_map,
     read_method,
     read_record,
     regimes_of,
 )
 from skillc_lab.tables import read_json
-from trainers.recipes import get_recipe
+from trainers.recipes import RECOMMENDED, get_recipe
 
 __all__ = ["DRAWN", "main", "parameters_of"]
 
@@ -63,6 +64,14 @@ def _map(*names: str) -> Draw:
 
 def _curves(*names: str) -> Draw:
     return lambda path: draw_curves(_regimes(names), path)
+
+
+def draw_first_picture(path: Path) -> None:
+    """Draws README's picture: before and after in three worlds, from the confirmations."""
+    houses, *_ = _regimes(["confirmation"])
+    games, shop = (_regimes([name])[0] for name in ("real_games_confirmation", "shop_more_seeds"))
+    worlds = {"Generated houses": houses, "ALFWorld's real games": games, "Shop": shop}
+    draw_hero(worlds, (houses.rows[0].method, RECOMMENDED), path)
 
 
 def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
@@ -261,6 +270,7 @@ DRAWN: Mapping[str, Draw] = {
     "demo_generated/methods": _of(draw_demonstration, "demo_generated"),
     "demo_webshop_generated/methods": _of(draw_demonstration, "demo_webshop_generated"),
     "gain_by_type": _of(draw_gains, "gain_by_type"),
+    "hero": draw_first_picture,
     "method_costs": _of(draw_cost, "method_costs"),
     "planted_entries": _of(draw_planted, "planted_entries"),
     "planted_entries_only": _of(draw_planted, "planted_entries_only"),

@@ -2,6 +2,7 @@
 
 from skillc_lab.studies.cells import Changed, Replay, cell_path, read_cell, run_cell
 from skillc_lab.studies.check import check_cell, require_recorded, restore_cells
+from skillc_lab.studies.hero import before_and_after, draw_hero
 from skillc_lab.studies.pictures import (
     TOLD_APART,
     curve_names,
@@ -49,6 +50,7 @@ __all__ = [
     "area",
     "area_difference",
     "area_under_curve",
+    "before_and_after",
     "best_settings",
     "by_env_steps",
     "by_lead",
@@ -63,6 +65,7 @@ __all__ = [
     "difference",
     "draw_comparison",
     "draw_curves",
+    "draw_hero",
     "draw_record",
     "draw_regime_map",
     "held_out_split",

@@ -12,7 +12,7 @@ import numpy as np
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Explorer", "ParsedGoal", "demonstrator", "parse_goal"]
+__all__ = ["CarelessExplorers", "Explorer", "ParsedGoal", "demonstrator", "parse_goal"]
 
 _GOALS = (
     re.compile(r"(?:look at|examine)(?: the| a| an)? (?P<thing>\w+) (?:under|with) the (?P<place>\w+)"),
@@ -271,3 +271,29 @@ class Explorer:
 def demonstrator(info: Mapping[str, Any], errs: bool) -> Explorer:
     """Makes the expert of a demonstration; see `skillc_gym.envs.warm_start.WarmStart`."""
     return Explorer(info["task_type"], info["goal"], seed=None, skip_essential=errs)
+
+
+class CarelessExplorers:
+    """A policy for paired rollouts that needs its skill: without it, explorers leave out a task's essential step.
+
+    It stands where an example would ask a language model.
+
+    Examples:
+        >>> for group in collect(groups, CarelessExplorers()):
+        ...     print([episode.won for episode in group.with_skill], [episode.won for episode in group.without_skill])
+        [True, True] [False, False]
+    """
+
+    def __init__(self) -> None:
+        self._explorers: dict[int, Explorer] = {}
+
+    def __call__(self, observations: Sequence[str], infos: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Gives a command for every member that needs one."""
+        return [self._command(text, info) for text, info in zip(observations, infos, strict=True)]
+
+    def _command(self, observation: str, info: Mapping[str, Any]) -> str:
+        member, text = info["member"], observation.removeprefix(info["skill_text"])
+        if "Your task is to:" in text or member not in self._explorers:
+            careless = not info["condition"]
+            self._explorers[member] = Explorer(info["task_type"], info["goal"], skip_essential=careless)
+        return self._explorers[member].act(text, info["admissible_commands"])
