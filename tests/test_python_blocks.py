@@ -21,7 +21,7 @@ BLOCKS = {
     for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.M))
 }
 SAYS = {
-    "README-0": "with the skill [True, True]\nwithout        [False, False]\n" * 2,
+    "README-0": "with [True, True] without [False, False]\n" * 2,
     "any-model-0": "gap",
     "ten-minutes-0": "with the skill [True, True]\nwithout        [False, False]\n",
     "training-0": "runs/mine/policy 1 True\n",

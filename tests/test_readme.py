@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 
 from skillc_lab.cli.main import main as skillc
+from skillc_lab.studies import MethodRow, Regime, read_record, regimes_of
+from tests.openai_server import openai_server
+from tests.skillc_gym.adapters.scripted import expert_reply
+from trainers.recipes import RECOMMENDED
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -20,6 +24,8 @@ SHORT = {
     "train": "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=4",
     "evaluate": "per_type=1 max_episode_steps=4",
 }
+_TABLE = re.compile(r"^\| \[(.*?)\]\(.*?#(\w+)\), (\d+) .*?seeds \|(.*)\|$", re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?\d+")
 
 
 def blocks(language: str) -> list[str]:
@@ -47,10 +53,12 @@ def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     lines = [line for line in shell_lines() if not line.startswith(("make ", ". .venv"))]
     assert lines
-    for line in lines:
-        program, name, *words = shlex.split(line)
-        assert program == "skillc"
-        assert skillc([name, *words, *SHORT.get(name, "").split()]) == 0, line
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with openai_server(expert_reply) as server:
+        for line in lines:
+            program, name, *words = shlex.split(line.replace("http://127.0.0.1:8000/v1", server.base_url))
+            assert program == "skillc"
+            assert skillc([name, *words, *SHORT.get(name, "").split()]) == 0, line
     assert (tmp_path / "runs/mine/after/report.json").exists()
     assert (tmp_path / "runs/mine/report/index.html").exists()
 
@@ -58,3 +66,45 @@ def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_every_link_leads_somewhere():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def _regime(record: str, start: str) -> Regime:
+    found = regimes_of([read_record(ROOT / "benchmarks/records" / f"{record}.json")])
+    return next(regime for regime in found if ("easi" in start) == (regime.start == "easy"))
+
+
+def _percent(row: MethodRow | None) -> int:
+    assert row is not None
+    return round(100 * row.without.mean)
+
+
+def test_the_table_of_results_is_the_records():
+    rows = _TABLE.findall(README)
+    assert len(rows) == 5
+    for start, record, seeds, cells in rows:
+        regime = _regime(record, start)
+        own = regime.row(RECOMMENDED)
+        assert own is not None
+        assert own.against is not None
+        assert regime.before is not None
+        difference = own.against.difference
+        low, high = (round(100 * end) for end in difference.interval or ())
+        wanted = [round(100 * regime.before.without), _percent(regime.rows[0]), _percent(own)]
+        assert list(map(int, _NUMBER.findall(cells))) == [*wanted, round(100 * difference.mean), low, high], record
+        assert int(seeds) == len(own.seeds)
+        assert ("not significant" in cells) == (own.against.verdict != "better"), record
+
+
+def test_the_findings_are_the_records():
+    games = _regime("real_games_confirmation", "")
+    easy = _regime("confirmation", "easier")
+    alone = [_regime("real_games_controls", ""), _regime("shop_controls", "")]
+    pairs = [(_percent(regime.row(RECOMMENDED)), _percent(regime.rows[0])) for regime in (games, easy)]
+    pairs += [(_percent(regime.row("context_distillation")), _percent(regime.row(RECOMMENDED))) for regime in alone]
+    found = re.findall(r"(\d+) %(?: on\s+ALFWorld's real games, GRPO at| and) (\d+) %", README)
+    assert [tuple(map(int, pair)) for pair in found] == pairs
+
+
+def test_it_can_be_read_in_a_few_minutes():
+    prose = re.sub(r"^```.*?^```", "", README, flags=re.DOTALL | re.MULTILINE)
+    assert len(prose.split()) <= 800
