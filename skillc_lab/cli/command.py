@@ -37,12 +37,7 @@ class Command(Generic[Options]):
 
 
 def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
-    """Runs a command; says in one line what was wrong.
-
-    Args:
-        command: The command.
-        words: What was typed after its name.
-        prog: The command, as it is typed.
+    """Runs a command by the words after its name, ``prog``; says in one line what was wrong.
 
     Returns:
         The exit status: 2 for bad input and anything missing, 1 for what the system refuses, 130 after Ctrl-C or

@@ -46,16 +46,13 @@ _NONE = ("none", "null")
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a command."""
+    """One option of a command: type, meaning, and default, MISSING if it must be given."""
 
     name: str
     """Its field, without the underscore at the end that sets it apart from a word of Python's."""
     hint: Any
-    """Its type."""
     doc: str
-    """What it means."""
     default: Any
-    """Its default; MISSING if it must be given."""
     positional: bool = False
     """Whether it is written without its name."""
 
@@ -195,12 +192,7 @@ def field_docs(options: type) -> Mapping[str, str]:
 
 
 class _Words:
-    """What was typed, taken option by option.
-
-    Args:
-        options: The command's options.
-        words: What was typed.
-    """
+    """What was typed, taken option by option."""
 
     def __init__(self, options: Mapping[str, Option], words: Sequence[str]) -> None:
         self._options = options

@@ -105,7 +105,7 @@ COMMAND = Command(
     main_options=(
         *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "host_memory", "json"),
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
-        *("gradient_checkpointing", "lora_rank", "kl_coef"),
+        *("gradient_checkpointing", "lora_rank"),
     ),
     complete=partial(complete_settings, learning=True),
 )

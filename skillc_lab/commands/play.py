@@ -13,7 +13,7 @@ import gymnasium
 import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.envs.warm_start import load_reference
+from skillc_gym.envs.warm_start import WarmStart, load_reference
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.cli.command import Command, say
 
@@ -33,34 +33,21 @@ Ask = Callable[[str], str]
 Tell = Callable[[str], None]
 
 
+@dataclass
 class Game:
-    """One player at one environment.
+    """One player at one environment."""
 
-    Args:
-        env: A text environment with render_mode "ansi".
-        spec: What is known of it.
-        tell: Receives what is shown.
-        skills: Its skills; None if there are none.
-        shows_skill: Whether the skill stands before each task.
-    """
-
-    def __init__(
-        self,
-        env: gymnasium.Env[str, str],
-        spec: EnvSpec,
-        tell: Tell,
-        *,
-        skills: SkillLibrary | None = None,
-        shows_skill: bool = False,
-    ) -> None:
-        self.env = env
-        self.spec = spec
-        self.tell = tell
-        self.skills = skills
-        self.info: dict[str, Any] = {}
-        self.shows_skill = shows_skill
-        self._commands: list[str] = []
-        self._over = False
+    env: gymnasium.Env[str, str]
+    """A text environment with render_mode "ansi"."""
+    spec: EnvSpec
+    tell: Tell
+    """Receives what is shown."""
+    skills: SkillLibrary | None = None
+    shows_skill: bool = False
+    """Whether the skill stands before each task."""
+    info: dict[str, Any] = field(default_factory=dict)
+    _commands: list[str] = field(default_factory=list)
+    _over: bool = False
 
     @property
     def possible(self) -> list[str]:
@@ -98,12 +85,10 @@ class Game:
         return observation, self._over
 
     def _ending(self) -> str:
-        if self.info["won"]:
-            return f"Won in {len(self._commands)} commands. :new for another task, :undo to go back."
         score = f"with a score of {self.info['task_score']:.2f}" if self.info.get("task_score") else "lost"
-        return (
-            f"The task is over after {len(self._commands)} commands, {score}. :new for another one, :undo to go back."
-        )
+        count = len(self._commands)
+        how = f"Won in {count} commands." if self.info["won"] else f"The task is over after {count} commands, {score}."
+        return f"{how} :new for another one, :undo to go back."
 
     def undo(self, words: Sequence[str]) -> None:
         """Takes back commands: plays the others again, so that what is known is as it was."""
@@ -138,16 +123,15 @@ class Game:
             plan = load_reference(self.spec.planner)(self.env)
             self.tell(_numbered(plan) or "The goal holds already.")
         elif self.spec.warm_start:
-            self.tell(f"From the start of the task:\n{_numbered(self._shown())}")
+            self.tell(f"From the start of the task:\n{_numbered(self._shown(self.spec.warm_start))}")
         else:
             self.tell("Nobody has shown how this environment is played.")
 
-    def _shown(self) -> list[str]:
+    def _shown(self, start: WarmStart) -> list[str]:
         """Commands of the environment's expert from the start of the task; the player's own stay as they are."""
-        assert self.spec.warm_start
         played, task_id = list(self._commands), self.info["task_id"]
         observation = self._reset(task_id)
-        expert, over = self.spec.warm_start.demonstrator(self.info, False), False
+        expert, over = start.demonstrator(self.info, False), False
         while not over:
             observation, over = self._step(expert.act(observation, self.possible))
         found = list(self._commands)
@@ -177,12 +161,7 @@ def in_columns(names: Sequence[str], width: int = 0) -> str:
 
 
 def play(game: Game, ask: Ask) -> None:
-    """Reads and carries out lines until the player leaves.
-
-    Args:
-        game: A started game.
-        ask: Gives the next line, or raises EOFError.
-    """
+    """Carries out the lines that are asked for, until the player of a started game leaves or EOFError is raised."""
     while True:
         try:
             line = ask("> ").strip()

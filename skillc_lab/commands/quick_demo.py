@@ -47,17 +47,11 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class QuickDemoResult:
-    """What the demonstration found.
-
-    Attributes:
-        split: The held-out split.
-        reports: The evaluation of each policy, the start first.
-        page: The page with pictures and transcripts.
-        seconds: Wall-clock time of all of it.
-    """
+    """What the demonstration found on a held-out split, and where its page lies."""
 
     split: str
     reports: Mapping[str, PairedReport]
+    """The evaluation of each policy, the start first."""
     page: Path
     seconds: float
 

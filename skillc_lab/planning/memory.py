@@ -72,14 +72,7 @@ class Workload:
 
 
 def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_tokens: int | None = None) -> Workload:
-    """Reads a run's settings.
-
-    Args:
-        config: The run's.
-        shape: Its model; rows are at most what it takes.
-        machine: Where it shall run.
-        row_tokens: Longest row that is expected; ``max_context`` if None.
-    """
+    """Reads a run's settings; rows are at most what its model takes, and ``max_context`` long if nobody says more."""
     longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
     steps = config.step_limit or 1

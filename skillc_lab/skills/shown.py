@@ -61,14 +61,7 @@ class ShownText:
 
 
 def episode_files(place: Path) -> list[Path]:
-    """The files of recorded episodes: the one that is named, or all that runs and evaluations left in a folder.
-
-    Args:
-        place: A file, or a folder; of a folder ``transcripts*.jsonl`` and ``transcripts/*.jsonl``, at any depth.
-
-    Returns:
-        The files in order; none where there are none.
-    """
+    """A file of recorded episodes, or a folder's at any depth: ``transcripts*.jsonl`` and ``transcripts/*.jsonl``."""
     if place.is_file():
         return [place]
     found = sorted(place.absolute().rglob("*.jsonl"))
@@ -86,14 +79,7 @@ def read_episodes(files: Iterable[Path]) -> Iterator[Episode]:
 
 
 def shown_texts(episodes: Iterable[Episode]) -> list[ShownText]:
-    """Groups episodes by task type, condition and the text they were shown; those that were shown none too.
-
-    Args:
-        episodes: Read once, one by one.
-
-    Returns:
-        By task type, with the skill first.
-    """
+    """Groups episodes by task type, condition (with the skill first) and the text they were shown, or none."""
     counts: Counter[tuple[str, int, str, str, str, str]] = Counter()
     absent: Counter[tuple[str, int, str, str, str, str]] = Counter()
     for e in episodes:
@@ -104,12 +90,7 @@ def shown_texts(episodes: Iterable[Episode]) -> list[ShownText]:
 
 
 def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
-    """Holds a shown text against what the library says today at the same grade; None without a text.
-
-    Args:
-        shown: The text; where nobody said its grade, every grade is tried.
-        library: The library as it is now.
-    """
+    """Holds a text against what the library says today at its grade, or at any where none is known."""
     if not shown.text:
         return None
     if shown.task_type not in library.task_types:
@@ -125,12 +106,7 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
 
 
 def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Finding]:
-    """Finds records that contradict themselves, and with a library the texts that are not its own.
-
-    Args:
-        shown: The texts.
-        library: The library that episodes with the skill should have read; None to leave that unchecked.
-    """
+    """Finds records that contradict themselves, and texts that are not of the library that should have been read."""
     return [finding for each in shown for finding in [*_contradictions(each), *_departures(each, library)]]
 
 
@@ -180,13 +156,7 @@ def _called(shown: ShownText) -> str:
 def shown_table(
     shown: Sequence[ShownText], library: SkillLibrary | None = None, count: Callable[[str], int] | None = None
 ) -> str:
-    """A line per text; "-" stands for what there is none of.
-
-    Args:
-        shown: The texts.
-        library: Adds a column that says how each stands to this library.
-        count: Tokens of a text; None to count words alone.
-    """
+    """A line per text, with its tokens if they can be counted, and how it stands to a library."""
     heads, rows = [*_HEADS], [_row(each, count) for each in shown]
     if library is not None:
         heads.append(f"{library.name} today")

@@ -74,7 +74,7 @@ INSIDE = {
     "train": ("trainers.training.run", ["model=x"]),
     "evaluate": ("trainers.evaluation.evaluate_policy", ["model=x"]),
     "demo": ("skillc_lab.commands.demo.run_demo_versus", []),
-    "make-policy": ("skillc_lab.commands.make_policy.make_policy", ["--out", "policy"]),
+    "tools make-policy": ("skillc_lab.commands.make_policy.make_policy", ["--out", "policy"]),
 }
 
 
@@ -87,5 +87,5 @@ def test_ctrl_c_outside_training_is_no_traceback(name: str, tmp_path: Path, monk
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(where, interrupted)
-    assert skillc([name, *words]) == 130
+    assert skillc([*name.split(), *words]) == 130
     assert f"skillc {name}: interrupted" in capsys.readouterr().err

@@ -36,10 +36,7 @@ def test_transcripts_become_a_library_that_loads(tmp_path):
     assert "3 of them won" in library.skills[1].description
     with pytest.raises(SkillFileError, match="not empty"):
         write_library([], tmp_path / "own")
-
-
-def test_one_type_has_no_general_skill():
-    assert [skill.name for skill in learn_skills(PLAYED[:6], StepWriter())] == ["heat"]
+    assert [skill.name for skill in learn_skills(PLAYED[:6], StepWriter())] == ["heat"]  # one type: nothing general
 
 
 def test_types_of_any_script_and_of_equal_names_get_folders_of_their_own(tmp_path):
@@ -117,13 +114,6 @@ def test_unreadable_replies_are_named_as_the_cause(kind):
 def test_no_episodes_ask_no_model():
     for kind in (ModelWriter, NotedWriter):
         assert kind(lambda chats: pytest.fail("asked")).write([]) == []
-
-
-def test_the_shipped_libraries_are_clean():
-    alfworld = load_library("alfworld")
-    assert check_library(alfworld, alfworld.task_types) == []
-    assert lint_library(alfworld) == []
-    assert diff_libraries(alfworld, alfworld) == []
 
 
 def test_gaps_strangers_and_duplicates_are_found():
