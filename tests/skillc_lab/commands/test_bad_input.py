@@ -78,7 +78,7 @@ DEMO = [
     ("--steps 0", ["steps must be at least 1"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
     ("--env webshop --held-out-splits valid_unseen", ["'valid_unseen'", "test"]),
-    ("--held-out -1", ["held_out_per_type", "0 for all", "-1"]),
+    ("--held-out -1", ["held_out", "0 for all", "-1"]),
     ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
     ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),

@@ -31,7 +31,7 @@ def test_the_command_shows_both_conditions_and_the_page(tmp_path: Path, capsys: 
     assert str(tmp_path / "report" / "index.html") in said
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["policies"]["start"]["sr_with"] > summary["policies"]["start"]["sr_without"]
-    assert "Success without skills" in (tmp_path / "report" / "index.html").read_text()
+    assert "A policy that needs its skill" in (tmp_path / "report" / "index.html").read_text()
 
 
 def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
