@@ -91,11 +91,7 @@ def _page(findings: Sequence[Finding]) -> str:
 
 
 def examine(asked: DoctorOptions) -> list[Finding]:
-    """Looks at everything; no weights are fetched or loaded.
-
-    Args:
-        asked: What shall run; what it names must be there.
-    """
+    """Looks at everything, what is asked for by name above all; no weights are fetched or loaded."""
     specs = env_specs() if asked.env is None else (_named(asked.env),)
     found = [*_software(), *_machine()]
     for spec in specs:
@@ -166,10 +162,9 @@ def _machine() -> Iterator[Finding]:
 
 def _memory() -> str:
     try:
-        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        return f"{_size(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))} of memory"
     except (AttributeError, ValueError, OSError):
         return "memory unknown"
-    return f"{_size(pages * size)} of memory"
 
 
 def _size(amount: int) -> str:
