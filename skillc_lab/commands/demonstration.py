@@ -151,10 +151,6 @@ class DemoOptions:
 def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
     """Runs the demonstration of one method, or goes on with one that was interrupted.
 
-    Args:
-        options: What to run.
-        progress: Told what happens.
-
     Returns:
         The summary, as it was written to ``summary.json``: seconds, steps, success rates of the held-out tasks with and
         without skills before and after training (with 95 % intervals), the gap per task type, and where the pictures
@@ -285,11 +281,8 @@ def _points(change: Change) -> dict[str, Any]:
 def run_demo_versus(options: DemoOptions, *, say: Say = lambda line: None) -> dict[str, Any]:
     """Runs the demonstration of a method and of another one, or goes on with what was interrupted.
 
-    The other one's run lies in ``beside/`` of the folder; what each of them says goes to ``logs/`` and to ``say``.
-
-    Args:
-        options: What to run.
-        say: Told every line, with the method's name before it.
+    The other one's run lies in ``beside/`` of the folder; what each of them says goes to ``logs/``, and line by line
+    with the method's name before it to ``say``.
 
     Returns:
         The summary of the first method, as :func:`run_demo` gives it, with that of the other under ``beside`` and how
@@ -341,11 +334,7 @@ def _demonstrate(options: DemoOptions) -> None:
 
 @contextmanager
 def log_relay(logs: Mapping[str, Path], say: Say, every: float = 0.5) -> Iterator[Callable[[], None]]:
-    """Passes on what is added to several logs, line by line with each one's name, while it is open.
-
-    Yields:
-        A function that passes on at once the whole lines that have come.
-    """
+    """Passes on what is added to several logs, line by line with each one's name; yields what does so at once."""
     at = {name: path.stat().st_size if path.exists() else 0 for name, path in logs.items()}
     width, closing = max(map(len, logs), default=0), Event()
 

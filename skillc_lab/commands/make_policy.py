@@ -28,6 +28,8 @@ from trainers.warmstart import (
 __all__ = ["COMMAND", "MakePolicyOptions"]
 
 _SHIPPED = shipped_recipe()
+_CLONING = ("batches", "batch_episodes", "learning_rate", "context_weight", "precision")
+_POLICY = ("max_length", "start", "chat", "lora_rank", "held_out")
 
 
 @dataclass(frozen=True)
@@ -114,21 +116,10 @@ class MakePolicyOptions:
             mixture=generated_mixture(recipe) if self.shown.generated_share else None,
             mixture_share=self.shown.generated_share,
             episodes=self.shown.episodes,
-            cloning=CloningConfig(
-                batches=self.cloning.batches,
-                batch_episodes=self.cloning.batch_episodes,
-                learning_rate=self.cloning.learning_rate,
-                seed=self.seed,
-                context_weight=self.cloning.context_weight,
-                precision=self.cloning.precision,
-            ),
+            cloning=CloningConfig(seed=self.seed, **{name: getattr(self.cloning, name) for name in _CLONING}),
             size=TINY if self.cloning.shape == "tiny" else SMALL,
-            max_length=self.cloning.max_length,
             seed=self.seed,
-            start=self.cloning.start,
-            chat=self.cloning.chat,
-            lora_rank=self.cloning.lora_rank,
-            held_out=self.cloning.held_out,
+            **{name: getattr(self.cloning, name) for name in _POLICY},
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.planning.memory import (
@@ -169,13 +169,7 @@ def _time(plan: Plan) -> str:
 def make_plan(
     config: TrainConfig, machine: Machine, *, row_tokens: int | None = None, shape: ModelShape | None = None
 ) -> Plan:
-    """Plans a run; no weights are loaded or fetched.
-
-    Args:
-        config: Its settings.
-        machine: Where it shall run.
-        row_tokens: Longest row that is expected; ``max_context``, the worst case, if None.
-        shape: The model's shape, where it is known; counted on the meta device if None.
+    """Plans a run of rows of ``max_context``, the worst case, or shorter ones; no weights are loaded or fetched.
 
     Raises:
         MissingDataError: If nothing is known of the model.
@@ -239,11 +233,10 @@ def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
             return
 
 
-@dataclass(frozen=True)
-class _Change:
+class _Change(NamedTuple):
     note: str
     settings: dict[str, Any]
-    machine: dict[str, Any]
+    machine: Mapping[str, Any] = {}
 
     @property
     def words(self) -> str:
@@ -254,23 +247,20 @@ class _Change:
 def _changes(plan: Plan) -> Iterator[_Change]:
     config, machine, work = plan.config, plan.machine, plan.work
 
-    def setting(note: str, **settings: Any) -> _Change:
-        return _Change(note, settings, {})
-
     if work.rows > 1:
-        yield setting("one row per pass: more and smaller passes", micro_batches=config.micro_batches * work.rows)
+        yield _Change("one row per pass: more and smaller passes", {"micro_batches": config.micro_batches * work.rows})
     if not config.gradient_checkpointing:
-        yield setting("a second forward pass", gradient_checkpointing=True)
+        yield _Change("a second forward pass", {"gradient_checkpointing": True})
     if machine.gpus > 1 and machine.shards == 1 and not any(_refusals(config, replace(machine, sharding="fsdp2"))):
         yield _Change("weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
     if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:
-        yield setting("vLLM gives its memory back during updates; waking it costs a copy", vllm_sleep=True)
+        yield _Change("vLLM gives its memory back during updates; waking it costs a copy", {"vllm_sleep": True})
     if config.optimiser == "adamw" and not config.lora_rank:
-        yield setting("AdamW's moments in bytes; needs bitsandbytes", optimiser="adamw_8bit")
+        yield _Change("AdamW's moments in bytes; needs bitsandbytes", {"optimiser": "adamw_8bit"})
     if not config.lora_rank and not config.reference_sync_every:
-        yield setting("trains adapters alone", lora_rank=32)
+        yield _Change("trains adapters alone", {"lora_rank": 32})
     if config.precision != "pure_bfloat16":
-        yield setting("loses updates at small learning rates, but for adapters", precision="pure_bfloat16")
+        yield _Change("loses updates at small learning rates, but for adapters", {"precision": "pure_bfloat16"})
 
 
 def _remedied(plan: Plan, changes: Sequence[_Change], row_tokens: int | None) -> Remedy:
