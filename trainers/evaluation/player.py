@@ -17,9 +17,8 @@ from trainers.memory import SkillMemory, skill_selectors
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
-from trainers.rollout.journal import Journal
 from trainers.rollout.opening import make_chat, make_rollouts, token_policy
-from trainers.rollout.text_policy import TextPolicy, Usage
+from trainers.rollout.text_policy import Journal, TextPolicy, Usage
 
 Cost = Callable[[int, int], float | None]
 """Price of tokens read and written; None if there are no prices."""

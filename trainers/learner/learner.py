@@ -20,10 +20,9 @@ from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
 from trainers.memory import skill_selectors
 from trainers.recipes.parts.rows import UpdateView
-from trainers.rollout.batches import MicroBatch
+from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts, derive_seed
 from trainers.rollout.task_sampling import sample_tasks
-from trainers.rollout.training_rows import TrainingRow
 from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 

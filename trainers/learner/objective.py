@@ -14,8 +14,7 @@ from trainers.learner.setup import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
 from trainers.losses.base import Head
 from trainers.recipes.recipe import Recipe
-from trainers.rollout.batches import MicroBatch, collate_tokens
-from trainers.rollout.training_rows import TrainingRow, padding_row
+from trainers.rollout.batches import MicroBatch, TrainingRow, collate_tokens, padding_row
 
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""

@@ -14,10 +14,18 @@ from trainers.config import TrainConfig
 from trainers.learner.objective import Objective
 from trainers.learner.setup import Backend, Weights
 from trainers.losses import Loss
-from trainers.rollout.batches import MicroBatch, collate, forward_passes, shared_passes
+from trainers.rollout.batches import (
+    MicroBatch,
+    TrainingRow,
+    collate,
+    forward_passes,
+    is_masked,
+    make_training_rows,
+    shared_passes,
+    split_minibatches,
+)
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.rows import Prompts
-from trainers.rollout.training_rows import TrainingRow, is_masked, make_training_rows, split_minibatches
 
 _BEFORE: dict[str, Weights] = {"old_logprobs": "policy", "ref_logprobs": "reference"}
 """Figures that a loss may compare with, taken before the update's first optimiser step, and whose they are."""

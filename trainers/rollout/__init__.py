@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from trainers.rollout.batches import TrainingRow
     from trainers.rollout.chat_encoder import ChatEncoder
     from trainers.rollout.chat_tokens import ChatTokens
     from trainers.rollout.collect import GroupRollouts, derive_seed
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     )
     from trainers.rollout.rows import Prompts
     from trainers.rollout.task_sampling import panel_of
-    from trainers.rollout.training_rows import TrainingRow
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 

@@ -1,8 +1,12 @@
-"""From training rows to forward passes: which rows go together, and their tensors."""
+"""Training rows, what an optimiser step sees of a trajectory; and how they become forward passes and tensors.
+
+Figures per token have one index: the own tokens of a trajectory, all its rows one after the other. A row holds its
+part of them; :meth:`Tokens.place` puts them into the columns of a micro-batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,10 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from trainers.advantages import FloatArray
-from trainers.base import TokenRow
-from trainers.engines.batching import common_prefix
-from trainers.rollout.training_rows import TrainingRow, padding_row
+from trainers.advantages import FloatArray, Values
+from trainers.base import Aggregation, MaskTruncated, TokenRow, Trajectory
 
 if TYPE_CHECKING:
     import torch
@@ -22,18 +24,104 @@ _Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """Rows of tokens, padded on the right.
+class TrainingRow:
+    """A row with its share of the objective."""
 
-    No attention mask is needed: under causal attention nothing looks at padding on the right.
+    row: TokenRow
+    """The tokens."""
+    advantages: FloatArray
+    """One per own token, float64[row.model_tokens]."""
+    weights: Mapping[str, float]
+    """Weight of each own token in each loss that acts on the row, by the loss's name; none for padding."""
+    trajectory: int
+    """Number of the rollout in the process's part of the update; -1 for a row of another origin."""
+    task_type: str = ""
+    """Type of its task, from which a teacher's skill is chosen."""
+    targets: Mapping[str, FloatArray] = field(default_factory=dict)
+    """Further figures per own token that a loss asked for, by name."""
+    teachers: Mapping[str, TokenRow] = field(default_factory=dict)
+    """The same completion behind another prompt, for losses in which a teacher scores it, by their names."""
 
-    Attributes:
-        input_ids: int64 (rows, length).
-        mask: 1 for the model's own tokens, for the last ``tokens`` columns of the ids; float32 (rows, tokens).
+    def figure(self, name: str) -> FloatArray:
+        """A target of the row, 0 where it has none of that name."""
+        return self.targets.get(name, np.zeros(self.row.model_tokens))
+
+
+def token_weight(share: float, factor: float) -> float:
+    """Weight of an own token in a loss: its share in the update, times by how much the loss acts on its rollout."""
+    # In the precision of the tensors, so that a weight is the same number wherever it was made.
+    return float(np.float32(share) * np.float32(factor))
+
+
+def split_minibatches(rollouts: int, count: int, seed: int) -> Iterator[list[int]]:
+    """Splits an update's rollouts into its optimiser steps, at random if there are several; about as many in each."""
+    order = np.arange(rollouts) if count == 1 else np.random.default_rng(seed).permutation(rollouts)
+    yield from ([int(i) for i in part] for part in np.array_split(order, count))
+
+
+def make_training_rows(
+    trajectories: Sequence[Trajectory],
+    advantages: Values | Sequence[float],
+    which: Sequence[int],
+    aggregation: Aggregation,
+    *,
+    total: int,
+    tokens: int,
+    longest: int = 1,
+    factors: Sequence[Mapping[str, float]] | None = None,
+    targets: Mapping[str, Values] | None = None,
+) -> list[TrainingRow]:
+    """Makes the rows of some rollouts, with the weight of their tokens in the objective.
+
+    Args:
+        trajectories: The process's rollouts of the update.
+        advantages: One number, or one array per own token, for each.
+        which: The rollouts of this optimiser step.
+        aggregation: "trajectory": each counts ``1/T_i``, T_i its own tokens over all its rows; "token": all tokens
+            of the step count alike; "constant": all tokens count ``1/longest`` of a trajectory.
+        total: Rollouts of this optimiser step over all processes.
+        tokens: Own tokens of this optimiser step over all processes.
+        longest: Most own tokens that a trajectory can have.
+        factors: By how much each loss acts on each rollout; the policy gradient alone by default.
+        targets: Further figures in the same form as the advantages, by name.
     """
+    made = []
+    for i in which:
+        trajectory = trajectories[i]
+        own = trajectory.model_tokens
+        shared_by = {"trajectory": total * own or tokens, "token": tokens, "constant": total * longest}[aggregation]
+        acting = factors[i] if factors else {"policy": 1.0}
+        weights = {name: token_weight(1.0 / max(shared_by, 1), factor) for name, factor in acting.items() if factor}
+        values = np.broadcast_to(np.asarray(advantages[i], dtype=np.float64), own)
+        figures = {name: np.asarray(of_all[i], dtype=np.float64) for name, of_all in (targets or {}).items()}
+        for row, part in trajectory.own_rows():
+            cut = {name: np.broadcast_to(figure, own)[part] for name, figure in figures.items()}
+            made.append(TrainingRow(row, values[part], weights, i, trajectory.episode.task_type, cut))
+    return made
+
+
+def is_masked(trajectory: Trajectory, which: MaskTruncated) -> bool:
+    """Whether a trajectory teaches the policy nothing because it was cut: by the context, or by any limit."""
+    episode = trajectory.episode
+    return (which == "all" and episode.truncated) or (which == "context" and episode.cut == "context")
+
+
+def padding_row() -> TrainingRow:
+    """A row that weighs nothing."""
+    return TrainingRow(TokenRow([0], [0], [1], [0.0], (1,)), np.zeros(1), {}, -1)
+
+
+# Passes --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Rows of tokens, padded on the right, where nothing looks under causal attention: no mask is needed for it."""
 
     input_ids: torch.Tensor
+    """int64 (rows, length)."""
     mask: torch.Tensor
+    """1 for the model's own tokens, for the last ``tokens`` columns of the ids; float32 (rows, tokens)."""
 
     def place(self, values: torch.Tensor | Sequence[FloatArray]) -> torch.Tensor:
         """Puts one value per own token, row by row, into (rows, tokens); 0 elsewhere."""
@@ -50,22 +138,15 @@ class Tokens:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """One forward and backward pass.
-
-    Attributes:
-        tokens: The rows' tokens.
-        advantages: Per own token, 0 elsewhere; float32 (rows, tokens).
-        weights: Weight of every token in each loss, by the loss's name: 0 for what is not the model's own, and for rows
-            on which the loss does not act; float32 (rows, tokens).
-        figures: Per own token, by name: ``sampling_logprobs``, the rows' targets, and what the learner computes before
-            the update, such as ``old_logprobs``; float32 (rows, tokens).
-        rows: The rows themselves.
-    """
+    """One forward and backward pass; its tensors are float32 (rows, tokens), 0 where a token is not the model's own."""
 
     tokens: Tokens
     advantages: torch.Tensor
     weights: Mapping[str, torch.Tensor]
+    """Weight of every token in each loss, by the loss's name; 0 for rows on which the loss does not act, too."""
     figures: Mapping[str, torch.Tensor]
+    """By name: ``sampling_logprobs``, the rows' targets, and what the learner computes before the update, such as
+    ``old_logprobs``."""
     rows: Sequence[TrainingRow] = field(default=())
 
 
@@ -73,6 +154,7 @@ def collate_tokens(rows: Sequence[TokenRow], pad_id: int, device: torch.device) 
     """Stacks rows of tokens."""
     import torch
 
+    # Figures begin where the shortest prompt ends: what stands before is nobody's own token.
     length, first = max(row.length for row in rows), min(len(row.prompt_ids) for row in rows)
     ids = np.full((len(rows), length), pad_id, dtype=np.int64)
     mask = np.zeros((len(rows), length - first), dtype=np.float32)
@@ -138,6 +220,9 @@ def shared_passes(rows: Sequence[TrainingRow], count: int) -> list[list[Training
     Rows are put in the order of their tokens. Passes of equal size would end at multiples of a count-th of the whole;
     each ends at most half a pass from there, where neighbours share least. One without rows gets one of padding.
     """
+    from trainers.engines.batching import common_prefix
+
+    # In the order of their tokens, rows that share a beginning are neighbours.
     ordered = sorted(rows, key=lambda training: (_tokens(training), training.trajectory))
     tokens = [np.array(_tokens(training), dtype=np.int64) for training in ordered]
     alike = np.array([0, *(common_prefix(a, b) for a, b in pairwise(tokens))])

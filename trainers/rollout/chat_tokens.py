@@ -49,8 +49,7 @@ class ChatTokens:
         thoughts: Thoughts = "template",
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.tokenizer = tokenizer
-        self.thoughts = thoughts
+        self.tokenizer, self.thoughts = tokenizer, thoughts
         self._encoder = ChatEncoder(tokenizer, options)
         self._asked = self._encoder.render(_OPENING, prompt=True)
         self._longer = self._encoder.render([*_SAID, *_ANSWER], prompt=True)
@@ -78,12 +77,8 @@ class ChatTokens:
         return self._encoder.ids(messages, prompt=True)
 
     def after_reply(self, new_messages: Sequence[Message], reply_ids: Sequence[int]) -> list[int]:
-        """Tokens between a reply and the next one.
-
-        Args:
-            new_messages: What was added to the chat since the reply.
-            reply_ids: The reply as generated; if it was cut, the token that closes the turn is supplied.
-        """
+        """Tokens between a reply as generated and the next one, of the messages that were added to the chat."""
+        # If the reply was cut, the token that closes its turn is supplied.
         ids = self._encoder.ids(new_messages, prompt=True, known=_SAID, after=self._longer[: self._reply_end])
         return ids[1:] if len(reply_ids) and reply_ids[-1] == self.end_id else ids
 

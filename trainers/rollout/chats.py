@@ -13,8 +13,7 @@ from trainers.engines.random import derive_seed
 from trainers.engines.text import ContextFullError, TextEngine, TextRequest
 from trainers.engines.types import Engine, Request
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.journal import Journal
-from trainers.rollout.text_policy import Usage, first_error, wait_for
+from trainers.rollout.text_policy import Journal, Usage, first_error, wait_for
 
 Message = dict[str, str]
 

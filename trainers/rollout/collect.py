@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat
     from skillc_gym.vector import PairedVectorEnv
 
-__all__ = ["GroupRollouts", "Processes", "Sampling", "SharedRollouts", "derive_seed"]
+__all__ = ["GroupRollouts", "SharedRollouts", "derive_seed"]
 
 T = TypeVar("T")
 
@@ -51,16 +51,10 @@ class GroupRollouts:
         wrappers: Sequence[Callable[[Any], Any]] = (),
         on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        self.env_id = env_id
-        self.policy = policy
-        self.chat_format = chat_format
-        self.library = library
-        self.skill_grade = skill_grade
-        self.env_kwargs = dict(env_kwargs or {})
-        self.max_parallel = max_parallel
-        self.require_think = require_think
-        self.wrappers = tuple(wrappers)
-        self.on_progress = on_progress
+        self.env_id, self.policy, self.chat_format = env_id, policy, chat_format
+        self.library, self.skill_grade = library, skill_grade
+        self.env_kwargs, self.wrappers = dict(env_kwargs or {}), tuple(wrappers)
+        self.max_parallel, self.require_think, self.on_progress = max_parallel, require_think, on_progress
         self.choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
         """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
         self._envs: dict[tuple[int, int], PairedVectorEnv] = {}
@@ -161,16 +155,10 @@ class Processes(Protocol):
 
 
 class SharedRollouts:
-    """Gives each training process its groups; a group's result does not depend on how many processes there are.
-
-    Args:
-        rollouts: This process's environments and policy.
-        processes: All processes.
-    """
+    """Gives each training process its groups; a group's result does not depend on how many processes there are."""
 
     def __init__(self, rollouts: GroupRollouts, processes: Processes) -> None:
-        self.rollouts = rollouts
-        self.processes = processes
+        self.rollouts, self.processes = rollouts, processes
 
     def collect_own(
         self,

@@ -24,19 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a collection plays, one group per task, and every seed of it.
-
-    Attributes:
-        task_ids: The task of each group.
-        n_plus: How many of its members see the skill.
-        numbers: The groups' numbers in a larger collection.
-        group_size: Members per group.
-        seed: Seed of the collection.
-        sampling: How replies are drawn.
-        skills: Per group, what is shown instead of the library's text; None for the library's everywhere.
-        first_attempt: Number of a group's first member within its condition.
-        shared_draws: Whether pairs of the two conditions share their draws.
-    """
+    """What a collection plays, and every seed of it: the arguments of :meth:`GroupRollouts.collect`."""
 
     task_ids: tuple[str, ...]
     n_plus: tuple[int, ...]
@@ -75,7 +63,7 @@ class Plan:
 
 
 class RolloutContext(Protocol):
-    """Where groups are played: :class:`trainers.rollout.collect.GroupRollouts`."""
+    """Where groups are played: :class:`trainers.rollout.collect.GroupRollouts`, which imports this module."""
 
     policy: Policy
     max_parallel: int
@@ -83,7 +71,6 @@ class RolloutContext(Protocol):
 
     def vector(self, groups: int, group_size: int) -> PairedVectorEnv:
         """The environments of so many groups."""
-        ...
 
 
 @dataclass(eq=False)
@@ -115,10 +102,6 @@ class RolloutLoop:
     With a policy that streams, a finished member's room is taken at once by the next member, of the same group or of
     the next one. Otherwise groups play in waves: an engine that computes all rows together is slowed down by rows of
     different lengths.
-
-    Args:
-        context: Environments, policy and limits.
-        plan: What is to be played.
     """
 
     def __init__(self, context: RolloutContext, plan: Plan) -> None:

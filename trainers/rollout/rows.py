@@ -25,19 +25,15 @@ class RowBuilder(Protocol):
 
     def prompt(self) -> list[int]:
         """The tokens that the next reply continues."""
-        ...
 
     def reply(self, generation: Generation) -> None:
         """Takes in the model's reply to that prompt."""
-        ...
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Takes in what the environment answered: ``info["new_messages"]`` of the prompt wrapper."""
-        ...
 
     def rows(self) -> list[TokenRow]:
         """The finished rows."""
-        ...
 
 
 @dataclass
@@ -63,15 +59,12 @@ class ConversationRows:
 
     def reply(self, generation: Generation) -> None:
         """Appends what the environment had said, without loss, and the reply, with it."""
-        for ids, mask, logprobs in (
-            (self._pending, 0, [0.0] * len(self._pending)),
-            (generation.token_ids, 1, generation.logprobs),
-        ):
-            self._completion += ids
-            self._mask += [mask] * len(ids)
-            self._logprobs += logprobs
-        self._pending, self._last = [], generation.token_ids
-        self._lengths.append(len(generation.token_ids))
+        seen, said = self._pending, generation.token_ids
+        self._completion += [*seen, *said]
+        self._mask += [0] * len(seen) + [1] * len(said)
+        self._logprobs += [0.0] * len(seen) + generation.logprobs
+        self._pending, self._last = [], said
+        self._lengths.append(len(said))
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Holds the environment's tokens back until a reply follows, so that no row ends with them."""
@@ -81,16 +74,8 @@ class ConversationRows:
         """One row, or none if the model never spoke."""
         if not any(self._mask):
             return []
-        return [
-            TokenRow(
-                self._prompt,
-                self._completion,
-                self._mask,
-                self._logprobs,
-                reply_lengths=tuple(self._lengths),
-                messages=tuple(self.opening),
-            )
-        ]
+        lengths, shown = tuple(self._lengths), tuple(self.opening)
+        return [TokenRow(self._prompt, self._completion, self._mask, self._logprobs, lengths, shown)]
 
 
 @dataclass
@@ -157,10 +142,7 @@ class Prompts:
     def __init__(
         self, chat: ChatTokens, chat_format: ChatFormat, library: SkillLibrary | None, max_length: int
     ) -> None:
-        self.chat = chat
-        self.chat_format = chat_format
-        self.library = library
-        self.max_length = max_length
+        self.chat, self.chat_format, self.library, self.max_length = chat, chat_format, library, max_length
 
     def skill_text(self, task_type: str) -> str:
         """The library's text for a task type.

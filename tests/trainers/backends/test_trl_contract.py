@@ -25,8 +25,7 @@ from trainers.base import TokenRow, Trajectory
 from trainers.learner import Learner
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
-from trainers.rollout.batches import MicroBatch, Tokens, collate
-from trainers.rollout.training_rows import TrainingRow, make_training_rows, padding_row
+from trainers.rollout.batches import MicroBatch, Tokens, TrainingRow, collate, make_training_rows, padding_row
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 

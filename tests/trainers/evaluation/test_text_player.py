@@ -17,7 +17,7 @@ from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, ScriptedEngine, TextReply, TextRequest
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
-from trainers.rollout.journal import Journal
+from trainers.rollout.text_policy import Journal
 
 CONFIG = TrainConfig(
     model="scripted",

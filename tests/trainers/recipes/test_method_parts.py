@@ -19,7 +19,7 @@ from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
 from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
-from trainers.rollout.training_rows import TrainingRow
+from trainers.rollout.batches import TrainingRow
 
 CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
 

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from trainers.base import TokenRow, Trajectory
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
-from trainers.rollout.batches import collate, forward_passes, shared_passes
-from trainers.rollout.training_rows import TrainingRow, make_training_rows, split_minibatches
+from trainers.rollout.batches import (
+    TrainingRow,
+    collate,
+    forward_passes,
+    make_training_rows,
+    shared_passes,
+    split_minibatches,
+)
 
 
 def trajectory(*rows: TokenRow) -> Trajectory:

@@ -15,9 +15,9 @@ from trainers.advantages.group_baselines import is_guided
 from trainers.base import Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
 from trainers.retrieval.bm25 import words
+from trainers.rollout.batches import TrainingRow, token_weight
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import Prompts
-from trainers.rollout.training_rows import TrainingRow, token_weight
 from trainers.writers import StepWriter
 
 # Row makers: what a recipe trains on beside the update's own rollouts.
