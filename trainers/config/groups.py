@@ -35,15 +35,7 @@ _DEFAULTS = _MEANINGS["grpo"]
 
 
 def settings_of(loss_type: LossType | None, given: Mapping[str, Any]) -> Mapping[str, str]:
-    """The settings that a name stands for.
-
-    Args:
-        loss_type: The name; None stands for nothing.
-        given: The run's own values of these settings.
-
-    Raises:
-        ConfigError: One of them was set to something else.
-    """
+    """The settings that a name stands for."""
     meant = _MEANINGS[loss_type] if loss_type else {}
     for name, value in meant.items():
         if given[name] not in (value, _DEFAULTS[name]):

@@ -191,20 +191,17 @@ def pass_rates(outcomes: Iterable[PairedOutcome], attempts: int) -> dict[str, di
     Returns:
         By k (as text, as JSON has it): for each condition its rate and a 95 % bootstrap interval over tasks.
     """
-    wins = _wins(outcomes)
+    wins: dict[str, Counter[str]] = {"with": Counter(), "without": Counter()}
+    for outcome in outcomes:
+        for arm, counts in wins.items():
+            counts[outcome.task_id] += outcome.arm(arm == "with").won
     ks = [*(2**i for i in range(attempts.bit_length()) if 2**i < attempts), attempts]
     return {
-        str(k): {arm: _mean("rate", [pass_at_k(won, attempts, k) for won in counts]) for arm, counts in wins.items()}
+        str(k): {
+            arm: _mean("rate", [pass_at_k(won, attempts, k) for won in counts.values()]) for arm, counts in wins.items()
+        }
         for k in ks
     }
-
-
-def _wins(outcomes: Iterable[PairedOutcome]) -> Mapping[str, Sequence[int]]:
-    won: dict[str, Counter[str]] = {"with": Counter(), "without": Counter()}
-    for outcome in outcomes:
-        for arm, counts in won.items():
-            counts[outcome.task_id] += outcome.arm(arm == "with").won
-    return {arm: list(counts.values()) for arm, counts in won.items()}
 
 
 def _mean(name: str, values: Sequence[float]) -> dict[str, Any]:

@@ -80,14 +80,7 @@ class TokenPlayer:
     def rollouts(
         self, config: TrainConfig, wrappers: Wrappers = (), label: str = "", *, preparing: bool = False
     ) -> GroupRollouts:
-        """Plays a configuration of the same policy.
-
-        Args:
-            config: Differs from the player's in the environment at most.
-            wrappers: Put around every environment.
-            label: Sets episodes apart in the journal.
-            preparing: Whether what they use is counted apart.
-        """
+        """Plays a configuration of the same policy."""
         within = config.with_(max_context=self._config.max_context)
         rollouts = make_rollouts(within, token_policy(within, self._chat, self._engine), wrappers)
         if self._memory is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, is_dataclass, replace
@@ -20,7 +21,7 @@ from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, TrialReport, 
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import decisive_settings, policy_player
 from trainers.evaluation.policy_memory import policy_memory
-from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.collect import derive_seed
 from trainers.rollout.opening import open_env, tasks_of
 from trainers.rollout.task_sampling import panel_of
 from trainers.tracking.files import read_object, write_json
@@ -40,8 +41,6 @@ class PolicyReport:
     """A paired evaluation and the settings it was made with.
 
     Attributes:
-        paired: The evaluation.
-        config: Its settings.
         greedy: The same panel played greedily, if that was asked for.
         usage: Tokens and cost of an engine that answers in words; both evaluations together.
         agent: Who played: name, options, figures, and what it knew when it had played.
@@ -71,7 +70,8 @@ class PolicyReport:
         write_json(folder / "config.json", self.config.to_json())
         write_json(folder / "versions.json", provenance())
         write_json(folder / "agent.json", self.agent)
-        write_json(folder / IDENTITY_FILE, self.identity)
+        if self.identity:
+            write_json(folder / IDENTITY_FILE, self.identity)
         if self.trials is not None:
             write_json(folder / "trials.json", self.trials.to_json())
             for trial, episodes in enumerate(self.trials.later, 2):
@@ -99,15 +99,7 @@ class Panel:
 
 
 def open_panel(config: TrainConfig, per_type: int | None = None) -> Panel:
-    """Chooses a panel of the configured split.
-
-    Args:
-        config: The environment, the split, and the panel's seed.
-        per_type: So many tasks of each type; the whole split by default.
-
-    Raises:
-        ConfigError: ``per_type`` is below 1, or the environment has no named tasks.
-    """
+    """Chooses a panel of the configured split: so many tasks of each type, or the whole split."""
     if per_type is not None and per_type < 1:
         raise ConfigError(f"per_type, the tasks per type of a panel, must be at least 1, got {per_type}.")
     types = tasks_of(config)
@@ -157,10 +149,18 @@ def evaluate_policy(
     if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
-    identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})
+    unlike, identity = unlike_policy(config), dict[str, Any]()
     if folder is not None:
+        identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})
         _check_folder(folder, identity)
     panel = open_panel(config, per_type)
+    play = partial(
+        paired_evaluation,
+        panel=panel.tasks,
+        seed=derive_seed(config.seed, PANEL_SEED),
+        identity=panel.identity,
+        best_scores=panel.best_scores,
+    )
     kept = policy_memory(config) if memory == "own" else None
     player = policy_player(config, engine, folder, kept)
     title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({name})"
@@ -177,29 +177,26 @@ def evaluate_policy(
         )
         with closing(acted.rollouts()) as rollouts:
             rollouts.on_progress = partial(progress.phase, "episodes")
-            paired = _play(rollouts, panel, config, config.eval_sampling, attempts)
-            greedy = _play(rollouts, panel, config, Sampling(greedy=True), 1) if greedy_too else None
+            paired = play(rollouts, sampling=config.eval_sampling, attempts=attempts)
+            greedy = play(rollouts, sampling=Sampling(greedy=True)) if greedy_too else None
         trials = acted.play_trials(paired)
         for warning in filter(None, (cut_warning(paired, player.max_context), acted.warning())):
             progress.note(warning)
     finally:
         progress.close()
-    paired, greedy = _named(paired, name, config), greedy and _named(greedy, name, config)
-    return PolicyReport(paired, config, greedy, player.usage(), acted.record(), trials, identity)
-
-
-def _named(report: PairedReport, agent: str, config: TrainConfig) -> PairedReport:
-    """The report with who played, and what makes it say little."""
-    return replace(report, agent=agent, warning=action_warning(report, unlike_policy(config)))
+    reports = [each and replace(each, agent=name, warning=action_warning(each, unlike)) for each in (paired, greedy)]
+    return PolicyReport(reports[0] or paired, config, reports[1], player.usage(), acted.record(), trials, identity)
 
 
 def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What decides the outcomes of an evaluation, the policy's weights included."""
-    values, folder = config.to_json(), Path(config.model_path)
-    digests = [hashlib.file_digest(path.open("rb"), "sha256").digest() for path in sorted(folder.glob("*.safetensors"))]
-    weights = hashlib.sha256(b"".join(digests)).hexdigest() if digests else None
+    values, weights = config.to_json(), hashlib.sha256()
+    for path in sorted(Path(config.model_path).glob("*.safetensors")):
+        with path.open("rb") as file:
+            weights.update(hashlib.file_digest(file, "sha256").digest())
     more = {name: values[name] for name in _DECISIVE}
-    return {**decisive_settings(config), **more, **asked, "weights_sha256": weights}
+    found = {**decisive_settings(config), **more, **asked, "weights_sha256": weights.hexdigest()}
+    return json.loads(json.dumps(found))  # type: ignore[no-any-return]
 
 
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
@@ -217,17 +214,3 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     if other:
         told = "; ".join(f"{name} was {held.get(name)!r}, is {identity[name]!r}" for name in other)
         raise ConfigError(f"{folder} holds another evaluation: {told}. Name another --out, or delete it.")
-
-
-def _play(
-    rollouts: GroupRollouts, panel: Panel, config: TrainConfig, sampling: Sampling, attempts: int
-) -> PairedReport:
-    return paired_evaluation(
-        rollouts,
-        panel.tasks,
-        seed=derive_seed(config.seed, PANEL_SEED),
-        sampling=sampling,
-        attempts=attempts,
-        identity=panel.identity,
-        best_scores=panel.best_scores,
-    )

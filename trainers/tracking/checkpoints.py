@@ -41,11 +41,7 @@ class Checkpoints:
         return sorted(found, key=_number)
 
     def newest(self) -> Path | None:
-        """The newest checkpoint that is whole, None if there are none at all.
-
-        Raises:
-            CheckpointError: There are some, and all are damaged.
-        """
+        """The newest checkpoint that is whole, None if there are none at all."""
         found = self.complete()
         for path in reversed(found):
             fault = _fault(path)
@@ -70,11 +66,7 @@ class Checkpoints:
         return path
 
     def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:
-        """Completes a checkpoint: syncs and hashes its files, renames it, removes old ones.
-
-        Raises:
-            StorageError: The disk refuses; the partial folder stays, and does not count.
-        """
+        """Completes a checkpoint: syncs and hashes its files, renames it, removes old ones."""
         write_json(partial / META, {**meta, "files": seal(partial)})
         final = self.path / f"step-{step:06d}"
         swap_folder(partial, final)

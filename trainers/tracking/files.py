@@ -101,11 +101,7 @@ Digests = dict[str, str]
 
 
 def seal(folder: Path) -> Digests:
-    """Syncs all files of a folder to the disk and hashes them.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
+    """Syncs all files of a folder to the disk and hashes them."""
     digests = {}
     with storing(folder):
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc_gym.envs.registry import short_type
-from trainers.tracking.progress import Clock, Record, SilentProgress, tokens_per_second
+from trainers.tracking.progress import Clock, Progress, Record, tokens_per_second
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 24
 
 
-class LiveProgress(SilentProgress):
+class LiveProgress(Progress):
     """Redraws one panel in place; notes scroll by above it."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -29,8 +29,7 @@ class LiveProgress(SilentProgress):
         self._phase = ("starting", 0, 0)
         self._train: Record = {}
         self._validation: Record = {}
-        self._with: deque[float | None] = deque(maxlen=_WIDTH)
-        self._without: deque[float | None] = deque(maxlen=_WIDTH)
+        self._success: dict[str, deque[float | None]] = {arm: deque(maxlen=_WIDTH) for arm in ("with", "without")}
         self._clock = Clock()
         self._live = Live(console=self.console, refresh_per_second=4, transient=False, get_renderable=self._render)
 
@@ -51,8 +50,8 @@ class LiveProgress(SilentProgress):
             self._validation = record
             return
         self._train = record
-        self._with.append(record["success_with"])
-        self._without.append(record["success_without"])
+        for arm, series in self._success.items():
+            series.append(record[f"success_{arm}"])
 
     def note(self, text: str) -> None:
         """Prints a line above the panel."""
@@ -63,7 +62,7 @@ class LiveProgress(SilentProgress):
         self._live.stop()
 
     def _render(self) -> Panel:
-        parts: list[RenderableType] = [self._bars(), self._success()]
+        parts: list[RenderableType] = [self._bars(), self._rates()]
         if self._validation:
             parts += [Text(""), self._types()]
         if self._train:
@@ -79,9 +78,10 @@ class LiveProgress(SilentProgress):
         grid.add_row(name, ProgressBar(total or 1, done, width=40), f"{done}/{total}")
         return grid
 
-    def _success(self) -> Table:
+    def _rates(self) -> Table:
         grid = Table.grid(padding=(0, 1))
-        for label, style, series in (("with skills", "green", self._with), ("without", "yellow", self._without)):
+        looks = (("with skills", "green"), ("without", "yellow"))
+        for (label, style), series in zip(looks, self._success.values(), strict=True):
             last = next((value for value in reversed(series) if value is not None), None)
             grid.add_row(label, Text(sparkline(series), style=style), Text(_percent(last), style=f"bold {style}"))
         return grid

@@ -35,15 +35,7 @@ def save_policy_settings(folder: Path, config: TrainConfig) -> None:
 
 
 def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
-    """What lies beside a policy's weights: by part ("playing", "learning"), settings by name; None if nothing does.
-
-    Args:
-        model: A folder or a name, as a configuration has it.
-        env: The environment, which says which policy a shipped name means.
-
-    Raises:
-        CheckpointError: It cannot be read, or holds what is no setting.
-    """
+    """What lies beside a policy's weights: by part ("playing", "learning"), settings by name; None if nothing does."""
     path = Path(named_folder(model, env) or model) / SETTINGS_FILE
     if not path.is_file():
         return None
@@ -97,8 +89,9 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
 def unlike_policy(config: TrainConfig) -> str:
     """In which settings a configuration is unlike those that its policy was made with, in words; "" if in none."""
     parts = policy_settings(config.model, config.env)
-    names = ("env", "chat_options", *_WORDING)
-    made = {name: parts["playing"][name] for name in names if name in parts["playing"]} if parts else {}
+    if parts is None:
+        return ""
+    made = {name: parts["playing"][name] for name in ("env", "chat_options", *_WORDING) if name in parts["playing"]}
     values = config.to_json()
     unlike = {name: value for name, value in made.items() if value != values[name]}
     played = _written({name: values[name] for name in unlike})

@@ -170,11 +170,12 @@ class RunFolder:
 
 def provenance() -> dict[str, Any]:
     """Versions of what computes, and the project's git revision where there is one."""
+    revision = _git("rev-parse", "HEAD")
     return {
         "packages": dict(_versions()),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
-        "git": _git_revision(),
+        "git": {"revision": revision, "changed": bool(_git("status", "--porcelain", "-uno"))} if revision else None,
     }
 
 
@@ -191,11 +192,6 @@ def _git(*words: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
-
-
-def _git_revision() -> dict[str, Any] | None:
-    revision = _git("rev-parse", "HEAD")
-    return {"revision": revision, "changed": bool(_git("status", "--porcelain", "-uno"))} if revision else None
 
 
 def make_folder(path: Path) -> None:

@@ -56,11 +56,7 @@ def read_object(reply: str, fields: Mapping[str, type]) -> dict[str, Any]:
 
 
 def read_lists(reply: str, *fields: str, at_most: int, longest: int) -> tuple[list[str], ...]:
-    """Reads ``{"<field>": [text, ...], ...}`` into one list per field.
-
-    Raises:
-        BadReplyError: Another form, an empty or overlong text, or too many of them.
-    """
+    """Reads ``{"<field>": [text, ...], ...}`` into one list per field."""
     lists = read_object(reply, dict.fromkeys(fields, list))
     for texts in lists.values():
         if len(texts) > at_most:
@@ -74,11 +70,7 @@ def read_text(reply: str, field: str, *, longest: int) -> str:
 
 
 def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
-    """Reads ``{"operation": "UPDATE", "number": 2, "text": "..."}`` (Mem0, arXiv 2504.19413), of ``similar`` facts.
-
-    Raises:
-        BadReplyError: Another form, an operation or a fact that does not exist, or an UPDATE without a text.
-    """
+    """Reads ``{"operation": "UPDATE", "number": 2, "text": "..."}`` (Mem0, arXiv 2504.19413), of ``similar`` facts."""
     found = read_object(reply, {"operation": str, "number": int, "text": str})
     if found["operation"] not in get_args(Operation):
         raise BadReplyError(f"The operation is {' or '.join(get_args(Operation))}, got {brief(found['operation'])}")
@@ -92,11 +84,7 @@ def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
 
 
 def read_edits(reply: str, rules: int, *, at_most: int = 4) -> list[Edit]:
-    """Reads lines ``ADD: text``, ``AGREE 2: text``, ``EDIT 2: text`` and ``REMOVE 2: text`` (ExpeL, arXiv 2308.10144).
-
-    Raises:
-        BadReplyError: A line of another form, a rule that does not exist, or too many edits.
-    """
+    """Reads lines ``ADD: text``, ``AGREE 2: text``, ``EDIT 2: text``, ``REMOVE 2: text`` (ExpeL, arXiv 2308.10144)."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if not lines or len(lines) > at_most:
         raise BadReplyError(f"1 to {at_most} edits were asked for, got {len(lines)} lines")
