@@ -1,14 +1,24 @@
-"""A small deterministic text environment: find the key, then open the door of the task's colour."""
+"""A small deterministic text environment (find the key, open the door), and the suite's own in small families."""
 
 from __future__ import annotations
 
 import copy
 
+import gymnasium
+
 from skillc_gym.envs.base import TextTaskEnv
+from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import unknown_name
 from skillc_gym.spaces import Unicode
 
 TYPES = ("fetch", "open", "paint")
+GENERATED = [spec for spec in env_specs() if spec.warm_start]
+SMALL = {"alfworld": {"games_per_type": 3, "size": "small"}, "coins": {"tasks_per_type": 6}, "webshop": {"size": 60}}
+
+
+def made(spec, **options):
+    """One of the suite's environments, generated and small."""
+    return gymnasium.make(spec.id, data="generated", generator=SMALL[spec.name], **options)
 
 
 class ToyEnv(TextTaskEnv):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import TimeLimit
+from toy_env import GENERATED, SMALL, made
 
 from skillc_gym.envs.alfworld.shaping import PlanShaping
 from skillc_gym.envs.base import TextTaskEnv
-from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
 from skillc_gym.spaces import Unicode
 from skillc_gym.testing import check_text_env
@@ -29,12 +29,7 @@ from skillc_gym.wrappers import (
     format_reply,
 )
 
-GENERATED = [spec for spec in env_specs() if spec.warm_start]
-SMALL = {
-    "alfworld": {"games_per_type": 3, "size": "small"},
-    "coins": {"tasks_per_type": 6},
-    "webshop": {"size": 60},
-}
+by_name = pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
 
 
 class Echo(TextTaskEnv):
@@ -72,10 +67,6 @@ class Echo(TextTaskEnv):
 
     def _restore_state(self, state):
         self.said = state
-
-
-def made(spec, **options):
-    return gymnasium.make(spec.id, data="generated", generator=SMALL[spec.name], **options)
 
 
 def walk(env, info, steps, seed=0):
@@ -122,7 +113,7 @@ def test_options_are_checked_before_anything_is_drawn(options):
     assert [env.reset()[0] for _ in range(9)] == [other.reset()[0] for _ in range(9)]
 
 
-@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@by_name
 @pytest.mark.parametrize("action", [3, None, b"", ["look"], np.int64(1)], ids=repr)
 def test_what_is_no_text_is_a_mistake_of_the_program(spec, action):
     for env in (made(spec), ActionFormat(made(spec)), ChatPrompt(ActionFormat(made(spec)))):
@@ -132,7 +123,7 @@ def test_what_is_no_text_is_a_mistake_of_the_program(spec, action):
         env.step(np.str_("look"))
 
 
-@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@by_name
 def test_a_longer_action_than_the_space_has_is_not_admissible(spec):
     env = made(spec)
     _, info = env.reset(seed=0)
@@ -148,7 +139,7 @@ def copies(env):
     return pickle.loads(pickle.dumps(env)), copy.deepcopy(env), copy.copy(env.unwrapped)
 
 
-@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@by_name
 @pytest.mark.parametrize("steps", [0, 6])
 def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):
     env = made(spec)
@@ -165,7 +156,7 @@ def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):
         assert [other.reset()[0] for _ in range(5)] == later
 
 
-@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@by_name
 def test_environments_pickle_and_copy_before_the_first_reset(spec):
     env = made(spec)
     here = copies(env)
@@ -174,7 +165,7 @@ def test_environments_pickle_and_copy_before_the_first_reset(spec):
         assert other.reset(seed=1) == expected
 
 
-@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@by_name
 def test_wrapped_environments_pickle_and_copy(spec):
     inner = SkillInjection(made(spec), spec.library, where="info")
     env = ChatPrompt(ActionFormat(TextHistory(inner)), "compact")
@@ -199,7 +190,7 @@ def test_views_for_agents_pickle_and_copy(wrapper):
     assert [repr(other.step(action)) for other in others] == [outcome, outcome]
 
 
-@pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
+@by_name
 def test_groups_pickle_and_copy_in_the_middle(spec):
     groups = PairedVectorEnv(spec.id, 2, 2, spec.library, data="generated", generator=SMALL[spec.name])
     groups.reset(seed=0, options={"n_plus": [1, 2]})

@@ -9,25 +9,14 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Text
 from gymnasium.wrappers import PassiveEnvChecker
-from toy_env import ToyEnv
+from toy_env import GENERATED, SMALL, ToyEnv, made
 
-from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import MissingExtraError
 from skillc_gym.picture import text_picture
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.wrappers import ActionFormat, SkillInjection, find_wrapper
 
-SPECS = [spec for spec in env_specs() if spec.warm_start]
-SMALL = {
-    "alfworld": {"games_per_type": 3, "size": "small"},
-    "coins": {"tasks_per_type": 6},
-    "webshop": {"size": 60},
-}
-by_name = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-
-
-def made(spec, **options):
-    return gymnasium.make(spec.id, data="generated", generator=SMALL[spec.name], **options)
+by_name = pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
 
 
 def steps_of(envs):

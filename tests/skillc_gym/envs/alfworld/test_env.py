@@ -8,7 +8,7 @@ from odd_houses import WON_AT_ONCE, write_game
 
 import skillc_gym
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import UnknownNameError
 
 
 @pytest.fixture
@@ -16,36 +16,11 @@ def env(folder):
     return ALFWorldEnv(data=folder, split="valid_seen")
 
 
-@pytest.mark.parametrize("action", ["", "  ", "go to the moon", "look" * 3000, "\x00", "gö tö"])
-def test_a_bad_action_is_answered_and_changes_nothing(env, action):
-    _, info = env.reset(seed=2)
-    before = env.snapshot().state
-    observation, _, _, truncated, later = env.step(action)
-    assert observation == "Nothing happens."
-    assert truncated is False
-    assert later == info | {"action_valid": False}
-    assert env.snapshot().state == before
-
-
 def test_space_around_a_command_does_not_matter(env):
     env.reset(seed=2)
     observation, *_, info = env.step(" \t look\n")
     assert info["action_valid"]
     assert observation != "Nothing happens."
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"task": "x"}, ConfigError, "Unknown reset option 'task'"),
-        ({"task_id": 3}, ConfigError, "is a string"),
-        ({"task_id": "valid_seen/x/y"}, UnknownNameError, "Unknown task id"),
-        ({"skill": True}, ConfigError, "SkillInjection"),
-    ],
-)
-def test_bad_options_are_errors(env, options, error, message):
-    with pytest.raises(error, match=message):
-        env.reset(options=options)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ import zipfile
 import pytest
 
 from skillc_gym.envs.alfworld.data.game_set import LOADED_GAMES, FileGames
-from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.data.games import open_games, panel
+from skillc_gym.envs.alfworld.data.manifest import manifest_of, official_manifests, require_official
 from skillc_gym.envs.alfworld.data.sources import open_source
-from skillc_gym.envs.alfworld.tasks import TASK_TYPES
-from skillc_gym.errors import MissingDataError, UnknownNameError
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, split_of, task_type_of
+from skillc_gym.errors import InvalidGameError, MissingDataError, UnknownNameError
+from skillc_gym.panels import panel_hash
 
 
 @pytest.fixture(params=["tar.xz", "tar.gz", "tar", "zip"])
@@ -121,3 +123,89 @@ def test_the_variable_and_the_cache_folder_are_found(folder, tmp_path, monkeypat
 def test_an_archive_without_the_split_is_named(archive):
     with pytest.raises(MissingDataError, match="no game of the split 'train'"):
         open_games(archive, split="train")
+
+
+def test_generated_games_have_a_manifest_and_are_not_alfworlds():
+    games = open_games("generated", split="valid_seen", generator={"games_per_type": 2})
+    found = manifest_of(games)
+    assert (found.tasks, sum(found.by_type.values())) == (12, 12)
+    assert not found.official
+    with pytest.raises(InvalidGameError, match=r"12 tasks.*where 140 tasks"):
+        require_official(games)
+
+
+def test_another_seed_gives_another_manifest_and_the_same_one_the_same():
+    first, again, other = (
+        manifest_of(open_games("generated", generator={"games_per_type": 1, "seed": seed})) for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first.sha256 != other.sha256
+
+
+def test_the_counts_are_alfworlds():
+    counts = {split: known.tasks for split, known in official_manifests().items()}
+    assert counts == {"train": 3553, "valid_seen": 140, "valid_unseen": 134, "valid_train": 200}
+
+
+@pytest.mark.parametrize("split", ["valid_seen", "valid_unseen", "valid_train", "train"])
+def test_real_splits_are_whole(alfworld_data, split):
+    assert require_official(open_games(alfworld_data, split=split)).official
+
+
+def test_real_splits_share_no_game_and_unseen_rooms_are_unseen(alfworld_data):
+    splits = {
+        split: open_games(alfworld_data, split=split).task_ids
+        for split in ("train", "valid_seen", "valid_unseen", "valid_train")
+    }
+    trials = {split: {task_id.split("/", 1)[1] for task_id in ids} for split, ids in splits.items()}
+    scenes = {split: {name.split("/")[0].rsplit("-", 1)[1] for name in names} for split, names in trials.items()}
+    for split, names in trials.items():
+        for other, others in trials.items():
+            assert split == other or "valid_train" in (split, other) or not names & others
+    assert not scenes["valid_unseen"] & scenes["train"]
+    assert scenes["valid_seen"] <= scenes["train"]
+    assert trials["valid_train"] <= trials["train"] or not trials["valid_train"] & trials["train"]
+
+
+GENERATOR = {"seed": 0, "games_per_type": 6, "size": "small"}
+
+
+def test_a_panel_of_generated_games_holds_every_type_alike():
+    chosen = panel("valid_unseen", per_type=2, data="generated", generator=GENERATOR)
+    games = open_games("generated", split="valid_unseen", generator=GENERATOR)
+    assert sorted(games.task_type(task_id) for task_id in chosen) == sorted(2 * TASK_TYPES)
+
+
+def test_a_panel_of_chosen_types():
+    chosen = panel("train", per_type=3, data="generated", generator=GENERATOR, task_types="heat")
+    assert len(chosen) == 3
+    assert all("pick_heat_then_place_in_recep" in task_id for task_id in chosen)
+
+
+@pytest.mark.parametrize(
+    ("split", "per_type", "expected"), [("valid_seen", 13, "6aa05d6e352c"), ("valid_unseen", 9, "bf9aadf5aa81")]
+)
+def test_the_panels_of_the_real_games_are_the_same_everywhere(alfworld_data, split, per_type, expected):
+    assert panel_hash(panel(split, per_type=per_type, seed=0, data=alfworld_data))[:12] == expected
+
+
+def test_full_and_short_names_mean_the_same_in_upstreams_order():
+    assert resolve_task_types(None) == TASK_TYPES
+    assert resolve_task_types(["cool", "pick", "pick_and_place_simple"]) == (TASK_TYPES[0], TASK_TYPES[4])
+    assert resolve_task_types("pick2") == ("pick_two_obj_and_place",)
+    assert tuple(SHORT_NAMES) == TASK_TYPES
+
+
+@pytest.mark.parametrize("names", [["fry"], "fry", [], [3]])
+def test_an_unknown_type_is_named(names):
+    with pytest.raises(UnknownNameError, match="Unknown task type"):
+        resolve_task_types(names)
+
+
+def test_a_task_id_tells_its_type_and_split():
+    task_id = "valid_seen/pick_heat_then_place_in_recep-Mug-None-Desk-1/trial_1"
+    assert task_type_of(task_id) == "pick_heat_then_place_in_recep"
+    assert task_type_of(task_id.split("/")[1]) == "pick_heat_then_place_in_recep"
+    assert split_of(task_id) == "valid_seen"
+    with pytest.raises(UnknownNameError, match="bake"):
+        task_type_of("train/bake-Mug-None-Desk-1/trial_1")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -123,3 +124,27 @@ def test_an_action_with_another_meaning_is_refused(template):
     assert domain != template["pddl_domain"]
     with pytest.raises(InvalidGameError, match=r"heatobject.*engine='textworld'"):
         Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", {**template, "pddl_domain": domain})
+
+
+def test_a_world_costs_next_to_nothing_once_its_game_is_loaded(template):
+    game = Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", template)
+    warm = World(game)
+    warm.reset()
+    tracemalloc.start()
+    worlds = [World(game) for _ in range(1000)]
+    for world in worlds:
+        world.reset()
+        world.step(world.admissible[0])
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown / len(worlds) < 2000
+
+
+def test_views_that_are_remembered_are_bounded(house):
+    game = house(2)[1]
+    world = World(game)
+    world.reset()
+    for step in range(5000):
+        commands = world.admissible
+        world.step(commands[step * 7919 % len(commands)])
+    assert len(game.views) <= 256

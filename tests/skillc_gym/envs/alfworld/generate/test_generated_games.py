@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.parity.alfworld import compare
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames, generate_game
+from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError, InvalidGameError, UnknownNameError
 
 KINDS = tuple(SHORT_NAMES.values())
 ANY_GAME = {
@@ -203,3 +205,44 @@ def test_options_reach_the_environment():
     assert env.unwrapped.task_ids == GeneratedGames("valid_seen", games_per_type=1).task_ids
     with pytest.raises(UnknownNameError, match="size of a house"):
         gym.make("skillc/ALFWorld-v0", data="generated", generator={"size": "tiny"})
+
+
+class Impossible(GeneratedGames):
+    """Games whose object cannot be taken."""
+
+    def raw(self, task_id):
+        raw = super().raw(task_id)
+        return {**raw, "pddl_problem": raw["pddl_problem"].replace("(pickupable ", "(cleanable ")}
+
+
+def test_every_game_is_played_to_its_end():
+    games = GeneratedGames("train", games_per_type=2)
+    assert len(proved_by_planner(games)) == 12
+    assert all(2 <= steps <= 12 for steps in proved_by_planner(games, games.task_ids[:3]))
+
+
+def test_a_game_that_cannot_be_won_is_named():
+    games = Impossible("train", ["heat"], games_per_type=1)
+    with pytest.raises(InvalidGameError, match="trial_G00000000_000000"):
+        proved_by_planner(games)
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize("kind", SHORT_NAMES.values())
+def test_small_games_are_played_alike(kind: str, upstream):
+    made = generate_game(kind, seed=5, size="small", split="valid_unseen")
+    found = compare(made.task_id, made.raw, upstream, oracle="cached")
+    assert found.differences == []
+    assert found.wins > 0
+    assert found.answers > 90
+
+
+@pytest.mark.upstream
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [size for size in SIZES if size != "small"])
+def test_larger_games_are_played_alike(size: str, upstream):
+    for index, kind in enumerate(SHORT_NAMES.values()):
+        made = generate_game(kind, seed=6, size=size, index=index)
+        found = compare(made.task_id, made.raw, upstream, oracle="cached")
+        assert (found.task_id, found.differences) == (made.task_id, [])
+        assert found.wins > 0
