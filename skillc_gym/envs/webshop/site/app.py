@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LARGEST_FORM = 1 << 16
-_MOST_BOUGHT = 10_000
+_MOST_BOUGHT = 2_000
 _FOREVER = {"cache-control": "public, max-age=86400"}
 _MISSING = "There is no such page. Its address may be cut short, or the site has been restarted since."
 
