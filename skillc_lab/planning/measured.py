@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillc_lab.planning.setups import launcher_file
+from skillc_lab.planning.setups import launcher_file, typed_words
 from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
 from trainers.tracking import RunFolder
@@ -79,8 +78,9 @@ def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: floa
         ``seconds``, ``updates``, ``loss_finite`` and, where the engine reports it, ``engine_kl`` of the last update; or
         ``failed`` with what it said last, all of which is then beside the run's folder.
     """
-    began = time.perf_counter()
-    command = [*program, "train", *_words(config)]
+    began, plain = time.perf_counter(), TrainConfig(model="").to_json()
+    chosen = {name: value for name, value in config.to_json().items() if value != plain[name]}
+    command = [*program, "train", *typed_words(chosen)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience)
     except subprocess.TimeoutExpired:
@@ -102,18 +102,6 @@ def _last_words(done: subprocess.CompletedProcess[str], log: Path) -> str:
     # A launcher's own complaint comes behind that of the process that failed.
     errors = [line for line in said if "rror:" in line and "ChildFailedError" not in line]
     return f"{(errors or said)[-1].strip()} (all of it: {log.name})"
-
-
-def _words(config: TrainConfig) -> list[str]:
-    """The settings that are not at their defaults, as they are typed."""
-    plain = TrainConfig(model="").to_json()
-    return [f"{name}={_written(value)}" for name, value in config.to_json().items() if value != plain[name]]
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return json.dumps(value) if isinstance(value, dict | bool) else str(value)
 
 
 # Engines -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -22,6 +23,7 @@ __all__ = [
     "launcher_file",
     "load_setup",
     "setup_names",
+    "typed_words",
 ]
 
 GIB = 2**30
@@ -113,10 +115,20 @@ def launcher_file(name: str) -> Path:
 
 def launch_command(config: Mapping[str, Any], machine: Machine) -> str:
     """The command that starts a run with the settings that differ from the defaults."""
-    written = {name: str(value).lower() if isinstance(value, bool) else value for name, value in config.items()}
-    words = " ".join(f"{name}={value}" for name, value in written.items())
+    words = shlex.join(typed_words(config))
     if machine.gpus == 1:
         return f"skillc train {words}"
     kind = machine.sharding
     shard = f' --config_file "$(skillc plan --launcher {kind})"' if kind in LAUNCHERS else ""
     return f"accelerate launch{shard} --num_processes {machine.gpus} --module skillc_lab train {words}"
+
+
+def typed_words(config: Mapping[str, Any]) -> list[str]:
+    """Settings as they are typed."""
+    return [f"{name}={_typed(value)}" for name, value in config.items()]
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return json.dumps(value) if isinstance(value, dict | bool) else str(value)
