@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -23,6 +23,7 @@ from skillc_lab.skills.shown import (
     shown_text,
     shown_texts,
 )
+from skillc_lab.tables import Table
 
 __all__ = ["COMMAND", "SkillsOptions"]
 
@@ -106,12 +107,7 @@ def _shown(options: SkillsOptions) -> int:
     return _tell(check_shown(of_type, library), f"No recorded hash or prompt contradicts its text{theirs}.")
 
 
-_LOOKS: Mapping[str, Callable[[SkillsOptions], int]] = {
-    "check": _check,
-    "lint": _lint,
-    "diff": _diff,
-    "shown": _shown,
-}
+_LOOKS = {"check": _check, "lint": _lint, "diff": _diff, "shown": _shown}
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
@@ -183,11 +179,9 @@ def _counting(options: SkillsOptions) -> Counting | None:
 
 
 def _lengths(library: SkillLibrary, count: Counting | None) -> str:
-    lines = [f"{'skill':<14}{'words':>7}{'tokens':>8}  serves"]
-    for length in skill_lengths(library, count):
-        tokens = "-" if length.tokens is None else str(length.tokens)
-        lines.append(f"{length.name:<14}{length.words:>7}{tokens:>8}  {', '.join(length.task_types)}")
-    return "\n".join(lines)
+    found = skill_lengths(library, count)
+    rows = [(each.name, each.words, each.tokens or "-", ", ".join(each.task_types)) for each in found]
+    return Table(["skill", "words", "tokens", "serves"], rows, numbers=(1, 2)).text()
 
 
 def _would_read(library: SkillLibrary, kind: str, grade: str) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.cli.main import command_names, find_command, main
-from skillc_lab.cli.options import _note_new_name, field_docs, options_of, parse
+from skillc_lab.cli.options import _note_new_name, options_of, parse
 from trainers.config import Settings, TrainConfig
 from trainers.recipes import get_recipe, recipe_names
 
@@ -178,10 +178,6 @@ def test_the_overview_names_every_command_and_unknown_ones_the_nearest(capsys: p
     assert main(["trane"]) == 2
     assert "skillc: error: Unknown command 'trane'" in capsys.readouterr().err
     assert main(["--version"]) == 0
-
-
-def test_doc_strings_of_bases_are_found() -> None:
-    assert set(field_docs(TrainConfig)) == {spec.name for spec in fields(TrainConfig)}
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "compare", "plan"])
