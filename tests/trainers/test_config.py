@@ -1,3 +1,5 @@
+"""Settings: checked, understood by old names, compared; tasks and panels; names to objects."""
+
 from __future__ import annotations
 
 import hashlib
@@ -9,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_lab.agents import AGENTS
+from trainers.base import load_object
 from trainers.config import TrainConfig
 from trainers.evaluation import open_panel, policy_player
 from trainers.models import context_limit, within_model
@@ -154,3 +159,27 @@ def test_a_row_is_at_most_what_the_model_takes() -> None:
     assert shipped.max_context > (context_limit(shipped) or 0)
     assert within_model(shipped).max_context == context_limit(shipped)
     assert within_model(shipped.with_(max_context=100)).max_context == 100
+
+
+@pytest.mark.parametrize(
+    "name", [":", ":NAME", "json:", ".json:NAME", "..:NAME", "json.:NAME", "json:NAME", "no_such:X"]
+)
+def test_what_is_no_module_and_name_is_refused(name: str):
+    with pytest.raises(ConfigError, match="written module:NAME"):
+        AGENTS.get(name)
+
+
+def test_an_object_is_found_by_module_and_name():
+    assert load_object("json:dumps", "thing").__name__ == "dumps"
+
+
+@pytest.mark.parametrize("name", [".json:x", "..:x", "no_such_module:x"])
+def test_an_environments_module_is_refused_in_the_same_way(name: str):
+    with pytest.raises(ConfigError, match=r"written module:id|cannot be imported"):
+        env_spec(name)
+
+
+def test_some_need_a_description():
+    assert described_env("coins") is env_spec("skillc/CoinCollector-v0")
+    with pytest.raises(UnknownNameError, match="Did you mean 'coins'"):
+        described_env("coin")

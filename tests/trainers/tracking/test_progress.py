@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.envs.registry import short_type
 from trainers.tracking import make_progress
 from trainers.tracking.progress import PlainProgress, duration
 
@@ -62,20 +61,6 @@ def test_on_a_terminal_the_panel_shows_types_gaps_and_speed() -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for piece in ("a run", "3/10", "episodes", "heat", "+0.25", "active", "1,500 tokens/s", "75%"):
         assert piece in text
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("pick_heat_then_place_in_recep", "heat"),
-        ("look_at_obj_in_light", "look"),
-        ("pick_and_place_simple", "pick"),
-        ("pick_two_obj_and_place", "pick2"),
-        ("shopping", "shopping"),
-    ],
-)
-def test_short_names(name: str, short: str) -> None:
-    assert short_type(name) == short
 
 
 def test_durations_in_words() -> None:
