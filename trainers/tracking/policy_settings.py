@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skill_library.errors import SkillCError
+from skill_library.loader import BUILT_IN
 from skillc_gym.errors import CheckpointError
 from trainers.base import named_folder
 from trainers.config import TrainConfig
@@ -120,7 +121,9 @@ def _fitting(made: Mapping[str, Any], differing: list[str]) -> dict[str, Any]:
 
 def _absolute(name: str, value: Any) -> Any:
     """A setting; where it is a place, as every folder knows it."""
-    return str(Path(value).resolve()) if name in ("data", "library") and value and Path(value).exists() else value
+    if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN) or not Path(value).exists():
+        return value
+    return str(Path(value).resolve())
 
 
 def _are_options(made: Any, given: Any) -> bool:

@@ -77,6 +77,15 @@ def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path)
     assert "which is not here" in said[0]
 
 
+def test_a_folder_of_the_same_name_is_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "generated").mkdir()
+    monkeypatch.chdir(tmp_path)
+    save_policy_settings(tmp_path, TrainConfig(model="m", data="generated", chat="compact"))
+    found, said = completed(model=str(tmp_path), data="generated")
+    assert found["data"] == json.loads((tmp_path / SETTINGS_FILE).read_text())["playing"]["data"] == "generated"
+    assert not any("Warning" in line for line in said)
+
+
 def test_a_policy_without_the_file_behaves_as_before(tmp_path: Path) -> None:
     assert completed(model=str(tmp_path), seed=1) == ({"model": str(tmp_path), "seed": 1}, [])
 
