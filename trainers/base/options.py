@@ -40,13 +40,8 @@ _EXPECTED: Mapping[str, str] = {
 def check_values(options: Any, *, prefix: str = "") -> None:
     """Holds every field of a dataclass against its type; lists become tuples, nothing else is converted.
 
-    Args:
-        options: An instance of a dataclass, frozen or not.
-        prefix: Stands before a field's name in errors, such as ``engine.``.
-
-    Raises:
-        UnknownNameError: A choice that does not exist; the message names the nearest.
-        ConfigError: A value of another type, or outside its range.
+    A ConfigError (or UnknownNameError, which names the nearest choice) has ``prefix``, such as ``engine.``, before the
+    field's name.
     """
     from pydantic import ValidationError
 

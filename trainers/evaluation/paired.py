@@ -61,10 +61,10 @@ class PairedReport:
     @cached_property
     def per_type(self) -> dict[str, PairedCounts]:
         """Each task type by itself, sorted by name."""
-        kinds = sorted({outcome.task_type for outcome in self.outcomes})
-        return {
-            kind: PairedCounts.of((o for o in self.outcomes if o.task_type == kind), self.attempts) for kind in kinds
-        }
+        by_type: dict[str, list[PairedOutcome]] = {}
+        for outcome in self.outcomes:
+            by_type.setdefault(outcome.task_type, []).append(outcome)
+        return {kind: PairedCounts.of(by_type[kind], self.attempts) for kind in sorted(by_type)}
 
     @property
     def panel_sha256(self) -> str:
@@ -235,9 +235,6 @@ def paired_evaluation(
         attempts: How often each task is played in each condition.
         identity: What identifies the tasks beside their names; part of the panel's hash.
         best_scores: The score within reach, by task id, where the environment knows it.
-
-    Raises:
-        ConfigError: An empty panel, a repeated task, no attempt, or episodes that are no pairs.
     """
     tasks, size = list(panel), 2 * attempts
     if attempts < 1:

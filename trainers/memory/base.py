@@ -54,12 +54,8 @@ class SkillMemory:
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """Which skill text a skill-injected episode sees; None for the environment's own library.
 
-        Args:
-            task_id: The task.
-            task_type: Its type.
-            goal: Its sentence, "" where it is not known before the episode.
-            member: The episode's number among the skill-injected ones of its group.
-            training: False in a validation, where nothing is explored.
+        The goal is "" where it is not known before the episode; ``member`` is the episode's number among the
+        skill-injected ones of its group; in a validation (not ``training``) nothing is explored.
         """
         return None
 

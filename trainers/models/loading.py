@@ -193,15 +193,12 @@ def within_model(config: TrainConfig) -> TrainConfig:
     return config if limit is None or config.max_context <= limit else config.with_(max_context=limit)
 
 
-def _declared_class(model: str) -> str | None:
+def _declared_class(model: str) -> Any:
     path = Path(model) / "tokenizer_config.json"
-    if not path.is_file():
-        return None
     try:
-        declared: str | None = read_object(path).get("tokenizer_class")
+        return read_object(path).get("tokenizer_class") if path.is_file() else None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); copy the checkpoint again.") from error
-    return declared
 
 
 def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -> Any:

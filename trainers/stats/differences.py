@@ -62,12 +62,7 @@ class Difference:
         return self._beyond((self.mean + margin) / self.error) if self.error else 1.0
 
     def verdict(self, adjusted_p: float, equivalence_p: float | None = None) -> Verdict:
-        """What may be said; of methods nothing with one seed, whose chance it does not show.
-
-        Args:
-            adjusted_p: The p-value after :func:`holm` over the methods of the table.
-            equivalence_p: That of equivalence after the same; its own by default.
-        """
+        """What may be said, by p-values after :func:`holm` over the methods of a table; with one seed nothing."""
         if self.seeds < 2:
             return "one seed"
         if adjusted_p < 0.05:

@@ -13,13 +13,7 @@ from trainers.stats.intervals import Interval
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A mean over independent repetitions.
-
-    Attributes:
-        mean: Their mean.
-        interval: Its confidence interval; None for a single repetition, which says nothing about the spread.
-        n: Number of repetitions.
-    """
+    """A mean over n independent repetitions; no interval for a single one, which says nothing about the spread."""
 
     mean: float
     interval: Interval | None

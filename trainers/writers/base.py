@@ -124,8 +124,6 @@ class Draft:
         text: What an agent will read.
         key: What it is retrieved by: a goal.
         task_type: The type it was written for; "" for all types.
-        kind: What sort of lesson it is.
-        writer: Who wrote it.
         sources: Tasks of the episodes that it was written from; training tasks only.
     """
 
@@ -166,12 +164,7 @@ class AgentWriter(Protocol):
     bad_replies: int
 
     def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
-        """Writes a plan for the next try of each failed task; None where there is none.
-
-        Args:
-            failed: The failed episodes.
-            earlier: The plans that each of them has had so far.
-        """
+        """Writes a plan for the next try of each failed task, None where there is none; each has had earlier ones."""
 
     def edit(self, rules: Sequence[str], episodes: Sequence[Episode]) -> list[Edit]:
         """Edits a list of rules in the light of episodes: a failed one and a won one of a task, or won ones alone."""

@@ -37,17 +37,9 @@ def _prompts(kind: str) -> dict[str, str]:
 class LLMWriter:
     """Base of these writers.
 
-    Args:
-        answer: The language model.
-        name: Recorded with every text.
-        role: Who it is to be, the system message of every question.
-        at_most: Most texts per question.
-        longest: Most characters of a text.
-        last_steps: Steps of each episode that a question shows, from its end.
-
-    Attributes:
-        bad_replies: Replies so far that could not be read.
-        last_fault: What was wrong with the last of them, and how it begins.
+    ``answer`` is the language model and ``role`` the system message of every question; a question asks for ``at_most``
+    texts of at most ``longest`` characters, and shows the ``last_steps`` of each episode. ``bad_replies`` counts those
+    that could not be read; ``last_fault`` says what was wrong with the last of them, and how it begins.
     """
 
     def __init__(
@@ -110,12 +102,8 @@ class ModelWriter(LLMWriter):
         return won[: self._most_shown] + lost[: self._most_shown]
 
     def _drafts(self, prompt: str, groups: Sequence[Sequence[Episode]], at_most: int) -> list[Draft]:
-        questions = [
-            _prompts("skills")[prompt].format(
-                kind=group[0].task_type, episodes=self._shown(group), at_most=at_most, longest=self._longest
-            )
-            for group in groups
-        ]
+        question, limits = _prompts("skills")[prompt], {"at_most": at_most, "longest": self._longest}
+        questions = [question.format(kind=own[0].task_type, episodes=self._shown(own), **limits) for own in groups]
         found = self._texts(questions, "skills", at_most)
         return [self._draft(text, group) for group, texts in zip(groups, found, strict=True) for text in texts]
 
@@ -149,16 +137,10 @@ class NotedWriter(ModelWriter):
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """Skills and mistakes of every type with a note that could be read, then general ones with the type ""."""
-        groups, most, longest = self._take_notes(episodes), self._at_most, self._longest
-        questions = [
-            _prompts("notes")["skills"].format(
-                kind=notes[0].task_type, notes=_listed(notes), at_most=most, longest=longest
-            )
-            for notes in groups
-        ]
-        found = self._ask(
-            questions, lambda reply: read_lists(reply, "skills", "mistakes", at_most=most, longest=longest)
-        )
+        groups, limits = self._take_notes(episodes), {"at_most": self._at_most, "longest": self._longest}
+        question = _prompts("notes")["skills"]
+        questions = [question.format(kind=own[0].task_type, notes=_listed(own), **limits) for own in groups]
+        found = self._ask(questions, lambda reply: read_lists(reply, "skills", "mistakes", **limits))
         drafts = [
             self._noted(text, notes)
             for notes, (skills, mistakes) in zip(groups, (each or ([], []) for each in found), strict=True)
@@ -174,10 +156,8 @@ class NotedWriter(ModelWriter):
     def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
         """The notes that could be read, by task type."""
         chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self._longest
-        questions = [
-            _prompts("notes")["note"].format(kind=e.task_type, episode=self._shown([e]), longest=longest)
-            for e in chosen
-        ]
+        question = _prompts("notes")["note"]
+        questions = [question.format(kind=e.task_type, episode=self._shown([e]), longest=longest) for e in chosen]
         texts = self._ask(questions, lambda reply: read_text(reply, "note", longest=longest))
         notes = [Note(e.task_id, e.task_type, e.won, text) for e, text in zip(chosen, texts, strict=True) if text]
         self.notes += notes
