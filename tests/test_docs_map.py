@@ -26,8 +26,9 @@ def test_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists() or Path(target).stem in {Path(name).name for name in DRAWN}, target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*/*.md")), ids=lambda page: page.name)
 def test_python_is_run_by_a_test(page: Path):
+    """In a folder; `test_python_blocks` runs those of all other pages."""
     if re.search(r"^```python$", page.read_text(encoding="utf-8"), re.MULTILINE):
         assert any(f'"{page.name}"' in path.read_text(encoding="utf-8") for path in TESTS), f"no test names {page.name}"
 
