@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import Count, Natural
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
@@ -16,8 +18,6 @@ from trainers.rollout.chat_tokens import ChatTokens
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
-
-    from trainers.warmstart.progress_file import ProgressFile
 
 IGNORED = -100
 
@@ -58,7 +58,7 @@ def tokenise_dialogue(
     """Tokenises a dialogue once and marks the assistant's replies, their end token included.
 
     Args:
-        encoder: Of the tiny policy's tokenizer, whose roles are single tokens; what messages say never becomes one.
+        encoder: Of the tiny policy's tokenizer, whose roles are single tokens.
         messages: The chat, assistant turns verbatim.
         slips: Which of the assistant's turns are only context, counted from 0.
     """
@@ -77,14 +77,7 @@ def tokenise_dialogue(
 def tokenise_conversation(
     chat: ChatTokens, messages: Sequence[dict[str, str]], slips: Collection[int] = (), *, max_length: int | None = None
 ) -> TokenisedDialogue:
-    """Tokenises a dialogue turn by turn, as rollouts do with any model's chat template.
-
-    Args:
-        chat: Of the model's tokenizer.
-        messages: As for :func:`tokenise_dialogue`.
-        slips: As there.
-        max_length: What is longer is cut at its end.
-    """
+    """The same turn by turn, as rollouts do with any model's chat template; what is over ``max_length`` is cut."""
     item, turn, known = TokenisedDialogue([], [], []), 0, list[dict[str, str]]()
     reply: list[int] = []
     for message in messages:
@@ -154,14 +147,7 @@ def _backbone(model: Any) -> Any:
 def reply_loss(
     model: PreTrainedModel, dialogues: Sequence[TokenisedDialogue], *, pad_token_id: int, batch_episodes: int
 ) -> float:
-    """Mean cross-entropy of the replies' tokens, in nats; nothing is trained.
-
-    Args:
-        model: The policy.
-        dialogues: Tokenised demonstrations.
-        pad_token_id: Token that fills short rows.
-        batch_episodes: Episodes per forward pass.
-    """
+    """Mean cross-entropy of the replies' tokens, in nats; nothing is trained."""
     import torch
 
     total, tokens, training = 0.0, 0, model.training
@@ -193,6 +179,79 @@ def _order(dialogues: Sequence[TokenisedDialogue], config: CloningConfig) -> lis
     while len(batches) < config.batches:
         batches.extend(_epoch(lengths, config.batch_episodes, rng))
     return batches[: config.batches]
+
+
+# Going on ------------------------------------------------------------------------------------------------------------
+
+CLONING_FILE = "cloning.pt"
+"""In the folder of a policy whose cloning is not done yet."""
+
+
+@dataclass(frozen=True)
+class ProgressFile:
+    """The file in which an unfinished cloning lies, so that the same command goes on to the same weights."""
+
+    path: Path
+    key: str
+    """Names everything that decides the weights: what was begun under another is not gone on with."""
+    every: int = 100
+    """Optimiser steps between two writings."""
+
+    def check(self) -> None:
+        """Refuses a file of another recipe (ConfigError), and one that cannot be read (CheckpointError)."""
+        if self.path.is_file():
+            self._read()
+
+    def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> list[float]:
+        """Puts model and optimiser where the file left them; gives the loss of every step done. As :meth:`check`."""
+        import torch
+
+        if not self.path.is_file():
+            return []
+        saved = self._read()
+        trained = _trained(model)
+        for name, weights in saved["weights"].items():
+            trained[name].data.copy_(weights)
+        optimiser.load_state_dict(saved["optimiser"])
+        torch.set_rng_state(saved["rng"])
+        return list(saved["losses"])
+
+    def keep(self, model: Any, optimiser: torch.optim.Optimizer, losses: list[float]) -> None:
+        """Writes the file where its turn has come; an interruption leaves the old one or the new one."""
+        import torch
+
+        if len(losses) % self.every:
+            return
+        unfinished = self.path.with_name(f"{self.path.name}.tmp")
+        weights = {name: parameter.detach().cpu() for name, parameter in _trained(model).items()}
+        state = {"key": self.key, "weights": weights, "losses": losses, "rng": torch.get_rng_state()}
+        torch.save({**state, "optimiser": optimiser.state_dict()}, unfinished)
+        unfinished.replace(self.path)
+
+    def remove(self) -> None:
+        """Takes the file away, once the policy is written."""
+        self.path.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, Any]:
+        import torch
+
+        try:
+            saved = torch.load(self.path, weights_only=True, map_location="cpu")
+            key = saved["key"]
+        except Exception as error:  # a damaged file fails in many ways, by its place
+            raise CheckpointError(
+                f"{self.path} cannot be read ({type(error).__name__}: {error}); remove it to begin anew"
+            ) from error
+        if key != self.key:
+            raise ConfigError(
+                f"{self.path} is of a cloning begun with other settings; repeat these to go on, name another folder, "
+                "or remove the file to begin anew"
+            )
+        return dict(saved)
+
+
+def _trained(model: Any) -> dict[str, Any]:
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def clone(

@@ -24,7 +24,9 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance
 from trainers.warmstart.cloning import (
+    CLONING_FILE,
     IGNORED,
+    ProgressFile,
     TokenisedDialogue,
     clone,
     reply_loss,
@@ -33,7 +35,6 @@ from trainers.warmstart.cloning import (
 )
 from trainers.warmstart.demonstration import Demonstration, demonstrations
 from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
-from trainers.warmstart.progress_file import CLONING_FILE, ProgressFile
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 CARD = "policy_card.json"

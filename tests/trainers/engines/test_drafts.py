@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="needs the train extra")
 
 from tests.trainers.conftest import make_model
-from tests.trainers.engines.test_sharing import play
 from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse
 from trainers.engines import Request, Sampling
 from trainers.engines.batching import Batch
@@ -82,19 +81,6 @@ def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, d
     drafted = converse(TransformersEngine(tiny_model, [EOS], draft_tokens=draft_tokens), **options)
     assert [reply.token_ids for _, reply in drafted] == [reply.token_ids for _, reply in plain]
     assert_uncached(tiny_model, drafted, temperature)
-
-
-@pytest.mark.parametrize("draft_tokens", [1, 3])
-@pytest.mark.parametrize("temperature", [0.1, 0.2, 1.0])
-@pytest.mark.parametrize("options", [{}, {"max_rows": 15}, {"max_rows": 4}])
-def test_conversations_that_share_a_row_may_be_drafted_for(
-    tiny_model: Any, options: dict[str, int], temperature: float, draft_tokens: int
-) -> None:
-    apart = play(TransformersEngine(tiny_model, [EOS]), temperature=temperature)
-    engine = SharingEngine(tiny_model, [EOS], draft_tokens=draft_tokens, **options)
-    shared = play(engine, temperature=temperature, release=True)
-    assert [reply.token_ids for _, reply in shared] == [reply.token_ids for _, reply in apart]
-    assert_uncached(tiny_model, shared, temperature)
 
 
 @pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])

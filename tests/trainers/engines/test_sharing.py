@@ -49,10 +49,13 @@ def counted(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("temperature", [0.2, 0.5, 1.0])
-@pytest.mark.parametrize("options", [{}, {"max_rows": 15}, {"max_rows": 4}, {"prefill_tokens": 16}])
-def test_replies_are_those_without_sharing(tiny_model: Any, temperature: float, options: dict[str, int]) -> None:
+@pytest.mark.parametrize("limits", [{}, {"max_rows": 15}, {"max_rows": 4}, {"prefill_tokens": 16}])
+@pytest.mark.parametrize("draft_tokens", [0, 1, 3])
+def test_replies_are_those_without_sharing(tiny_model: Any, temperature: float, limits: Any, draft_tokens: int) -> None:
     apart = play(TransformersEngine(tiny_model, [EOS]), temperature=temperature)
-    shared = play(SharingEngine(tiny_model, [EOS], **options), temperature=temperature, release=True)
+    shared = play(
+        SharingEngine(tiny_model, [EOS], draft_tokens=draft_tokens, **limits), temperature=temperature, release=True
+    )
     assert [reply.token_ids for _, reply in shared] == [reply.token_ids for _, reply in apart]
     assert_uncached(tiny_model, shared, temperature)
 

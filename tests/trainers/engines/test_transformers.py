@@ -8,7 +8,7 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
-from trainers.engines import Engine, Generation, Request, Sampling
+from trainers.engines import Generation, Request, Sampling
 from trainers.engines.transformers import TransformersEngine
 
 EOS = 1
@@ -38,10 +38,6 @@ def assert_uncached(model: Any, said: list[Any], temperature: float = 1.0) -> No
     for prompt, reply in said:
         expected = uncached_logprobs(model, prompt, reply, temperature)
         assert torch.tensor(reply.logprobs) == pytest.approx(expected.numpy(), abs=1e-4)
-
-
-def test_it_is_an_engine(tiny_model: Any) -> None:
-    assert isinstance(TransformersEngine(tiny_model, [EOS]), Engine)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
@@ -101,16 +97,6 @@ def test_a_reply_does_not_depend_on_its_neighbours(tiny_model: Any) -> None:
     assert [r.token_ids for r in together] == [r.token_ids for r in alone] == [r.token_ids for r in shuffled]
 
 
-def test_seeds_decide_and_differ_by_position(tiny_model: Any) -> None:
-    prompt = [5, 6, 7]
-    requests = [Request(i, prompt, i % 2, 20) for i in range(4)]
-    a, b, c, d = (r.token_ids for r in TransformersEngine(tiny_model, []).generate(requests, Sampling()))
-    assert a == c
-    assert b == d
-    assert a != b
-    assert len(set(a)) > 1
-
-
 def test_draws_follow_the_distribution(tiny_model: Any) -> None:
     requests = [Request(i, [5, 6, 7], i, 1) for i in range(4000)]
     drawn = [
@@ -120,18 +106,6 @@ def test_draws_follow_the_distribution(tiny_model: Any) -> None:
         expected = tiny_model(torch.tensor([[5, 6, 7]])).logits[0, -1].softmax(-1).numpy()
     seen = np.bincount(drawn, minlength=40) / len(drawn)
     assert np.abs(seen - expected).max() < 5 * np.sqrt(0.25 / len(drawn))
-
-
-def test_greedy_takes_the_most_probable_token(tiny_model: Any) -> None:
-    requests = [Request(i, [5, 6, 7, i + 8], i, 6) for i in range(3)]
-    for request, reply in zip(
-        requests, TransformersEngine(tiny_model, []).generate(requests, Sampling(greedy=True)), strict=True
-    ):
-        ids = list(request.prompt_ids)
-        for token in reply.token_ids:
-            with torch.no_grad():
-                assert int(tiny_model(torch.tensor([ids])).logits[0, -1].argmax()) == token
-            ids.append(token)
 
 
 def test_replies_end_with_the_end_token_or_the_limit(tiny_model: Any) -> None:

@@ -9,7 +9,6 @@ import pytest
 from skillc_gym.errors import ConfigError, EngineError, MissingExtraError
 from trainers.engines import Engine, Request, Sampling
 from trainers.engines.lockstep import LockstepEngine
-from trainers.engines.text import ScriptedEngine
 from trainers.engines.types import StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
 
@@ -177,15 +176,3 @@ def test_which_engine_serves_which_set_up(mode: str, parallel: int, processes: i
 def test_a_process_that_trl_has_not_connected_asks_through_the_first() -> None:
     engine: Any = engine_of_trl(SimpleNamespace(mode="server"), [1], lambda: None, 2)
     assert engine.engine is None
-
-
-def test_scripted_replies_are_tokens_with_an_end() -> None:
-    from tests.trainers.conftest import make_tokenizer
-
-    tokenizer = make_tokenizer(["a", "b"])
-    engine = ScriptedEngine(lambda prompt: "b" if "a" in prompt.split() else "a b", tokenizer)
-    assert isinstance(engine, Engine)
-    ids = {word: tokenizer.convert_tokens_to_ids(word) for word in "ab"}
-    first, second = engine.generate([Request(0, [ids["a"]], 0), Request(1, [ids["b"]], 0, 2)], Sampling())
-    assert first.token_ids == [ids["b"], tokenizer.eos_token_id]
-    assert second.token_ids == [ids["a"], ids["b"]]

@@ -18,13 +18,6 @@ QWEN = (
     "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
-# As some published templates do: thoughts are cut out of all turns but the last.
-FORGETFUL = (
-    "{% for m in messages %}{% set c = m['content'] %}"
-    "{% if m['role'] == 'assistant' and not loop.last %}{% set c = c.split('</think>')[-1] %}{% endif %}"
-    "{{ '<|' + m['role'] + '|> ' + c + ' <|end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|> ' }}{% endif %}"
-)
 
 
 def said(text: str) -> dict[str, str]:
@@ -59,12 +52,6 @@ def test_reply_text_leaves_special_tokens_out() -> None:
     chat = ChatTokens(tokenizer)
     ids = [*tokenizer.encode("<think> w1 </think> <action> w2 </action>", add_special_tokens=False), chat.end_id]
     assert chat.reply_text(ids) == "<think> w1 </think> <action> w2 </action>"
-
-
-def test_a_template_that_rewrites_the_past_is_refused_with_the_remedy() -> None:
-    with pytest.raises(ConfigError, match=r"rewrites earlier turns.*chat_template=trl.*form=window"):
-        ChatTokens(make_tokenizer(WORDS, FORGETFUL))
-    assert ChatTokens(make_tokenizer(WORDS, FORGETFUL), growing=False).prompt(OPENING)
 
 
 def test_a_tokenizer_without_a_template_is_refused() -> None:

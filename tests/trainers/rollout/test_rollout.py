@@ -9,7 +9,7 @@ import torch
 from skillc_gym.errors import ConfigError
 from tests.trainers.toys import SECRET, toy_config, toy_rollouts
 from trainers.base import Trajectory
-from trainers.engines import Generation, Sampling
+from trainers.engines import Generation, Request, Sampling
 from trainers.engines.text import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_model, load_tokenizer
@@ -145,20 +145,22 @@ def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
     assert [r.episode for r in part] == [r.episode for r in whole[3:6]]
 
 
+class Asked(list[Request]):
+    """Notes what it is asked; its replies end at once."""
+
+    def generate(self, requests: Any, sampling: Any) -> Any:
+        self.extend(requests)
+        return [Generation([1], [0.0]) for _ in requests]
+
+    def release(self, keys: Any) -> None: ...
+
+    def reset(self) -> None: ...
+
+
 def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path) -> None:
-    seen: list[int] = []
-
-    class Seeds:
-        def generate(self, requests: Any, sampling: Any) -> Any:
-            seen.extend(request.seed for request in requests)
-            return [Generation([1], [0.0]) for _ in requests]
-
-        def release(self, keys: Any) -> None: ...
-
-        def reset(self) -> None: ...
-
-    play(toy_folder, lambda _: Seeds(), env_options={"turns": 1})
-    first = seen[:9]
+    asked = Asked()
+    play(toy_folder, lambda _: asked, env_options={"turns": 1})
+    first = [request.seed for request in asked[:9]]
     assert first[0] == first[2]  # group 0: two with the skill, one without
     assert first[3] == first[4]  # group 1: one with, two without
     assert len(set(first)) == 2 + 2 + 3
@@ -189,20 +191,11 @@ def test_both_conditions_of_a_group_are_cut_after_the_same_number_of_turns(toy_f
 
 
 def test_turns_are_numbered_in_both_conditions(toy_folder: Path) -> None:
-    asked: dict[Any, list[int | None]] = {}
-
-    class Turns:
-        def generate(self, requests: Any, sampling: Any) -> Any:
-            for request in requests:
-                asked.setdefault(request.key, []).append(request.turn)
-            return [Generation([1], [0.0]) for _ in requests]
-
-        def release(self, keys: Any) -> None: ...
-
-        def reset(self) -> None: ...
-
-    play(toy_folder, lambda _: Turns())
-    assert set(map(tuple, asked.values())) == {(0, 1, 2)}
+    asked, turns = Asked(), dict[Any, list[int | None]]()
+    play(toy_folder, lambda _: asked)
+    for request in asked:
+        turns.setdefault(request.key, []).append(request.turn)
+    assert set(map(tuple, turns.values())) == {(0, 1, 2)}
 
 
 def test_a_prompt_longer_than_the_context_gives_an_episode_without_rows(toy_folder: Path) -> None:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from skill_library.controls import FILLER
 from skillc_gym.envs.registry import warm_started_names
 from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import UnknownNameError
@@ -19,9 +20,10 @@ NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(e
 @pytest.mark.parametrize(("env", "name"), NAMES)
 def test_a_shipped_policy_is_whole_and_its_card_is_of_it(env, name):
     folder = shipped_policy(env, name)
+    # An unknown word would leave a control's prompt empty.
+    assert FILLER in json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
-    assert (folder / "tokenizer.json").is_file()
     assert (card["run"] if name.endswith("-trained") else card["recipe"]["demonstrations"])["env"] == env
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from trl.generation import vllm_generation
 
-from skillc_gym.errors import missing_extra
 from trainers.engines.vllm import replaceable_weights
 
 
@@ -21,17 +20,12 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     Yields:
         All arguments that it was started with, once it was.
-
-    Raises:
-        MissingExtraError: vLLM is not installed.
     """
     effective: dict[str, Any] = {}
-    if not options:
+    plain = getattr(vllm_generation, "LLM", None)
+    if plain is None or not options:
         yield effective
         return
-    plain = getattr(vllm_generation, "LLM", None)
-    if plain is None:
-        raise missing_extra("vllm", "vllm")
 
     def start(**given: Any) -> Any:
         effective.update({**given, **options})
