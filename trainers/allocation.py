@@ -13,8 +13,6 @@ from skillc_gym.errors import ConfigError
 __all__ = ["Difficulty", "DifficultyRouter", "Trials", "fading_allocation", "gap_lower_bound", "signal_allocation"]
 __all__ += ["skill_needed", "wilson_bounds"]
 
-# Half of a group sees the skill while it matters, ever fewer as the gap closes.
-
 
 def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int:
     """``n+ = max(1, round(G / 2 * clip(gap / full_gap, 0, 1)))``, halves rounded up.
@@ -38,9 +36,6 @@ def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int
         )
     half = group_size // 2
     return min(half, max(1, math.floor(half * min(max(gap / full_gap, 0.0), 1.0) + 0.5)))
-
-
-# Rollouts where they tell most: the study's variant ``allocation``.
 
 
 def signal_allocation(p_with: float, p_without: float, group_size: int, kappa: float = 1.0) -> int:
@@ -69,9 +64,6 @@ def signal_allocation(p_with: float, p_without: float, group_size: int, kappa: f
     s1, s0 = (math.sqrt(p * (1.0 - p)) for p in (p_with, p_without))
     share = kappa * s1 / (kappa * s1 + s0) if s1 + s0 > 0.0 else kappa / (kappa + 1.0)
     return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
-
-
-# Show the skill only where its absence leaves a group blind: the study's variant ``gate``.
 
 
 class Trials(NamedTuple):
@@ -131,17 +123,15 @@ def wilson_bounds(wins: float, tries: float, level: float = 0.95) -> tuple[float
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-# Hard, medium and easy task types by recent success: the router of Skill0.5 (arXiv 2605.28424).
-
-
 Difficulty = Literal["hard", "medium", "easy"]
 
 
 class DifficultyRouter:
     """A type without any success is hard; one above the mean of the successes above 0 over some updates is easy.
 
-    The paper routes each task by the eight rollouts just played, and then plays eight more; here a type is routed by
-    its rollouts of the last update in which it came up. Types not seen yet are medium.
+    Source: Skill0.5, arXiv 2605.28424. The paper routes each task by the eight rollouts just played, and then plays
+    eight more; here a type is routed by its rollouts of the last update in which it came up. Types not seen yet are
+    medium.
 
     Args:
         window: Updates whose means make the threshold.

@@ -38,12 +38,9 @@ class SelfDistillation(Loss):
         raise NotImplementedError
 
 
-# On-policy self-distillation in its sampled-token form (OPSD, arXiv 2601.18734, as in SDAR's released code).
-
-
 @dataclass(frozen=True)
 class Opsd(SelfDistillation):
-    """:func:`trainers.losses.opsd`."""
+    """:func:`trainers.losses.opsd`: OPSD (arXiv 2601.18734) on sampled tokens, as in SDAR's released code."""
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return opsd(inputs.logprobs, teacher)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from trainers.advantages.csca import Csca
 from trainers.advantages.group_baselines import Grpo
 from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.losses.self_distillation import Relabelling
-from trainers.recipes.parts.allocation import ByContrast, Never, Paired, Whole
+from trainers.recipes.parts.allocation import Always, ByContrast, Paired, Whole
 from trainers.recipes.parts.curriculum import ContrastAverage, Internalization, Pruning, SkillBudget
 from trainers.recipes.parts.rows import RelabelledRows, WonRows
-from trainers.recipes.policy_gradient import SKILL_GRPO
 from trainers.recipes.recipe import Recipe
 
 SKILLC = Recipe(
-    name="skillc",
-    summary="SkillC: paired groups, contrastive skill credit assignment, internalisation curriculum.",
+    "skillc",
+    "SkillC: paired groups, contrastive skill credit assignment, internalisation curriculum.",
     allocation=Paired(),
     curriculum=Internalization(),
     contrast=ContrastAverage(),
     advantage=Csca(),
-    losses=(ClippedPolicyGradient(),),
 )
 
 # no_pairing leaves the correction as it is: C(x) follows the contrast between a type's injected and skill-free groups;
@@ -47,27 +43,25 @@ ABLATIONS = (
 # Skill0 after its description: a shrinking budget of skills, ranked by the gap of the last validation alone, which is
 # not smoothed.
 SKILL0 = Recipe(
-    name="skill0",
-    summary="Skill0: whole groups with the skill while it helps and the budget lasts, GRPO advantages.",
+    "skill0",
+    "Skill0: whole groups with the skill while it helps and the budget lasts, GRPO advantages.",
     allocation=Whole(),
     curriculum=SkillBudget(pruning=Pruning(alpha_val=0.0)),
-    advantage=Grpo(),
 )
 
 # A control for schedules that ask the policy: the skills go with the second half of training (capacity: its stages).
-STATIC_WITHDRAWAL = replace(
-    SKILL0,
-    name="static_withdrawal",
-    summary="GRPO with the skill in every prompt, and after half of training in none.",
+STATIC_WITHDRAWAL = Recipe(
+    "static_withdrawal",
+    "GRPO with the skill in every prompt, and after half of training in none.",
+    allocation=Whole(),
     curriculum=SkillBudget(pruning=Pruning(capacity=(1_000, 0), retire_by=("budget",))),
 )
-
 
 # Imitate without the skill what only the skill made possible, and let it fade with the gap; derived in
 # docs/contrastive-relabelling.md.
 CONTRASTIVE_RELABELLING = Recipe(
-    name="contrastive_relabelling",
-    summary="GRPO per condition; won episodes with the skill are imitated without it, by the contrast's weight.",
+    "contrastive_relabelling",
+    "GRPO per condition; won episodes with the skill are imitated without it, by the contrast's weight.",
     allocation=ByContrast(),
     advantage=Grpo(group_by="condition"),
     losses=(ClippedPolicyGradient(), Relabelling()),
@@ -78,10 +72,10 @@ CONTRASTIVE_RELABELLING = Recipe(
 # and keeps what works with the skill; each won episode is also imitated behind the prompt without the skill, -(1/N)
 # sum_{R=1} (1/T) sum_t log pi(a | h0). There are no pairs, no curriculum and no contrast. The nearest published
 # methods are hint-guided training with the hint removed (arXiv 2510.01375) and pi-Distill (arXiv 2602.04942).
-GUARDED_IMITATION = replace(
-    SKILL_GRPO,
-    name="guarded_imitation",
-    summary="GRPO with the skill in every prompt; won episodes are imitated without it.",
+GUARDED_IMITATION = Recipe(
+    "guarded_imitation",
+    "GRPO with the skill in every prompt; won episodes are imitated without it.",
+    allocation=Always(),
     losses=(ClippedPolicyGradient(), Relabelling()),
     rows=(WonRows(),),
 )
@@ -89,21 +83,21 @@ GUARDED_IMITATION = replace(
 # Distilling a prompt into the weights by its own samples (Askell et al. 2021, arXiv 2112.00861; Snell et al. 2022,
 # arXiv 2209.15189), kept to episodes that succeed. A control: what is left of contrastive relabelling without policy
 # gradient, without pairs and without a weight by contrast.
-CONTEXT_DISTILLATION = replace(
-    SKILL_GRPO,
-    name="context_distillation",
-    summary="Won episodes with the skill are imitated without it; no policy gradient.",
+CONTEXT_DISTILLATION = Recipe(
+    "context_distillation",
+    "Won episodes with the skill are imitated without it; no policy gradient.",
+    allocation=Always(),
     losses=(Relabelling(),),
     rows=(WonRows(),),
 )
 
 # RAFT, reward-ranked fine-tuning (Dong et al. 2023, arXiv 2304.06767), in the form of Xiong et al. 2025 (arXiv
 # 2504.11343) with a reward of 0 or 1: the control that differs from context distillation in the skill alone.
-RAFT = replace(
-    CONTEXT_DISTILLATION,
-    name="raft",
-    summary="Won episodes are imitated, no skill in any prompt; no policy gradient.",
-    allocation=Never(),
+RAFT = Recipe(
+    "raft",
+    "Won episodes are imitated, no skill in any prompt; no policy gradient.",
+    losses=(Relabelling(),),
+    rows=(WonRows(),),
 )
 
 IMITATION = (CONTRASTIVE_RELABELLING, GUARDED_IMITATION, CONTEXT_DISTILLATION, RAFT)

@@ -2,115 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from trainers.advantages.group_baselines import Grpo, Rloo
+from trainers.advantages.group_baselines import Rloo
 from trainers.advantages.per_step import Gigpo, Ppo
 from trainers.losses.distribution_distillation import DistributionDistillation
 from trainers.losses.policy_gradient import ClippedPolicyGradient, HindsightPolicyGradient, TeacherSizedPolicyGradient
 from trainers.losses.self_distillation import GrpoOpsd, Opsd, Sdar, SkillSd
 from trainers.losses.value import Value
-from trainers.recipes.parts.allocation import Always, Half, Never
+from trainers.recipes.parts.allocation import Always, Half
 from trainers.recipes.parts.rows import HindsightRows
 from trainers.recipes.recipe import Recipe
 
-GRPO = Recipe(
-    name="grpo",
-    summary="GRPO, no skill in any prompt.",
-    allocation=Never(),
-    advantage=Grpo(),
-)
-
-SKILL_GRPO = replace(
-    GRPO,
-    name="skill_grpo",
-    summary="GRPO with the skills in every training prompt.",
-    allocation=Always(),
-)
-
-HALF_SKILL_GRPO = replace(
-    GRPO,
-    name="half_skill_grpo",
-    summary="GRPO with the skills in half of each group's prompts.",
-    allocation=Half(),
-)
+GRPO = Recipe("grpo", "GRPO, no skill in any prompt.")
+SKILL_GRPO = Recipe("skill_grpo", "GRPO with the skills in every training prompt.", allocation=Always())
+HALF_SKILL_GRPO = Recipe("half_skill_grpo", "GRPO with the skills in half of each group's prompts.", allocation=Half())
 
 # RLOO (Ahmadian et al. 2024, arXiv 2402.14740): the mean return of the task's other rollouts as a baseline. The
 # released code of the agents' line takes the mean over step samples; here it is over trajectories.
-RLOO = replace(
-    GRPO,
-    name="rloo",
-    summary="RLOO: leave-one-out baseline, no skill in any prompt.",
-    advantage=Rloo(),
-)
+RLOO = Recipe("rloo", "RLOO: leave-one-out baseline, no skill in any prompt.", advantage=Rloo())
 
 # GiGPO (Feng et al. 2025, arXiv 2505.10978): groups of episodes, and in them of steps at the same observation.
-GIGPO = replace(
-    GRPO,
-    name="gigpo",
-    summary="GiGPO: advantages of episodes and of steps, no skill in any prompt.",
-    advantage=Gigpo(),
-)
+GIGPO = Recipe("gigpo", "GiGPO: advantages of episodes and of steps, no skill in any prompt.", advantage=Gigpo())
 
 # PPO (Schulman et al. 2017, arXiv 1707.06347) with a critic on the policy's own hidden states. The published runs
 # play many tasks once each (tasks_per_step=64 group_size=1) and give the critic a backbone and a learning rate of its
 # own; here both share the backbone, and the head learns at the policy's rate.
-PPO = replace(
-    GRPO,
-    name="ppo",
-    summary="PPO: a critic, GAE and a clipped value loss, no skill in any prompt.",
+PPO = Recipe(
+    "ppo",
+    "PPO: a critic, GAE and a clipped value loss, no skill in any prompt.",
     advantage=Ppo(),
     losses=(ClippedPolicyGradient(), Value()),
 )
 
-
 # OPSD (arXiv 2601.18734) in its sampled-token form: no reward. The loss per token is 0.01 times the gap, as in SDAR's
 # released code. Its expected gradient on the policy's own samples is zero but for the 1/T weighting.
-OPSD = replace(
-    GRPO,
-    name="opsd",
-    summary="OPSD: self-distillation of sampled tokens alone, no policy gradient.",
-    losses=(Opsd(),),
-)
+OPSD = Recipe("opsd", "OPSD: self-distillation of sampled tokens alone, no policy gradient.", losses=(Opsd(),))
 
 # The same beside GRPO, as in the comparison of SDAR (arXiv 2605.15155).
-GRPO_OPSD = replace(
-    GRPO,
-    name="grpo_opsd",
-    summary="GRPO and self-distillation of sampled tokens.",
-    losses=(ClippedPolicyGradient(), GrpoOpsd()),
+GRPO_OPSD = Recipe(
+    "grpo_opsd", "GRPO and self-distillation of sampled tokens.", losses=(ClippedPolicyGradient(), GrpoOpsd())
 )
 
 # OPSD over whole distributions: the generalised Jensen-Shannon divergence on sampled tokens.
-OPSD_JSD = replace(
-    GRPO,
-    name="opsd_jsd",
-    summary="OPSD: Jensen-Shannon self-distillation of whole distributions, no policy gradient.",
+OPSD_JSD = Recipe(
+    "opsd_jsd",
+    "OPSD: Jensen-Shannon self-distillation of whole distributions, no policy gradient.",
     losses=(DistributionDistillation(coefficient=1.0),),
 )
 
 # SDAR (arXiv 2605.15155): gated by how much the policy with the skill likes a token.
-SDAR = replace(
-    GRPO,
-    name="sdar",
-    summary="SDAR: GRPO and gated self-distillation.",
-    losses=(ClippedPolicyGradient(), Sdar()),
-)
+SDAR = Recipe("sdar", "SDAR: GRPO and gated self-distillation.", losses=(ClippedPolicyGradient(), Sdar()))
 
 # Skill-SD (arXiv 2604.10674). The paper writes its skills from the policy's own trajectories and chooses among them
 # by a bandit; here, as in SDAR's re-implementation, the skills are the library's.
-SKILL_SD = replace(
-    GRPO,
-    name="skill_sd",
-    summary="Skill-SD: GRPO and reverse-divergence self-distillation.",
+SKILL_SD = Recipe(
+    "skill_sd",
+    "Skill-SD: GRPO and reverse-divergence self-distillation.",
     losses=(ClippedPolicyGradient(), SkillSd()),
 )
 
 # RLSD (arXiv 2604.03128): the reward gives an advantage its direction, the policy with the skill its size.
-RLSD = replace(
-    GRPO,
-    name="rlsd",
-    summary="RLSD: GRPO advantages sized per token by the policy with the skill.",
+RLSD = Recipe(
+    "rlsd",
+    "RLSD: GRPO advantages sized per token by the policy with the skill.",
     losses=(TeacherSizedPolicyGradient(),),
 )
 
@@ -118,10 +71,9 @@ RLSD = replace(
 # the released code letting a step's skill take the episode's place; here one lesson per episode is abstracted from
 # the commands. Whether the paper divides the group's advantage by its standard deviation is unsure; here it is
 # GRPO's.
-OPID = replace(
-    GRPO,
-    name="opid",
-    summary="OPID: GRPO with a hindsight teacher in the advantage.",
+OPID = Recipe(
+    "opid",
+    "OPID: GRPO with a hindsight teacher in the advantage.",
     losses=(HindsightPolicyGradient(),),
     rows=(HindsightRows(),),
 )

@@ -25,14 +25,6 @@ def test_closed_form_with_bias_correction(observed: list[float]) -> None:
     assert contrast.value("heat") == pytest.approx(m / (1 - 0.9**n), abs=1e-12)
 
 
-@given(st.floats(-1, 1), st.integers(1, 50))
-def test_a_constant_contrast_is_its_own_average(c: float, n: int) -> None:
-    contrast = Contrast()
-    for _ in range(n):
-        contrast.update({"heat": c})
-    assert contrast.value("heat") == pytest.approx(c, abs=1e-12)
-
-
 def test_options() -> None:
     plain = Contrast(bias_correction=False)
     plain.update({"heat": 1.0})
@@ -40,14 +32,6 @@ def test_options() -> None:
     clipped = Contrast(clip=0.2)
     clipped.update({"heat": -1.0, "cool": 1.0})
     assert (clipped.value("heat"), clipped.value("cool"), clipped.value("look")) == (-0.2, 0.2, 0.0)
-
-
-def test_keys_are_averaged_apart() -> None:
-    contrast = Contrast()
-    contrast.update({"heat": 1.0})
-    contrast.update({"cool": 0.5})
-    assert contrast.value("heat") == pytest.approx(1.0)
-    assert contrast.keys == ("cool", "heat")
 
 
 @given(contrasts, contrasts)

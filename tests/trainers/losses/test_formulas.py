@@ -85,12 +85,6 @@ def test_sdar_gates_by_the_teachers_liking(rows, beta):
     check(sdar(s, t, beta), [s, t], value, [-g for g in gates])
 
 
-@given(PAIRS)
-def test_sdar_without_sharpness_is_grpo_opsd(rows):
-    s, t, _ = columns(rows)
-    assert torch.equal(sdar(s, t, 0.0), grpo_opsd(s, t))
-
-
 @given(st.lists(st.tuples(st.floats(-8, -0.1), st.floats(-8, -0.1), st.floats(-8, -0.1)), min_size=1, max_size=6))
 @example([(-0.10000000000000002, -0.1, -1.0)])
 def test_skill_sd_weighs_k3_by_the_ratio(rows):
@@ -172,23 +166,6 @@ def test_the_divergence_follows_its_definition(student, teacher, beta):
     assert got[1] is None
 
 
-@given(LOGITS, LOGITS)
-def test_the_divergence_is_symmetric_and_bounded_at_one_half(student, teacher):
-    s, t = torch.tensor(student, dtype=torch.float64), torch.tensor(teacher, dtype=torch.float64)
-    one, other = generalised_jsd(s, t, 0.5), generalised_jsd(t, s, 0.5)
-    assert one.item() == pytest.approx(other.item(), abs=1e-12)
-    assert -1e-12 <= one.item() <= math.log(2) + 1e-12
-
-
-@given(LOGITS, LOGITS)
-def test_the_ends_are_the_limits_of_the_scaled_divergence(student, teacher):
-    s, t = torch.tensor(student, dtype=torch.float64), torch.tensor(teacher, dtype=torch.float64)
-    small = 1e-7
-    for beta, end in ((small, 0.0), (1 - small, 1.0)):
-        scaled = generalised_jsd(s, t, beta) / (beta * (1 - beta))
-        assert scaled.item() == pytest.approx(generalised_jsd(s, t, end).item(), abs=2e-3, rel=2e-3)
-
-
 def test_forward_divergence_still_pulls_where_the_student_never_goes():
     student = torch.tensor([20.0, 0.0], dtype=torch.float64, requires_grad=True)
     teacher = torch.tensor([0.0, 20.0], dtype=torch.float64)
@@ -217,12 +194,6 @@ def test_the_value_loss_takes_the_worse_of_both(rows, clip):
         expected.append(0.5 * max((v - r) ** 2, (near - r) ** 2))
         gradient.append(v - r if (v - r) ** 2 >= (near - r) ** 2 else 0.0)
     check(clipped_value_loss(value, old, target, clip), [value, old, target], expected, gradient)
-
-
-def test_the_value_loss_stops_pulling_once_the_value_has_moved_far_towards_its_target():
-    value = torch.tensor([0.0, 0.9], dtype=torch.float64, requires_grad=True)
-    loss = clipped_value_loss(value, torch.zeros(2), torch.ones(2), clip=0.5)
-    assert torch.autograd.grad(loss.sum(), value)[0].tolist() == [-1.0, 0.0]
 
 
 def test_a_weight_outside_its_range_is_refused():
@@ -266,11 +237,3 @@ def test_no_gap_is_too_large(gap, dtype):
         assert loss.isfinite().all()
         assert torch.autograd.grad(loss.sum(), student, retain_graph=True)[0].isfinite().all()
     assert rlsd_weight(student, teacher, torch.tensor([1.0, -1.0, 0.0]), 0.5).isfinite().all()
-
-
-def test_a_vocabulary_of_one_token_has_nothing_to_tell_apart():
-    only = torch.tensor([[3.0]], requires_grad=True)
-    for beta in (0.0, 0.5, 1.0):
-        loss = generalised_jsd(only, torch.tensor([[-7.0]]), beta)
-        assert loss.item() == pytest.approx(0.0, abs=1e-7)
-        assert not torch.autograd.grad(loss.sum(), only)[0].any()

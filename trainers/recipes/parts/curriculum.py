@@ -11,8 +11,6 @@ from trainers.advantages import Contrast, RolloutBatch
 from trainers.advantages.contrast import ContrastKey, paired_contrasts, unpaired_contrasts
 from trainers.base import NotNegative, Options, Share
 
-# The options of the internalisation curriculum, as parts of a recipe.
-
 
 @dataclass(frozen=True)
 class Gating(Options):
@@ -107,9 +105,6 @@ class SkillBudget(Internalization):
     """
 
     own_schedule: ClassVar[bool] = True
-
-
-# The options of the contrast, as a part of a recipe.
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import Prompts
 from trainers.writers import StepWriter
 
-# Row makers: what a recipe trains on beside the update's own rollouts.
-
 
 @dataclass(frozen=True)
 class UpdateView:
@@ -74,9 +72,6 @@ class RowMaker(Options):
         a loss with a teacher may bring the row that the teacher reads; without, the loss's own prompt is rendered.
         """
         raise NotImplementedError
-
-
-# Won episodes as rows that are imitated behind the prompt without the skill.
 
 
 @dataclass(frozen=True)
@@ -216,12 +211,9 @@ class WonRows(ImitatedRows):
         return [row for place, i in enumerate(update.own) if won[i] for row in self.imitated(update, i, place, 1.0)]
 
 
-# Rollouts whose teacher reads a skill that was written from how the episode went (OPID, arXiv 2606.26790).
-
-
 @dataclass(frozen=True)
 class HindsightRows(RowMaker):
-    """The update's own rollouts with a teacher's text each, in place of those without.
+    """The update's own rollouts with a teacher's text each, in place of those without: OPID (arXiv 2606.26790).
 
     A won episode's text is its own steps; a lost one's are those of the won episodes of its task in this update, or of
     its task type if there are none. Where nobody won, the teacher reads what the student reads. The paper lets a
@@ -274,9 +266,6 @@ def _taught(update: UpdateView, i: int, place: int, text: str) -> list[TrainingR
         )
         for row, own in trajectory.own_rows()
     ]
-
-
-# Won guided episodes behind the usual prompt, taught by the guided one: Skill0.5's internalisation.
 
 
 @dataclass(frozen=True)
