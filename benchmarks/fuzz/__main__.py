@@ -3,14 +3,15 @@
 ``python -m benchmarks.fuzz loader --seconds 600 --out benchmarks/records``.
 
 A target may only succeed or raise SkillCError. An input that takes over a second of processor time, or more memory than
-the limit, ends the run like an exception does; the input is written to the current folder. ``--out`` records what a run
-found.
+the limit, ends the run like an exception does; the input is written to ``--findings``. Runs begin with the inputs of
+``corpus/TARGET.json``; ``--keep 40`` puts as many of a run's own into it. ``--out`` records what a run found.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import random
 import re
 import subprocess
@@ -29,7 +30,9 @@ from trainers.tracking import provenance, write_json
 
 HANGS_AFTER = 60
 SEEDS = 128
-"""Inputs to begin with: random bytes."""
+"""Inputs to begin with besides the kept ones: random bytes."""
+CORPUS = Path(__file__).parent / "corpus"
+"""Kept inputs of each target: a list in hexadecimal digits."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,16 +43,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         raise missing_extra("atheris", "fuzz") from error
     if args.out is not None:
-        return recorded(args.target, seconds=args.seconds, memory=args.memory, seed=args.seed, out=args.out)
+        return recorded(args)
+    args.findings.mkdir(parents=True, exist_ok=True)
     target = load(args.target)
     run = bounded(target.make(atheris))
     _instrument(atheris, target.instrumented)
-    with tempfile.TemporaryDirectory(prefix="skillc-corpus-") as corpus:
-        for number in range(SEEDS):
-            (Path(corpus) / str(number)).write_bytes(random.Random(number).randbytes(64 + 8 * number))
-        atheris.Setup([*_flags(args), corpus], run)
+    with tempfile.TemporaryDirectory(prefix="skillc-corpus-") as folder:
+        work = args.work or Path(folder)
+        for number, content in enumerate([*_random(), *kept_inputs(args.target)]):
+            (work / str(number)).write_bytes(content)
+        atheris.Setup([*_flags(args), str(work)], run)
         atheris.Fuzz()
     return 0
+
+
+def _random() -> list[bytes]:
+    return [random.Random(number).randbytes(64 + 8 * number) for number in range(SEEDS)]
+
+
+def kept_inputs(target: str) -> list[bytes]:
+    """The inputs of a target that are kept from earlier runs."""
+    path = CORPUS / f"{target}.json"
+    return [bytes.fromhex(text) for text in json.loads(path.read_text())] if path.is_file() else []
+
+
+def _keep(target: str, work: Path, most: int) -> None:
+    """Keeps the shortest of the inputs by which a run came to something new; libFuzzer names them by their hash."""
+    found = sorted((path.read_bytes() for path in work.glob("?" * 40)), key=len)
+    kept = list(dict.fromkeys([*kept_inputs(target), *found]))[:most]
+    CORPUS.mkdir(exist_ok=True)
+    (CORPUS / f"{target}.json").write_text(json.dumps([content.hex() for content in kept], indent=0) + "\n")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -58,6 +81,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--memory", type=int, default=1024, help="limit in MiB")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--findings", type=Path, default=Path("runs/fuzz"), help="folder of inputs that broke a target")
+    parser.add_argument("--keep", type=int, default=0, help="with --out, keep so many inputs for later runs")
+    parser.add_argument("--work", type=Path, help="folder of the inputs while it runs (default: a temporary one)")
     parser.add_argument("--out", type=Path, help="folder of the record, fuzz.json")
     return parser.parse_args(argv)
 
@@ -69,6 +95,7 @@ def _flags(args: argparse.Namespace) -> list[str]:
         f"-rss_limit_mb={args.memory}",
         f"-timeout={HANGS_AFTER}",
         f"-seed={args.seed}",
+        f"-artifact_prefix={args.findings}/",
         "-max_len=4096",
         "-len_control=0",  # the first few bytes only choose what the others change
         "-print_final_stats=1",
@@ -94,31 +121,28 @@ _COVERAGE = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _FINDING = re.compile(r"(?:ERROR: libFuzzer: |=== Uncaught Python exception: ===\n)(.{1,200})")
 
 
-def recorded(target: str, *, seconds: int, memory: int, seed: int, out: Path) -> int:
+def recorded(args: argparse.Namespace) -> int:
     """Fuzzes in a process of its own, since the fuzzer never returns, and writes ``fuzz.json``; other entries stay.
-
-    Args:
-        target: Its name.
-        seconds: How long.
-        memory: Limit in MiB.
-        seed: Seed of the fuzzer.
-        out: Folder of the record.
 
     Returns:
         The fuzzer's exit status, 0 if nothing was found.
     """
-    options = ["--seconds", str(seconds), "--memory", str(memory), "--seed", str(seed)]
-    command = [sys.executable, "-m", "benchmarks.fuzz", target, *options]
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
-    )
+    asked = {name: getattr(args, name) for name in ("seconds", "memory", "seed", "findings")}
+    with tempfile.TemporaryDirectory(prefix="skillc-corpus-") as work:
+        options = [word for name, value in {**asked, "work": work}.items() for word in (f"--{name}", str(value))]
+        command = [sys.executable, "-m", "benchmarks.fuzz", args.target, *options]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+        )
+        if args.keep:
+            _keep(args.target, Path(work), args.keep)
     sys.stderr.write(done.stdout[-4000:])
-    entry = {"seconds": seconds, "memory_limit_megabytes": memory, "seed": seed, **read_report(done.stdout)}
-    path = out / "fuzz.json"
+    entry = {"seconds": args.seconds, "memory_limit_megabytes": args.memory, "seed": args.seed}
+    path = args.out / "fuzz.json"
     known = read_json(path) if path.exists() else {}
-    known[target] = {**entry, "versions": versions_of("atheris"), "git": provenance()["git"]}
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(path, dict(sorted(known.items())))
+    found = {**entry, **read_report(done.stdout), "versions": versions_of("atheris"), "git": provenance()["git"]}
+    args.out.mkdir(parents=True, exist_ok=True)
+    write_json(path, dict(sorted({**known, args.target: found}.items())))
     return done.returncode
 
 

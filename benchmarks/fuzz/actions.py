@@ -15,7 +15,7 @@ from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.envs.webshop import OBSERVATION_MODES, WebShopEnv
 from skillc_gym.envs.webshop.catalog import Catalog, open_catalog
 
-__all__ = ["HOUSES", "SHOPS", "actions_target", "outcome_checked"]
+__all__ = ["HOUSES", "SHOPS", "actions_target", "outcome_checked", "shop_catalog"]
 
 MOMENTS = 8
 """Earlier moments that a run can return to."""
@@ -137,7 +137,8 @@ def _rows() -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _catalog() -> Catalog:
+def shop_catalog() -> Catalog:
+    """A shop whose products are called like buttons or draw pages."""
     entry = {"instruction": "find a red thing", "attributes": ["soft"], "instruction_attributes": ["soft"]}
     with tempfile.TemporaryDirectory(prefix="skillc-shop-") as folder:
         rows = list(_rows())
@@ -148,7 +149,7 @@ def _catalog() -> Catalog:
 
 
 def _shops() -> Sequence[TextTaskEnv]:
-    catalog = _catalog()
+    catalog = shop_catalog()
     plain = [
         WebShopEnv(data=catalog, compat=compat, observation_mode=mode, show_attributes=compat == "fixed")
         for compat in ("fixed", "upstream")

@@ -13,12 +13,16 @@ from skillc_gym.errors import unknown_name
 __all__ = ["GENERATOR", "NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
 
 NAMES: Mapping[str, str] = {
+    "addresses": "servers:ADDRESSES",
     "alfworld-actions": "actions:HOUSES",
+    "answers": "servers:ANSWERS",
+    "importers": "texts:FORMS",
     "loader": "games:LOADER",
     "skills": "texts:SKILLS",
     "stepper": "games:STEPPER",
     "transcripts": "texts:TRANSCRIPTS",
     "webshop-actions": "actions:SHOPS",
+    "writers": "servers:WRITERS",
 }
 """The targets, and where they are: a module of this package, and the target's name in it."""
 INSTRUMENTED = ("skill_library.", "skillc_gym.", "json", "tarfile", "zipfile")

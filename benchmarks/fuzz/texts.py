@@ -1,18 +1,20 @@
-"""Hostile skill files and transcripts: read, and shown."""
+"""Hostile skill files, skills in the forms of others, and transcripts: read, and shown."""
 
 from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.target import FuzzTarget, Run, changed_text
-from skill_library import SkillCError, SkillLibrary, load_library
+from skill_library import Skill, SkillCError, SkillLibrary, load_library
+from skill_library.formats import read_agent_skills, read_bank, read_sections, write_library
 from skillc_gym.episodes import Episode, Turn, read_jsonl, to_ansi, to_html, write_jsonl
 
-__all__ = ["SKILLS", "TRANSCRIPTS"]
+__all__ = ["EPISODE", "FORMS", "SKILLS", "TRANSCRIPTS"]
 
 _GOOD = "---\nname: heat\ndescription: Heat it.\ntask_types: [heat, cook]\nlicense: MIT\n---\nOpen the microwave.\n"
 _OF_YAML = (
@@ -68,8 +70,74 @@ SKILLS = FuzzTarget(
     ("skill_library.", "yaml."),
 )
 
+# Skills in others' forms ----------------------------------------------------------------------------------------------
 
-_EPISODE = Episode(
+_BANK = {
+    "general_skills": [{"skill_id": "g1", "title": "Look", "principle": "Look first.", "when_to_apply": "always"}],
+    "task_specific_skills": {"heat": [{"title": "Heat", "principle": "Open the microwave."}]},
+    "common_mistakes": [{"description": "Haste", "why_it_happens": "hurry", "how_to_avoid": "Wait."}],
+}
+_SECTIONS = "Be calm.\n### general ###\nLook first.\n\n### heat ###\nOpen the microwave.\n"
+_OF_FORMS = (
+    *("###", "### x ###\n", "### ../a ###\n", "\r", "\t", "[", "{}", "null", "1e999", '"title": 3', '"principle": ""'),
+    *("Apply when: ", "Mistake: ", "Instead: ", "\\ud800", "\x00", "\x1b[2J", "general", " ", "é😀", "---\n"),
+)
+
+
+def forms_target(atheris: Any) -> Run:
+    """Reads mutated banks, texts of sections and Agent Skills; what is accepted is a library that can be kept."""
+    folder = tempfile.TemporaryDirectory(prefix="skillc-fuzz-")
+
+    def target(data: bytes) -> None:
+        provider = atheris.FuzzedDataProvider(data)
+        refusal = ""
+        try:
+            skills = _imported(provider, Path(folder.name) / "in" / "one")
+        except SkillCError as error:
+            skills, refusal = [], str(error)
+        assert len(refusal) < 2_000, "an endless message"
+        assert len({skill.name for skill in skills}) == len(skills), "two skills of one name"
+        for skill in skills:
+            assert not set(skill.name) & set("/\\\0\n"), "a name that is a path"
+            skill.text.encode()
+        with suppress(SkillCError), tempfile.TemporaryDirectory(prefix="skillc-fuzz-") as out:
+            read = load_library(str(write_library(skills, Path(out) / "library")))
+            assert {skill.name: skill.text for skill in read.skills} == {s.name: s.text for s in skills}, (
+                "kept otherwise"
+            )
+
+    target.__dict__["folder"] = folder
+    return target
+
+
+def _imported(provider: Any, place: Path) -> list[Skill]:
+    way = provider.ConsumeIntInRange(0, 2)
+    text = (json.dumps(_BANK), _SECTIONS, _GOOD)[way]
+    for _ in range(provider.ConsumeIntInRange(0, 4)):
+        text = changed_text(provider, text, _OF_YAML if way == 2 else _OF_FORMS, 3_000)
+    if way == 0:
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError):
+            values = text
+        return read_bank(values)
+    if way == 1:
+        return read_sections(text)
+    (place / "references").mkdir(parents=True, exist_ok=True)
+    (place / "SKILL.md").write_bytes(text.encode("utf-8", "surrogatepass"))
+    (place / "references" / "more.md").write_bytes(bytes(provider.ConsumeBytes(200)))
+    return read_agent_skills(place.parent, references=provider.ConsumeBool())
+
+
+FORMS = FuzzTarget(
+    "Banks, texts of sections and Agent Skills with pieces put in, dropped or repeated; they are read or refused in a "
+    "short sentence, and what is read can be kept as a library and read again.",
+    forms_target,
+    ("skill_library.", "yaml.", "json"),
+)
+
+
+EPISODE = Episode(
     task_id="split/task/1",
     task_type="heat",
     goal="put a hot mug on the desk",
@@ -135,7 +203,7 @@ def _transcript(provider: Any) -> bytes:
     way = provider.ConsumeIntInRange(0, 3)
     if way == 0:
         return bytes(provider.ConsumeBytes(400))
-    values = _EPISODE.to_dict()
+    values = EPISODE.to_dict()
     for _ in range(provider.ConsumeIntInRange(0, 3)):
         _change(provider, values)
     text = json.dumps(values)

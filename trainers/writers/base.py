@@ -83,15 +83,15 @@ def read_decision(reply: str, similar: int, *, longest: int) -> Decision:
     return Decision(operation, found["number"], text)
 
 
-def read_edits(reply: str, rules: int, *, at_most: int = 4) -> list[Edit]:
+def read_edits(reply: str, rules: int, *, at_most: int = 4, longest: int = 600) -> list[Edit]:
     """Reads lines ``ADD: text``, ``AGREE 2: text``, ``EDIT 2: text``, ``REMOVE 2: text`` (ExpeL, arXiv 2308.10144)."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if not lines or len(lines) > at_most:
         raise BadReplyError(f"1 to {at_most} edits were asked for, got {len(lines)} lines")
-    return [_edit(line, rules) for line in lines]
+    return [_edit(line, rules, longest) for line in lines]
 
 
-def _edit(line: str, rules: int) -> Edit:
+def _edit(line: str, rules: int, longest: int) -> Edit:
     match = _EDIT.fullmatch(line)
     if match is None:
         raise BadReplyError(f"An edit is written {' or '.join(get_args(EditKind))}, the rule's number, ': ' and a text")
@@ -99,7 +99,7 @@ def _edit(line: str, rules: int) -> Edit:
     rule = int(number) if number else None
     if (kind == "ADD") != (rule is None) or (rule is not None and not 1 <= rule <= rules):
         raise BadReplyError(f"ADD takes no number, the others one from 1 to {rules}; got {brief(line)}")
-    return Edit(cast("EditKind", kind), rule, _text(text, len(line)))
+    return Edit(cast("EditKind", kind), rule, _text(text, longest))
 
 
 def _text(text: Any, longest: int) -> str:

@@ -208,7 +208,8 @@ class PolicyWriter(LLMWriter):
             question=prompts["set" if all(episode.won for episode in episodes) else "pair"],
             at_most=self._at_most,
         )
-        return self._ask([question], lambda reply: read_edits(reply, len(rules), at_most=self._at_most))[0] or []
+        bounds = {"at_most": self._at_most, "longest": self._longest}
+        return self._ask([question], lambda reply: read_edits(reply, len(rules), **bounds))[0] or []
 
     def facts(self, episode: Episode) -> list[str]:
         """Asks what will help with other tasks."""

@@ -150,7 +150,7 @@ def test_edits_are_read_line_by_line():
         Edit("ADD", None, "look first"),
         Edit("REMOVE", 2, "wrong"),
     ]
-    for reply in ("ADD 1: x", "AGREE: x", "AGREE 3: x", "agree 1: x", "so ADD: x"):
+    for reply in ("ADD 1: x", "AGREE: x", "AGREE 3: x", "agree 1: x", "so ADD: x", "ADD: " + 601 * "x"):
         with pytest.raises(BadReplyError):
             read_edits(reply, 2)
     for reply in ("ADD: \ud800", f"AGREE {'9' * 5000}: x"):
