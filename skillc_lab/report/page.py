@@ -19,7 +19,7 @@ from skillc_lab.report.figures import save_figures, save_outcome_figure, save_ve
 from skillc_lab.report.plots import quiet_figures
 from skillc_lab.report.records import ComparedRun, Source, read_run, read_source, transcripts_of_step
 from skillc_lab.report.style import method_words
-from skillc_lab.report.tables import cards, cut_notes, lead, measures, results, retirements, versus_table
+from skillc_lab.report.tables import acted_table, cards, cut_notes, lead, measures, results, retirements, versus_table
 
 __all__ = ["ReportFiles", "make_report", "render_page", "replay_page"]
 
@@ -72,8 +72,8 @@ def make_report(
         figures = save_figures(source.run, target, before=first, after=second)
     else:
         figures = save_outcome_figure(second, target, before=first) if second is not None else {}
-    runs = [read_run(Path(each)) for each in (folder, *versus)] if versus else []
-    if runs:
+    runs = [read_run(Path(each)) for each in (folder, *versus)] if source.run or versus else []
+    if versus:
         figures["beside"] = save_versus(runs, target / "beside.png")
     page = _write(target / "index.html", render_page(title or _title(source, runs), source, figures, runs))
     return ReportFiles(page, figures)
@@ -98,7 +98,8 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
         values["further"] = measures(after)
     if run is not None:
         values["retirements"], values["quiet"] = retirements(run.retirements), quiet_figures(run)
-    values["versus"] = versus_table(runs) if runs else None
+    values["versus"] = versus_table(runs) if len(runs) > 1 else None
+    values["acted"] = acted_table(runs)
     values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}
     return _render("report.html", title, values)
 

@@ -322,12 +322,14 @@ class ComparedRun:
         run: Its metrics.
         before: The held-out tasks before training, the same for all.
         after: The same after training.
+        acted: What the method's own parts did, as far as the run wrote it down.
     """
 
     name: str
     run: RunRecords
     before: PairedReport | None
     after: PairedReport | None
+    acted: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tokens(self) -> int:
@@ -344,4 +346,6 @@ def read_run(folder: Path) -> ComparedRun:
     """
     run = RunRecords.read(folder)
     before, after = (read_evaluation(folder / when).report for when in ("before", "after"))
-    return ComparedRun(str(run.config.get("method", folder.name)), run, before, after)
+    acted = read_object(folder / "what_acted.json")
+    acted = {**acted, "withdraws": run.retires} if acted else {}
+    return ComparedRun(str(run.config.get("method", folder.name)), run, before, after, acted)

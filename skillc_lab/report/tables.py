@@ -8,12 +8,23 @@ from typing import Any, NamedTuple
 
 from skillc_lab.report.records import ComparedRun
 from skillc_lab.report.style import method_words
-from skillc_lab.tables import Cell, Row, Table
+from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
 from trainers.evaluation import Change, PairedCounts, PairedReport, compare_reports, graded, mean_scores, pass_rates
 from trainers.stats import Interval
 from trainers.tracking import short_type
 
-__all__ = ["Card", "RunColumn", "cards", "cut_notes", "lead", "measures", "results", "retirements", "versus_table"]
+__all__ = [
+    "Card",
+    "RunColumn",
+    "acted_table",
+    "cards",
+    "cut_notes",
+    "lead",
+    "measures",
+    "results",
+    "retirements",
+    "versus_table",
+]
 
 _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut by the budget K(t)"}
 
@@ -146,6 +157,15 @@ def retirements(found: Mapping[str, tuple[int, str]]) -> Table:
     ordered = sorted(found.items(), key=lambda item: item[1][0])
     rows: list[Row] = [[short_type(kind), step, _WHY.get(reason, reason)] for kind, (step, reason) in ordered]
     return Table(["type", "step", "reason"], rows, words=True)
+
+
+def acted_table(runs: Sequence[ComparedRun]) -> Table:
+    """What the methods' own parts did, a column per run; empty where nothing was written down, or they have none."""
+    rows: list[Row] = [
+        [ACTED[name][0], *(acted_cell(name, [each.acted]) for each in runs)]
+        for name in acted_heads([each.acted for each in runs])
+    ]
+    return Table(["what its own parts did", *(method_words(each.name) for each in runs)], rows)
 
 
 # Runs compared with each other ----------------------------------------------------------------------------------------

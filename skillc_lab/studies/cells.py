@@ -14,13 +14,14 @@ from typing import Any
 from skill_library import load_library
 from skillc_gym.episodes import iter_jsonl
 from skillc_gym.errors import CheckpointError, MissingDataError, unknown_name
+from skillc_lab.studies.declared import now
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
 from trainers.evaluation import PairedReport, evaluate_policy
-from trainers.tracking import RunFolder, provenance, write_json
-from trainers.training import run
+from trainers.tracking import RunFolder, make_folder, provenance, read_object, write_json
+from trainers.training import run, what_acted
 
-__all__ = ["Changed", "Replay", "cell_path", "read_cell", "run_cell", "write_cell"]
+__all__ = ["Changed", "Replay", "begun_cells", "cell_path", "read_cell", "run_cell", "write_cell"]
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -28,9 +29,9 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 
     A run that is done keeps its metrics and its policy; checkpoints and transcripts are removed.
     """
-    played = cell.start, cell.method, cell.seed
+    begun, played = _begin(plan, cell), (cell.start, cell.method, cell.seed)
     if not cell.trained:
-        result = CellResult(*played, **_held_out(plan, cell, plan.models[cell.start]))
+        result = CellResult(*played, **_held_out(plan, cell, plan.models[cell.start]), **begun)
         write_cell(plan, cell, result)
         return result
     trained = run(plan.training(cell))
@@ -43,11 +44,38 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         curve=_curve(trained.metrics, folder.transcripts_path),
         usage=_usage(updates, trained.metrics),
         skills=updates[-1].get("memory", {}) if updates else {},
+        acted={**what_acted(trained.metrics), "withdraws": _withdraws(trained.metrics)},
+        **begun,
     )
     write_cell(plan, cell, result)
     for spent in (folder.checkpoints_path, folder.transcripts_path):
         shutil.rmtree(spent, ignore_errors=True)
     return result
+
+
+def _begin(plan: ComparisonPlan, cell: Cell) -> dict[str, Any]:
+    """When a cell first began, and the study's file then; written down before it does."""
+    path = plan.folder / "begun" / f"{cell.name}.json"
+    if not path.is_file():
+        make_folder(path.parent)
+        write_json(path, {"started": now(), "run_file": plan.declared.to_json() if plan.declared else {}})
+    return read_object(path)
+
+
+def begun_cells(plan: ComparisonPlan) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """The cells that have begun or are done: name, start, and run file, as far as they were written down."""
+    found = []
+    for cell in plan.jobs:
+        begun, done = plan.folder / "begun" / f"{cell.name}.json", cell_path(plan, cell)
+        if begun.is_file() or done.is_file():
+            written = read_object(begun if begun.is_file() else done)
+            found.append((cell.name, str(written.get("started", "")), written.get("run_file", {})))
+    return found
+
+
+def _withdraws(metrics: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the method may take a task type's skill away."""
+    return any(record.get("retirement", {}).get("by") for record in metrics if record["event"] == "validation")
 
 
 def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
 from trainers.recipes import get_recipe, recipe_in
 
@@ -84,6 +85,8 @@ class ComparisonPlan:
         starts: Models to start from, by the names that tables give them; the configured one, nameless, if empty.
         overrides: Settings that differ for a method, by its label; they are recorded with its cells.
         title: Name of the record and its pictures.
+        declared: The run file, where there is one.
+        preregistered: Whether the study says that it was declared before its first cell.
     """
 
     config: TrainConfig
@@ -95,6 +98,8 @@ class ComparisonPlan:
     starts: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     title: str = "comparison"
+    declared: Declaration | None = field(default=None, compare=False)
+    preregistered: bool = False
 
     def __post_init__(self) -> None:
         if not self.methods or len(set(self.methods)) < len(self.methods):

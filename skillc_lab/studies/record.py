@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
+from skillc_lab.studies.declared import preregistration
 from skillc_lab.studies.plan import UNTRAINED, ComparisonPlan
 from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.table import MethodRow, method_rows
@@ -76,6 +77,9 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Com
         "title": record.title,
         "protocol": dict(record.protocol),
         "revision": one_revision([cell.versions.get("git") for cell in results], allow_changes=True),
+        "preregistered": preregistration(plan.declared, [cell.started for cell in results])
+        if plan.preregistered
+        else None,
         "versions": provenance(),
         "rows": {start: [row.to_json() for row in record.rows(start)] for start in record.starts},
         **_packed(results),

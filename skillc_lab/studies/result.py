@@ -91,6 +91,10 @@ class CellResult:
         usage: What the run cost.
         skills: For methods with a memory, what it says of itself in the last update.
         versions: What computed it, the revision included.
+        acted: What the method's own parts did (:func:`trainers.training.what_acted`), and whether it ``withdraws``
+            skills; empty in older records.
+        started: When the run first began, in UTC; "" in older records.
+        run_file: The study's file then, its hash and the commit that git has it of; empty without one.
     """
 
     start: str
@@ -102,6 +106,9 @@ class CellResult:
     usage: Usage = field(default_factory=Usage)
     skills: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
+    acted: Mapping[str, Any] = field(default_factory=dict)
+    started: str = ""
+    run_file: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -132,6 +139,9 @@ class CellResult:
             "usage": asdict(self.usage),
             "skills": dict(self.skills),
             "versions": dict(self.versions),
+            "acted": dict(self.acted),
+            "started": self.started,
+            "run_file": dict(self.run_file),
         }
 
     @classmethod

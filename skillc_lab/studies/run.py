@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.cells import read_cell, run_cell
+from skillc_lab.studies.cells import begun_cells, read_cell, run_cell
+from skillc_lab.studies.declared import require_preregistered
 from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import write_comparison
@@ -47,7 +48,10 @@ def compare(
 
     Raises:
         CheckpointError: The folder holds cells of another protocol.
+        ConfigError: The plan says preregistered, and git cannot show it.
     """
+    if plan.preregistered:
+        require_preregistered(plan.declared, begun_cells(plan))
     meant = plan.with_starts(plan.cells if cells is None else cells)
     make_folder(plan.folder / "cells")
     done = {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}

@@ -12,6 +12,7 @@ import yaml
 
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
+from skillc_lab.studies.declared import Declaration, declared_in
 from skillc_lab.studies.plan import ComparisonPlan
 from skillc_lab.studies.tuning import cross
 from trainers.config import TrainConfig, current_settings
@@ -54,7 +55,11 @@ class RunFile:
     """Values by setting, for tuning: every method is run with all combinations, each under a label of its own. The
     overrides of a method then hold for all of its combinations, and others, with a ``method``, are run besides."""
 
-    def plan(self, title: str, folder: Path) -> ComparisonPlan:
+    preregistered: bool = False
+    """Whether the study was declared before it ran: refused where git cannot show the file from before the first
+    cell."""
+
+    def plan(self, title: str, folder: Path, declared: Declaration | None = None) -> ComparisonPlan:
         """The plan that the file describes.
 
         Raises:
@@ -81,6 +86,8 @@ class RunFile:
             starts=dict(self.starts),
             overrides={label: check_settings(changes, f"overrides of {label}") for label, changes in overrides.items()},
             title=title,
+            declared=declared,
+            preregistered=self.preregistered,
         )
 
     def _crossed(self) -> dict[str, Mapping[str, Any]]:
@@ -113,7 +120,7 @@ def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
     if missing:
         raise ConfigError(f"{path} says nothing of {', '.join(missing)}")
     try:
-        return RunFile(**values).plan(path.stem, folder)
+        return RunFile(**values).plan(path.stem, folder, declared_in(path))
     except (TypeError, AttributeError) as error:
         raise ConfigError(f"{path}: a value has another form than its key wants ({error})") from error
 

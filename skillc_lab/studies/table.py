@@ -12,7 +12,7 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
-from skillc_lab.tables import Table, points, rate
+from skillc_lab.tables import ACTED, Table, acted_cell, points, rate
 from trainers.stats import Difference, MeanEstimate, Verdict, holm
 
 __all__ = ["COLUMNS", "BaselineComparison", "Column", "MethodRow", "comparison_table", "method_rows"]
@@ -106,7 +106,7 @@ class MethodRow:
     def to_json(self) -> dict[str, Any]:
         """JSON-able values: those of every column, and the changes."""
         values: dict[str, Any] = {"method": self.method}
-        for column in COLUMNS:
+        for column in (*COLUMNS, *ACTED_COLUMNS):
             values.update(column.record(self))
         return {**values, "changes": {arm: found.to_json() for arm, found in self.changes.items()}}
 
@@ -256,7 +256,19 @@ COLUMNS: tuple[Column, ...] = (
 """What the table says of a method: percent and points with 95 % intervals over seeds and tasks."""
 
 
+def _acted(name: str) -> Column:
+    def show(row: MethodRow) -> str:
+        return acted_cell(name, [cell.acted for cell in row.cells])
+
+    return Column(ACTED[name][0], show, lambda row: {name: [cell.acted.get(name) for cell in row.cells if cell.acted]})
+
+
+ACTED_COLUMNS = tuple(map(_acted, ACTED))
+"""What the method's own parts did; the table has those of which any method has something to say."""
+
+
 def comparison_table(rows: Sequence[MethodRow], before: CellResult | None = None) -> Table:
-    """The table of :data:`COLUMNS`: the starting point if it was played, and a row per method."""
-    start = [[column.start(before) for column in COLUMNS]] if before is not None else []
-    return Table([column.name for column in COLUMNS], [*start, *([c.show(row) for c in COLUMNS] for row in rows)])
+    """The table of :data:`COLUMNS`, and of :data:`ACTED_COLUMNS`: the starting point if played, a row per method."""
+    columns = [*COLUMNS, *(column for column in ACTED_COLUMNS if any(map(column.show, rows)))]
+    start = [[column.start(before) for column in columns]] if before is not None else []
+    return Table([column.name for column in columns], [*start, *([c.show(row) for c in columns] for row in rows)])

@@ -103,8 +103,12 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     for folder, steps in ((first, 180), (second, 60)):
         evaluate(folder / "before", 0)
         evaluate(folder / "after", steps)
+    acted = {"bank_uses": None, "relabelled_updates": 0.5, "withdrawn_at": None, "entries_added": "<b>"}
+    (first / "what_acted.json").write_text(json.dumps(acted))
     made = make_report(first, versus=[second])
     page = outline(made.page).text
+    assert "what its own parts didSkillCGRPOupdates with a relabelled row, %50skill withdrawn at updatenever" in page
+    assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
     before, after = (report(step, 1).overall.sr_without for step in (0, 60))

@@ -47,11 +47,17 @@ def test_a_comparison_is_written_and_gone_on_with(toy_folder, tmp_path, monkeypa
         assert all(len(point.won_without) == 4 for point in cell.curve)
         assert end.without == end.won_without.count("1") / 4
     assert all(cell.usage.prompt_tokens > 0 for cell in first)
+    assert all(cell.started.endswith("Z") and cell.run_file == {} for cell in first)
+    assert {cell.method: cell.acted["withdraws"] for cell in first} == {"grpo": False, "skillc:omega=0.2": True}
+    assert {cell.acted["skill_share"] for cell in first if cell.method == "grpo"} == {0.0}
 
     record = json.loads((tmp_path / "comparison.json").read_text())
     assert [row["method"] for row in record["rows"][""]] == list(plan.methods)
     assert [len(panel) for panel in record["panels"].values()] == [4]
-    assert "skillc:omega=0.2" in (tmp_path / "table.md").read_text()
+    table = (tmp_path / "table.md").read_text()
+    assert "skillc:omega=0.2" in table
+    assert "skill withdrawn at update" in table
+    assert "bank uses" not in table
     assert (tmp_path / "comparison.png").is_file()
     # What a finished run no longer needs is gone; its policy stays.
     assert {path.name for path in (tmp_path / "runs" / "grpo-seed0").iterdir()} >= {"metrics.jsonl", "policy"}

@@ -32,6 +32,7 @@ from skillc_lab.studies import (
     table,
     tokens_to_reach,
 )
+from skillc_lab.tables import points
 from trainers.config import TrainConfig
 
 
@@ -203,6 +204,30 @@ def test_the_table_has_a_row_per_method():
     json.dumps([row.to_json() for row in rows])
     with pytest.raises(ConfigError, match="'ppo' has no cells"):
         method_rows(cells, "ppo", 1000)
+
+
+def test_what_acted_stands_beside_the_score_where_a_method_has_such_a_part():
+    plain = random_cells("grpo", 0.3)
+    acted = {"bank_uses": 10, "withdraws": True, "withdrawn_at": None, "teacher_part": None}
+    own = [
+        replace(each, acted={**acted, "withdrawn_at": 7 if each.seed else None}) for each in random_cells("mem", 0.5)
+    ]
+    rows = method_rows([*plain, *own], "grpo", 1000)
+    heads, _, base, row = (line.split(" | ") for line in comparison_table(rows).markdown().splitlines())
+    assert [head.strip(" |") for head in heads[-2:]] == ["bank uses", "skill withdrawn at update"]
+    assert (row[-2], row[-1].strip(" |"), base[-1].strip(" |")) == ("10", "never, 7, 7, 7", "")
+    assert rows[1].to_json()["bank_uses"] == [10, 10, 10, 10]
+    assert "bank uses" not in comparison_table(method_rows(plain, "grpo", 1000)).markdown(), "an older record"
+
+
+def test_intervals_end_where_rates_do():
+    half = [cell("a", seed, [True] * 40 if seed else [False] * 40) for seed in range(3)]
+    for found in (success(half, skill=False), area(half, 1000)):
+        assert found.interval is not None
+        assert 0 <= found.interval.low < found.interval.high <= 1
+    lead = difference(half, [cell("b", seed, [False] * 40) for seed in range(3)]).interval
+    assert lead is not None
+    assert (lead.high, points(0.6, (-1.3, 1.4))) == (1.0, "+60.0 [-100, +100]")
 
 
 def test_a_new_column_is_one_entry(monkeypatch):
