@@ -31,19 +31,31 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 _CONTEXT = re.compile(r"context[ _](?:length|size|window)|maximum context|too many tokens|exceeds? the .*context", re.I)
 
 
+def _check_events(content: bytes) -> None:
+    """Refuses an event of very many lines: what reads streams copies all of an event for each of its lines."""
+    if any(event.count(b"\n") + event.count(b"\r") > _MOST_LINES for event in _EVENT_ENDS.split(content)):
+        raise httpx.RemoteProtocolError(f"an event of more than {_MOST_LINES} lines")
+
+
+_EVENT_ENDS = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_MOST_LINES = 100
 _PACKING = ("content-encoding", "content-length", "transfer-encoding")
 _UNREADABLE = (openai.OpenAIError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
 """What reading an answer of another form ends in."""
 
 
 class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
-    """Reads every answer as a whole, none longer than :data:`MAX_ANSWER_BYTES`."""
+    """Reads every answer as a whole, none longer than :data:`MAX_ANSWER_BYTES`, and of ``streams`` no endless event."""
+
+    def __init__(self, *, streams: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self._streams = streams
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Sends a request.
 
         Raises:
-            httpx.RemoteProtocolError: The answer is too long, or packed in a way that was not asked for.
+            httpx.RemoteProtocolError: The answer or an event of it is too long, or packed in a way nobody asked for.
         """
         answer = await super().send(request, **{**options, "stream": True})
         try:
@@ -55,6 +67,8 @@ class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
             await answer.aclose()
         kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _PACKING]
         content = self._unpacked(bytes(packed), answer.headers.get("content-encoding", "identity"))
+        if self._streams and answer.is_success:
+            _check_events(content)
         return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
 
     def _unpacked(self, packed: bytes, how: str) -> bytes:
@@ -135,6 +149,7 @@ class ServerClient:
                 max_retries=0,
                 default_headers={"Accept-Encoding": "gzip, deflate"},
                 http_client=BoundedClient(
+                    streams=self._options.stream,
                     timeout=httpx.Timeout(self._options.timeout, pool=None),
                     limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
                 ),

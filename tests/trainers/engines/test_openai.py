@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import socket
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -366,6 +367,16 @@ def test_an_answer_without_end_is_not_read(packed: bool, monkeypatch: pytest.Mon
         pytest.raises(ServerError, match="more than 10,000 bytes"),
     ):
         ask(engine(server.base_url, retries=0))
+
+
+def test_an_event_of_many_lines_costs_no_minutes() -> None:
+    fault, started = sends(b"data: a\n" * 100_000, "text/event-stream"), time.process_time()
+    with (
+        openai_server(lambda chat: "x", lambda number, body: fault) as server,
+        pytest.raises(ServerError, match="lines"),
+    ):
+        ask(engine(server.base_url, retries=0, stream=True))
+    assert time.process_time() - started < 2
 
 
 def test_packed_answers_are_read_and_unknown_packings_refused() -> None:

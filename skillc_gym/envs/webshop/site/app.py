@@ -99,7 +99,7 @@ class Site:
             Route("/e/{ticket}/{kind}", self._act, methods=["POST"]),
             Route("/picture", self._picture),
             Route("/replays", self._rows),
-            Route("/replays/{row:int}", self._row),
+            Route("/replays/{row}", self._row),
             Route("/static/{name}", _static),
         ]
 
@@ -171,9 +171,10 @@ class Site:
 
     async def _row(self, request: Request) -> Response:
         number = request.path_params["row"]
-        if number >= len(self._replays):
+        # A number of thousands of digits is none that Python would read.
+        if number not in map(str, range(len(self._replays))):
             raise HTTPException(404, "There is no such recorded episode.")
-        row, asked = self._replays[number], dict(_query(request)).get("step", "0")
+        row, asked = self._replays[int(number)], dict(_query(request)).get("step", "0")
         last = max(len(replay.episode.turns) for replay in row)
         step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
         sides = [replay.moment(step, self.tickets.issue(replay.task)) for replay in row]
