@@ -1,7 +1,7 @@
-"""WebShop in a browser: start, steps per second beside upstream's, two browsers at once, memory, the site under load.
+"""WebShop in a browser: start, steps per second beside upstream's, two browsers at once, memory.
 
 python -m benchmarks.bench_browser --data FOLDER --out benchmarks/records/bench_browser.json
-python -m benchmarks.bench_browser speed load --data FOLDER
+python -m benchmarks.bench_browser speed --data FOLDER
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.browser_load import load_site
 from benchmarks.measuring import measurement, options_parser
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.browser import WebShopBrowserEnv
@@ -96,7 +95,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "speed": _speed,
         "two": _two_browsers,
         "memory": _memory,
-        "load": _load,
     }
     rows = [row for name, part in parts.items() if not options.parts or name in options.parts for row in part(options)]
     return {
@@ -230,27 +228,14 @@ def _memory_rows(name: str, peaks: Sequence[float], growth: float | None, episod
     ]
 
 
-def _load(options: argparse.Namespace) -> list[dict[str, Any]]:
-    found = load_site(options.data, options.sessions, options.requests)
-    sessions = f"{options.sessions} sessions at once"
-    return [
-        _row(f"{sessions}: requests", found.requests, ""),
-        _row(f"{sessions}: errors, and pages of another session", found.wrong, "", 0, most=True),
-        _row(f"{sessions}: requests per second", found.requests / found.seconds, "1/s"),
-        *(_row(f"{sessions}: latency, {name}", 1e3 * value, "ms") for name, value in found.latencies.items()),
-    ]
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Measures; returns 1 where a goal is missed."""
     parser = options_parser(__doc__)
-    parser.add_argument("parts", nargs="*", choices=["start", "speed", "two", "memory", "load", []])
+    parser.add_argument("parts", nargs="*", choices=["start", "speed", "two", "memory", []])
     parser.add_argument("--data", default=None, help="WebShop products (default: WEBSHOP_DATA)")
     parser.add_argument("--steps", type=int, default=150, help="steps of a walk")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--episodes", type=int, default=1_000, help="episodes for memory")
-    parser.add_argument("--sessions", type=int, default=200)
-    parser.add_argument("--requests", type=int, default=20, help="requests of every session")
     return measurement(parser, measure, words, failed=lambda record: not all(row["met"] for row in record["rows"]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import jinja2
@@ -19,7 +19,7 @@ from skillc_gym.envs.registry import env_spec, short_type
 from skillc_lab.studies import ComparisonRecord, MethodRow, Regime, comparison_table, read_record, regimes_of
 from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport
-from trainers.stats import mean_over_seeds, wilson
+from trainers.stats import wilson
 
 __all__ = ["RECORDS", "filled_in", "results_table", "seed_table", "study_tables"]
 
@@ -51,7 +51,6 @@ def environment() -> jinja2.Environment:
         "results": results_table,
         "agents": agents_table,
         "evaluations": evaluation_tables,
-        "planted": planted_table,
         "costs": cost_table,
         "share": share,
         "rises": rises,
@@ -246,49 +245,6 @@ def _within(report: PairedReport, skill: bool, limit: int) -> str:
 def _of_type(report: PairedReport, kind: str) -> str | None:
     counts = report.per_type.get(kind)
     return f"{100 * counts.sr_with:.0f} / {100 * counts.sr_without:.0f}" if counts else None
-
-
-def planted_table(name: str) -> str:
-    """What became of planted entries: utilities at the end and shares of uses, means over seeds."""
-    found = record(name)
-    rows = []
-    for method in dict.fromkeys(run["method"] for run in found["runs"]):
-        ends = [at_the_end(run, found["useful"]) for run in found["runs"] if run["method"] == method]
-        means = [
-            _mean([end[key] for end in ends], least)
-            for key, least in (("useful", -1.0), ("useless", -1.0), ("share", 0.0))
-        ]
-        rows.append([f"`{method}`", str(len(ends)), *means])
-    return Table(["method", "seeds", "utility, useful", "utility, best useless", "share of uses"], rows).markdown()
-
-
-def at_the_end(run: Mapping[str, Any], useful: str) -> dict[str, float]:
-    """Utilities at a run's end, of the useless entries the highest, and the useful one's share of later uses."""
-    last = run["updates"][-1]
-    later = use_shares(run, useful)[len(run["updates"]) // 2 :]
-    shares = [share for share in later if share is not None]
-    return {
-        "useful": last.get(useful, {}).get("utility", 0.0),
-        "useless": max((entry["utility"] for name, entry in last.items() if name != useful), default=0.0),
-        "share": fmean(shares) if shares else 0.0,
-    }
-
-
-def use_shares(run: Mapping[str, Any], useful: str) -> list[float | None]:
-    """Share of the planted entries' uses that went to the useful one, update by update; None where none was used."""
-    shares: list[float | None] = []
-    before: Mapping[str, Any] = {}
-    for found in run["updates"]:
-        new = {name: entry["uses"] - before.get(name, {}).get("uses", 0) for name, entry in found.items()}
-        total = sum(new.values())
-        shares.append(new.get(useful, 0) / total if total else None)
-        before = found
-    return shares
-
-
-def _mean(values: Sequence[float], least: float) -> str:
-    found = mean_over_seeds(values).interval
-    return f"{fmean(values):.2f}" + (f" [{max(found.low, least):.2f}, {min(found.high, 1.0):.2f}]" if found else "")
 
 
 def rises(values: Sequence[float]) -> bool:

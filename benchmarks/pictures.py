@@ -16,7 +16,6 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.measuring import RECORDS, exit_status
-from benchmarks.pages import use_shares
 from skillc_gym.errors import ConfigError
 from skillc_lab.report import (
     SOFT,
@@ -234,35 +233,6 @@ def _point(axes: Any, x: float, row: Mapping[str, Any], style: LineStyle) -> Non
     axes.plot(x, 100 * row["mean"], style.marker, color=style.colour, markersize=6, zorder=3)
 
 
-def draw_planted(record: Mapping[str, Any], path: Path) -> None:
-    """Draws the useful entry's share of uses and the utilities over updates, a column per method."""
-    methods = list(dict.fromkeys(run["method"] for run in record["runs"]))
-    with figure_style():
-        figure = new_figure(2.6 * len(methods) + 0.6, 5.0)
-        plots = figure.subplots(2, len(methods), squeeze=False, sharex=True, sharey="row")
-        for shares, utilities, method in zip(*plots, methods, strict=True):
-            for run in (each for each in record["runs"] if each["method"] == method):
-                _draw_run(shares, utilities, run, record)
-            title(shares, method)
-            shares.axhline(1 / len(record["planted"]), color=WITH["color"], linewidth=0.8, linestyle=":")
-            utilities.set_xlabel("update")
-            utilities.xaxis.get_major_locator().set_params(integer=True)
-        rate_axis(plots[0][0], "share of uses in %")
-        plots[1][0].set_ylabel("utility")
-        figure.suptitle("Blue: the useful entry; grey: the useless ones; a line per seed", x=0.01, ha="left")
-        figure.savefig(path)
-
-
-def _draw_run(shares: Any, utilities: Any, run: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-    useful = record["useful"]
-    at = [(update, share) for update, share in enumerate(use_shares(run, useful), 1) if share is not None]
-    shares.plot([update for update, _ in at], [share for _, share in at], color="#0072B2", alpha=0.7)
-    for name in record["planted"]:
-        own = [(n, found[name]["utility"]) for n, found in enumerate(run["updates"], 1) if name in found]
-        look = {"color": "#0072B2", "linewidth": 1.6, "zorder": 3} if name == useful else {"color": "#c9cdd4"}
-        utilities.plot([n for n, _ in own], [utility for _, utility in own], **look)
-
-
 DRAWN: Mapping[str, Draw] = {
     "confirmation_curves": _curves("confirmation"),
     "controls": _map("controls"),
@@ -272,8 +242,6 @@ DRAWN: Mapping[str, Draw] = {
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
     "method_costs": _of(draw_cost, "method_costs"),
-    "planted_entries": _of(draw_planted, "planted_entries"),
-    "planted_entries_only": _of(draw_planted, "planted_entries_only"),
     "real_games_controls": _map("real_games_controls"),
     "real_games_controls_curves": _curves("real_games_controls"),
     "regime_map": _map("first_table", "first_table_easy"),

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import pages
 from benchmarks.measuring import RECORDS
-from benchmarks.pages import filled_in, results_table, study_tables, use_shares
+from benchmarks.pages import filled_in, results_table, study_tables
 from benchmarks.pictures import DRAWN, main, parameters_of
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import read_record, regimes_of
@@ -87,18 +87,6 @@ def test_costs_say_where_rollouts_differ(own: dict[str, Any]):
     assert rows(pages.cost_table("x"))["skillc"][-1] == "1.02 [0.90, 1.10]"
     own["x"] = {"methods": [{**row, "same_rollouts": False}]}
     assert rows(pages.cost_table("x"))["skillc"][-1] == "(rollouts differ)"
-
-
-def used(*counts: int) -> dict[str, Any]:
-    return {f"s{i:05d}": {"utility": 0.5, "uses": count} for i, count in enumerate(counts, 1)}
-
-
-def test_uses_of_planted_entries_are_counted_per_update(own: dict[str, Any]):
-    runs = [{"method": "d2skill", "seed": s, "updates": [used(4, 4), used(5, 11), used(5, 19)]} for s in (0, 1)]
-    assert use_shares(runs[0], "s00002") == [0.5, 0.875, 1.0]
-    assert use_shares({"updates": [used(0, 0)]}, "s00002") == [None]
-    own["x"] = {"planted": ["s00001", "s00002"], "useful": "s00002", "runs": runs}
-    assert rows(pages.planted_table("x"))["d2skill"] == ["2", *["0.50 [0.50, 0.50]"] * 2, "0.94 [0.94, 0.94]"]
 
 
 def test_methods_with_one_changed_option_stand_in_the_order_of_its_values(tmp_path: Path):

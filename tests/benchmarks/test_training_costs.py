@@ -1,4 +1,4 @@
-"""What an update costs: methods next to GRPO, this trainer next to TRL's; credit of planted entries."""
+"""What an update of a method costs, next to GRPO's."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from benchmarks.method_costs import _references, measure_costs, same_rollouts
-from benchmarks.planted_entries import EMPTY, measure_planted, planted_bank
-from benchmarks.trl_throughput import _padded
-from benchmarks.trl_throughput import measure as measure_throughput
 from tests.trainers.toys import toy_config
-from trainers.base import TokenRow
-from trainers.config import TrainConfig
 from trainers.recipes import get_recipe
-from trainers.warmstart import small_policy_settings
-
-HEAT = "pick_heat_then_place_in_recep"
 
 
 def test_methods_are_measured_on_the_same_rollouts_as_grpo(toy_folder: Path):
@@ -42,44 +34,3 @@ def test_methods_that_play_alike_share_what_they_stand_beside():
     assert beside["skillc"] == beside["mixed_norm"] == same_rollouts("skillc")
     assert beside["no_pairing"] == same_rollouts("no_pairing")
     assert list(beside) == ["grpo", "ppo", "skillc", "mixed_norm", "no_pairing"]
-
-
-def test_rows_are_padded_as_trl_has_them():
-    import torch
-
-    rows = [TokenRow([5], [6, 7, 8], [1, 0, 1], [0.0] * 3), TokenRow([5, 6], [7], [1], [0.0])]
-    padded = _padded(rows, 0, torch.device("cpu"))
-    assert padded["prompt_ids"].tolist() == [[0, 5], [5, 6]]
-    assert padded["completion_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
-    assert padded["tool_mask"].tolist() == [[1, 0, 1], [1, 0, 0]]
-    assert padded["advantages"].tolist() == [1.0, -1.0]
-    assert int(padded["num_items_in_batch"]) == 3
-
-
-def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
-    config = toy_config(toy_folder, kl_coef=0.0, steps=3, micro_batches=2, transcripts_every=0, validate_every=99)
-    record = measure_throughput(config)
-    assert record["rows"] == config.tasks_per_step * config.group_size
-    assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in record["seconds"].values())
-    assert record["ratio"] > 0
-
-
-def test_the_useful_planted_entry_stands_last_and_nothing_else_tells_it_apart():
-    bank, useful = planted_bank("alfworld", HEAT, 3)
-    entries = list(bank)
-    assert [entry.name == useful for entry in entries] == [False, False, False, True]
-    assert {(entry.key, entry.task_type, entry.utility, entry.uses) for entry in entries} == {("heat", HEAT, 0.0, 0)}
-    assert entries[0].text == EMPTY
-    assert len({entry.text for entry in entries}) == 4
-
-
-@pytest.mark.slow
-def test_credit_alone_moves_the_planted_entries_and_nothing_is_written():
-    settings = {**small_policy_settings("alfworld"), "learning_rate": 0.0, "panel_per_type": 1, "tasks_per_step": 1}
-    own = {"task_types": (HEAT,), "steps": 2, "validate_every": 10**6, "save_every": 10**6, "method_options": {}}
-    config = TrainConfig(model="shipped", **{**settings, **own})
-    record = measure_planted(config, ["skill1", "retroagent"], [0], 3, only_planted=True)
-    for run in record["runs"]:
-        last = run["updates"][-1]
-        assert set(last) == set(record["planted"])
-        assert sum(entry["uses"] for entry in last.values()) > 0
