@@ -169,6 +169,7 @@ def title(axes: Any, what: str, how: str = "") -> None:
     shares = grid.get_width_ratios()
     width = axes.figure.get_figwidth() * sum(shares[i] for i in spec.colspan) / sum(shares) - 0.6
     bold, small = (int(each * max(width, 1.2)) for each in (11.3, 15.5))
+    what, how = (words.replace(" %", "\N{NO-BREAK SPACE}%") for words in (what, how))
     explained = wrap(how, small, break_long_words=False)
     axes.set_title("\n".join(wrap(what, bold, break_long_words=False)), pad=8 + 12 * len(explained))
     if explained:
