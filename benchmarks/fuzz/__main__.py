@@ -68,9 +68,9 @@ def kept_inputs(target: str) -> list[bytes]:
 
 
 def _keep(target: str, work: Path, most: int) -> None:
-    """Keeps the shortest of the inputs by which a run came to something new; libFuzzer names them by their hash."""
+    """Keeps some inputs of every length by which a run came to something new; libFuzzer names them by their hash."""
     found = sorted((path.read_bytes() for path in work.glob("?" * 40)), key=len)
-    kept = list(dict.fromkeys([*kept_inputs(target), *found]))[:most]
+    kept = list(dict.fromkeys([*kept_inputs(target), *found[:: max(1, len(found) // most)]]))[:most]
     CORPUS.mkdir(exist_ok=True)
     (CORPUS / f"{target}.json").write_text(json.dumps([content.hex() for content in kept], indent=0) + "\n")
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from benchmarks.fuzz.__main__ import main, read_report
+from benchmarks.fuzz.__main__ import CORPUS, kept_inputs, main, read_report
 from benchmarks.fuzz.games import FIELDS, packed, read_archive, step_checked
 from benchmarks.fuzz.target import GENERATOR, NAMES, bounded, load
 from skillc_gym.envs.alfworld.data import open_games
@@ -51,6 +51,13 @@ def test_targets_survive_what_is_thrown_at_them(name: str):
     target = load(name).make(FakeAtheris)
     for seed in range(150):
         target(str(seed).encode())
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(CORPUS.glob("*.json"))])
+def test_inputs_that_are_kept_break_nothing(name: str):
+    run = bounded(load(name).make(pytest.importorskip("atheris", reason="needs the fuzz extra")))
+    for content in kept_inputs(name):
+        run(content)
 
 
 def test_an_input_that_takes_too_long_is_a_finding(monkeypatch):
@@ -101,11 +108,13 @@ def test_a_run_is_recorded_beside_those_of_other_targets(tmp_path, monkeypatch):
     class Done:
         stdout, returncode = REPORT, 0
 
-    monkeypatch.setattr("benchmarks.fuzz.__main__.subprocess.run", lambda *arguments, **options: Done)
+    asked: list[str] = []
+    monkeypatch.setattr("benchmarks.fuzz.__main__.subprocess.run", lambda words, **_: asked.extend(words) or Done)
     for target in ("loader", "stepper", "loader"):
         assert main([target, "--seconds", "7", "--out", str(tmp_path)]) == 0
     record = json.loads((tmp_path / "fuzz.json").read_text())
     assert list(record) == ["loader", "stepper"]
+    assert asked[asked.index("--findings") + 1] == "runs/fuzz", "no input lands in the working directory"
     Done.stdout, Done.returncode = REPORT + FOUND, 77
     assert main(["stepper", "--out", str(tmp_path)]) == 77
     assert json.loads((tmp_path / "fuzz.json").read_text())["stepper"]["findings"] == ["KeyError: 'x'", "deadly signal"]
