@@ -100,14 +100,18 @@ def forms_target(atheris: Any) -> Run:
         for skill in skills:
             assert not set(skill.name) & set("/\\\0\n"), "a name that is a path"
             skill.text.encode()
-        with suppress(SkillCError), tempfile.TemporaryDirectory(prefix="skillc-fuzz-") as out:
-            read = load_library(str(write_library(skills, Path(out) / "library")))
-            assert {skill.name: skill.text for skill in read.skills} == {s.name: s.text for s in skills}, (
-                "kept otherwise"
-            )
+        if skills and provider.ConsumeIntInRange(0, 7) == 0:
+            _check_kept(skills)
 
     target.__dict__["folder"] = folder
     return target
+
+
+def _check_kept(skills: list[Skill]) -> None:
+    """A library of these skills reads as they are; not every run takes the time to write one."""
+    with suppress(SkillCError), tempfile.TemporaryDirectory(prefix="skillc-fuzz-") as out:
+        read = load_library(str(write_library(skills, Path(out) / "library")))
+        assert {skill.name: skill.text for skill in read.skills} == {s.name: s.text for s in skills}, "kept otherwise"
 
 
 def _imported(provider: Any, place: Path) -> list[Skill]:
@@ -133,7 +137,7 @@ FORMS = FuzzTarget(
     "Banks, texts of sections and Agent Skills with pieces put in, dropped or repeated; they are read or refused in a "
     "short sentence, and what is read can be kept as a library and read again.",
     forms_target,
-    ("skill_library.", "yaml.", "json"),
+    ("skill_library.", "json"),
 )
 
 
