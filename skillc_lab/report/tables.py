@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 from skillc_lab.report.records import ComparedRun
 from skillc_lab.report.style import method_words
 from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
-from trainers.evaluation import Change, PairedCounts, PairedReport, compare_reports, graded, mean_scores, pass_rates
+from trainers.evaluation import (
+    Change,
+    PairedCounts,
+    PairedReport,
+    action_warning,
+    compare_reports,
+    graded,
+    mean_scores,
+    pass_rates,
+)
 from trainers.stats import Interval
 from trainers.tracking import short_type
 
@@ -118,10 +127,15 @@ def _counts(report: PairedReport, kind: str) -> PairedCounts:
 
 
 def measures(report: PairedReport) -> Table:
-    """What an evaluation measured besides success: mean scores and pass@k."""
+    """What an evaluation measured besides success: good replies and commands, mean scores and pass@k."""
     rows: list[Row] = [
         [name, tasks, _measured(rates["with"]), _measured(rates["without"])] for name, tasks, rates in _more(report)
     ]
+    actions = report.actions()
+    for name, what in (("well_formed", "well-formed replies"), ("admissible", "admissible commands")):
+        shares = [actions[arm][name] for arm in ("with", "without")]
+        if None not in shares:
+            rows.append([f"{what}, % of turns", report.overall.n, *(f"{100 * (share or 0):.1f}" for share in shares)])
     return Table(["measure", "tasks", "with", "without"], rows)
 
 
@@ -144,7 +158,9 @@ def _measured(found: Mapping[str, Any] | None) -> Cell | None:
 
 
 def cut_notes(report: PairedReport) -> Iterator[tuple[str, str]]:
-    """How serious each cause that cut episodes is ("warn", "soft"), and how many it cut."""
+    """What keeps success from saying much: bad replies or commands, and causes that cut episodes ("warn", "soft")."""
+    if warning := action_warning(report):
+        yield "warn", warning
     for css, cut, what in (("warn", "context", "The context's end"), ("soft", "steps", "The step limit")):
         found = report.cuts(cut)
         if any(found.values()):

@@ -32,6 +32,7 @@ from skillc_lab.report import (
     type_styles,
 )
 from skillc_lab.report.records import read_run
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
@@ -207,6 +208,16 @@ def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
     assert "failed" in page.text
     (tmp_path / "eval" / "report.json").unlink()
     assert make_report(tmp_path / "eval").figures == {}
+
+
+def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
+    arms = [ArmOutcome(won, float(won), 10, well_formed=4, admissible=9) for won in (True, False)]
+    poor = PairedReport((PairedOutcome("t", "heat", *arms),), 0, {})
+    assert "well-formed replies, % of turns | 1 | 40.0 | 40.0" in tables.measures(poor).markdown()
+    assert "admissible commands, % of turns | 1 | 90.0 | 90.0" in tables.measures(poor).markdown()
+    (css, said), *_ = tables.cut_notes(poor)
+    assert (css, "Only 40 %" in said) == ("warn", True)
+    assert tables.measures(report(0, 1)).rows == [], "an older evaluation counted neither"
 
 
 def test_a_run_without_metrics_shows_its_last_transcripts(tmp_path: Path) -> None:
