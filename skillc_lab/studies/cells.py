@@ -29,9 +29,9 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 
     A run that is done keeps its metrics and its policy; checkpoints and transcripts are removed.
     """
-    begun, played = _begin(plan, cell), (cell.start, cell.method, cell.seed)
+    own = {"start": cell.start, "method": cell.method, "seed": cell.seed, **_begin(plan, cell)}
     if not cell.trained:
-        result = CellResult(*played, **_held_out(plan, cell, plan.models[cell.start]), **begun)
+        result = CellResult(**own, **_held_out(plan, cell, plan.models[cell.start]))
         write_cell(plan, cell, result)
         return result
     trained = run(plan.training(cell))
@@ -39,13 +39,12 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         return None
     folder, updates = trained.folder, [record for record in trained.metrics if record["event"] == "train"]
     result = CellResult(
-        *played,
+        **own,
         **_held_out(plan, cell, trained.policy),
         curve=_curve(trained.metrics, folder.transcripts_path),
         usage=_usage(updates, trained.metrics),
         skills=updates[-1].get("memory", {}) if updates else {},
         acted={**what_acted(trained.metrics), "withdraws": _withdraws(trained.metrics)},
-        **begun,
     )
     write_cell(plan, cell, result)
     for spent in (folder.checkpoints_path, folder.transcripts_path):
