@@ -184,7 +184,12 @@ def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
         f"and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, with 95 % "
         "intervals."
     )
-    return [played, Table(["measure", "value", "interval"], rows).markdown()]
+    for name, title in (("well_formed", "well-formed replies"), ("admissible", "admissible commands")):
+        for arm, shares in report.actions().items():
+            share = shares[name]
+            rows.append((f"{title}, {arm} the skill", "--" if share is None else f"{100 * share:.1f}", ""))
+    warned = [f"**Warning:** {report.warning}"] if report.warning else []
+    return [played, *warned, Table(["measure", "value", "interval"], rows).markdown()]
 
 
 COMMAND = Command(CardOptions, card)

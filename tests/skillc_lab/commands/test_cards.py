@@ -41,9 +41,10 @@ def test_an_environment_that_nobody_knows_has_none():
 
 @pytest.fixture
 def evaluation(tmp_path: Path) -> Path:
-    won, lost = ArmOutcome(won=True, score=1.0, steps=3), ArmOutcome(won=False, score=0.0, steps=9)
+    won = ArmOutcome(won=True, score=1.0, steps=4, well_formed=4, admissible=1)
+    lost = ArmOutcome(won=False, score=0.0, steps=9, well_formed=9, admissible=9)
     outcomes = tuple(PairedOutcome(f"valid/{n}", "heat", won, won if n == 0 else lost) for n in range(4))
-    PairedReport(outcomes, seed=7, sampling={}).save(tmp_path / "after" / "report.json")
+    PairedReport(outcomes, seed=7, sampling={}, warning="odd commands").save(tmp_path / "after" / "report.json")
     write_json(tmp_path / "after" / "config.json", {"env": "alfworld", "split": "valid_seen", "data": "generated"})
     return tmp_path / "after"
 
@@ -59,6 +60,8 @@ def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path: Path, 
     assert [metric["value"] for metric in result["metrics"]] == [1.0, 0.25, 0.75]
     assert "| steps | `40` |" in body
     assert "4 tasks of `valid_seen`" in body
+    assert "**Warning:** odd commands" in body
+    assert "| admissible commands, with the skill | 25.0 |" in body
 
 
 def test_a_shipped_policys_card_names_its_weights():

@@ -380,3 +380,16 @@ def test_the_title_of_a_single_type_fits_its_figure(tmp_path: Path) -> None:
 def one_type(record: dict) -> dict:
     kind = next(iter(SPEEDS))
     return {k: {kind: v[kind]} if isinstance(v, dict) and kind in v else v for k, v in record.items()}
+
+
+def test_good_replies_and_commands_and_what_spoils_an_evaluation_stand_beside_its_rates():
+    from skillc_lab.report.tables import cut_notes, measures
+    from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
+
+    poor, good = ArmOutcome(False, 0.0, 4, "", 4, 1), ArmOutcome(False, 0.0, 4, "", 4, 4)
+    report = PairedReport((PairedOutcome("a", "heat", poor, good),), 0, {}, warning="odd commands")
+    assert measures(report).rows == [
+        ["well-formed replies, % of turns", 1, "100.0", "100.0"],
+        ["admissible commands, % of turns", 1, "25.0", "100.0"],
+    ]
+    assert ("warn", "odd commands") in list(cut_notes(report))
