@@ -18,7 +18,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.conftest import make_tokenizer
 from tests.trainers.engines.test_transformers import uncached_logprobs
-from tests.trainers.toys import GRADED, WORDS, toy_config, write_library
+from tests.trainers.toys import GRADED, WORDS, next_batches, toy_config, write_library
 from trainers.backends.trl.backend import TrlBackend
 from trainers.engines import Engine, Request, Sampling, engine_spec
 from trainers.engines.registry import CheckpointModel
@@ -127,15 +127,14 @@ def test_an_engine_follows_the_weights(name: str, learner: Learner) -> None:
     prompt = [5, *range(6, 18)] * 24
     before = probability(engine, prompt)
     for update in (1, 2):
-        batch, advantages, _ = learner.credit(learner.play(*learner.draw(update), update))
-        steps = learner.optimiser_steps(batch, advantages, update)
-        for each in steps[0]:
+        step = next_batches(learner)
+        for each in step:
             # The engine draws from the very policy that is updated.
             with torch.no_grad():
                 logprobs = learner.backend.score(each.tokens, {"logprobs"})["logprobs"] * each.tokens.mask
             sampled = each.figures["sampling_logprobs"]
             assert logprobs.cpu().numpy() == pytest.approx(sampled.cpu().numpy(), abs=1e-4)
-        figures = optimise(learner, steps[0], update)
+        figures = optimise(learner, step, update)
         assert figures["grad_norm"] > 0
         learner.update = update
     if name == "vllm":
