@@ -100,10 +100,7 @@ def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
 
 
 def engine_spec(name: str) -> EngineSpec:
-    """Finds an engine.
-
-    Args:
-        name: A short name, or ``module:NAME`` of an :class:`EngineSpec`.
+    """Finds an engine by its short name, or by ``module:NAME`` of an :class:`EngineSpec`.
 
     Raises:
         UnknownNameError: If there is no engine of that name.

@@ -82,14 +82,11 @@ class GroupCredit:
         return per_rollout(credit.advantages.values)
 
     def validate(self, records: Sequence[Mapping[str, Any]], step: int) -> tuple[Retirement, ...]:
-        """Tells the curriculum what a panel of tasks, each played with the skill and without, has shown.
+        """Tells the curriculum what a panel of tasks has shown; returns the types that lose their skill.
 
         Args:
             records: The panel's episodes; every type that is still active in both conditions.
             step: Updates done so far.
-
-        Returns:
-            The types that lose their skill.
         """
         batch = batch_of_records(records)
         return self.method.validate(_success(batch, True), _success(batch, False), step)
@@ -108,11 +105,7 @@ class GroupCredit:
 
 
 def batch_of_records(records: Sequence[Mapping[str, Any]], returns: Returns = "won") -> RolloutBatch:
-    """Reads episodes from their records.
-
-    Args:
-        records: With ``task_id``, ``task_type``, ``condition``, ``won``, and the column of the returns.
-        returns: What is maximised.
+    """Reads episodes from records with ``task_id``, ``task_type``, ``condition``, ``won``, and the returns' column.
 
     Raises:
         ConfigError: A record lacks a column, or a value is out of range.

@@ -44,10 +44,8 @@ class EngineChat:
         self._engine, self._chat, self._seed = engine, chat, seed
         self._sampling = sampling or Sampling(greedy=True)
         self._max_tokens, self._max_context = max_tokens, max_context
-        self.asked = 0
-        """Questions so far."""
-        self.tokens_generated = 0
-        """Tokens of all replies so far."""
+        self.asked = self.tokens_generated = 0
+        """Questions, and tokens of all replies, so far."""
 
     def __call__(self, chats: Sequence[Sequence[Message]]) -> list[str]:
         """Asks all questions in one batch."""

@@ -59,14 +59,9 @@ def panel_of(type_of: Mapping[str, str], per_type: int, seed: int, *, share: flo
 
 
 def sample_tasks(split: TaskSplit, count: int, how: TaskSampling, *, seed: int, step: int) -> list[str]:
-    """Samples an update's tasks; depends on nothing but its arguments.
+    """Samples an update's tasks, different ones unless there are too few; depends on nothing but its arguments.
 
-    Args:
-        split: Where to sample from.
-        count: How many; different ones, unless there are too few.
-        how: "uniform" over all training tasks, or "types": task types in turn, then uniform within the type.
-        seed: The run's seed.
-        step: The update's number.
+    ``how`` is "uniform" over all training tasks, or "types": task types in turn, then uniform within the type.
     """
     rng = np.random.default_rng([seed, step])
     if how == "uniform":

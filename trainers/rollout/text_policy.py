@@ -82,14 +82,11 @@ def _read(line: bytes) -> dict[str, Any] | None:
 
 @dataclass
 class Usage:
-    """Sums over the replies of an episode."""
+    """Sums over the replies of an episode: how many, tokens read, tokens written."""
 
     requests: int = 0
-    """Replies."""
     prompt_tokens: int = 0
-    """Tokens read."""
     completion_tokens: int = 0
-    """Tokens written."""
 
     def count(self, prompt_tokens: int, completion_tokens: int) -> None:
         """Adds one reply."""

@@ -58,16 +58,7 @@ def _splitting(spelling: Spelling) -> tuple[Normalizer, PreTokenizer]:
 
 
 def vocabulary(texts: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, min_count: int = 1) -> list[str]:
-    """Counts the words of a corpus.
-
-    Args:
-        texts: The corpus.
-        spelling: What its words are.
-        min_count: Rarer words are left out.
-
-    Returns:
-        The words that occur at least ``min_count`` times, most frequent first, ties in alphabetical order.
-    """
+    """The words of a corpus that occur at least ``min_count`` times, most frequent first, ties by the alphabet."""
     counts = Counter(word for text in texts for word in words(text, spelling))
     kept = [word for word, count in counts.items() if count >= min_count]
     return sorted(kept, key=lambda word: (-counts[word], word))

@@ -88,9 +88,6 @@ def _recipe(env: str, data: str, **options: Any) -> PolicyRecipe:
 def generated_mixture(recipe: PolicyRecipe) -> DemonstrationConfig:
     """What a recipe demonstrates of a data set's tasks, demonstrated of generated ones as large.
 
-    Args:
-        recipe: The recipe for the data set.
-
     Raises:
         ConfigError: The recipe's tasks are generated, or the environment generates none as large as a data set's.
     """
@@ -108,10 +105,6 @@ def set_error_rate(recipe: PolicyRecipe, without_skill: float) -> PolicyRecipe:
     """A recipe whose skill-free demonstrations leave out the essential step equally often for every task type.
 
     At 1.0 a policy cloned from it never sees the step without the skill: success without it becomes rare.
-
-    Args:
-        recipe: The recipe to change.
-        without_skill: Probability of leaving the step out.
     """
     rates = dict.fromkeys(warm_started(recipe.demonstrations.env)[1].error_rates, without_skill)
     return replace(recipe, demonstrations=replace(recipe.demonstrations, error_rates_without_skill=rates))
