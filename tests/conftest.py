@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ VECTORS = ROOT.parent / "shared" / "reference" / "webshop"
 NAMED = os.environ.get("ALFWORLD_DATA")
 """Read before any test: importing upstream sets the variable."""
 ARCHIVE = ROOT.parent / "shared" / "data" / "alfworld" / "alfworld_games_json_2.1.1.tar.xz"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts files with slow tests first: of two processes none should begin the longest file when the other ends."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.fixture(scope="session")

@@ -102,6 +102,7 @@ def openai_server(
     policy: Policy,
     faults: Callable[[int, Mapping[str, Any]], Fault | None] = lambda number, body: None,
     delay: float = 0.0,
+    port: int = 0,
 ) -> Iterator[Server]:
     """Serves while the context is open.
 
@@ -109,8 +110,9 @@ def openai_server(
         policy: Gives the reply to a chat.
         faults: What is wrong with a request, by its number (from 1) and body.
         delay: Seconds before each answer.
+        port: Where it listens; 0 takes a free one.
     """
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     state = Server(f"http://127.0.0.1:{server.server_address[1]}/v1")
     for name, value in {"policy": policy, "faults": faults, "state": state, "delay": delay}.items():

@@ -1,29 +1,27 @@
-"""The documentation's map: every link leads somewhere, every page is on the map, every command named exists."""
+"""README and documentation: every page is on the map, every shell line can be typed."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import tomllib
+from collections.abc import Callable
 from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
 
-from benchmarks.pictures import DRAWN
 from skillc_lab.cli.main import command_names, find_command, split_command
 from skillc_lab.cli.options import options_of, parse
 from skillc_lab.cli.tables import completed, renewed
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path):
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if not target.startswith("https://"):
-            assert (page.parent / target).exists() or Path(target).stem in {Path(name).name for name in DRAWN}, target
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*/*.md")), ids=lambda page: page.name)
@@ -39,12 +37,11 @@ def test_every_page_is_on_the_map():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_targets_exist(page: Path):
+def test_modules_and_targets_exist(page: Path):
     text = page.read_text(encoding="utf-8")
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)) <= set(targets)
+    assert set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)) <= TARGETS
     for folder, name in re.findall(r"\b(scripts|benchmarks)[./](\w+)", text):
-        assert any((ROOT / folder / place).exists() for place in (f"{name}.py", name, f"{name}/__init__.py")), name
+        assert [*(ROOT / folder).glob(f"{name}.*"), *(ROOT / folder).glob(name)], name
     for name in re.findall(r"`((?:skillc_gym|trainers|skill_library)(?:\.[a-z_]+)+)(?:\.[A-Za-z]\w*)?`", text):
         place = ROOT / name.replace(".", "/")
         parent = place.parent
@@ -55,23 +52,25 @@ def test_commands_and_targets_exist(page: Path):
         ), name
 
 
-def commands() -> list[tuple[str, str]]:
-    """Every ``skillc`` line and quoted command of README and documentation, with its page."""
-    found = []
-    for page in [ROOT / "README.md", *PAGES]:
-        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-        blocks = "\n".join(re.findall(r"^```(?:bash)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
-        quoted = re.findall(r"`(skillc [^`]+)`", text)
-        lines = [line.split("  #")[0].strip() for line in blocks.splitlines()]
-        found += [(page.name, line) for line in [*lines, *quoted] if line.startswith("skillc ")]
-    return sorted({(page, part) for page, line in found for part in line.split(" && ") if part.startswith("skillc ")})
+def shell_lines() -> list[tuple[str, str]]:
+    """Every line of a shell block and every quoted ``skillc`` command of README and documentation, with its page."""
+    found = set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        quoted = [part for line in re.findall(r"`(skillc [^`]+)`", text) for part in line.split(" && ")]
+        lines = [line for line in quoted if re.match(r"skillc (?!COMMAND|help COMMAND|\w+:)", line)]
+        for language, block in re.findall(r"^```(bash|)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            whole = [line.split("  #")[0].strip() for line in re.sub(r"\s*\\\n\s*", " ", block).splitlines()]
+            lines += [line for line in whole if language or line.partition(" ")[0] in TYPED]
+        found |= {(page.name, part) for line in lines for part in line.split(" && ") if part}
+    return sorted(found)
 
 
-@pytest.mark.parametrize(("page", "line"), commands())
-def test_skillc_lines_are_understood(page: str, line: str):
+def skillc(line: str) -> None:
+    """Options are understood; three dots stand for the required ones."""
     typed = shlex.split(line.removesuffix("...").removeprefix("skillc "))
     typed = [*typed[1:], "--help"] if typed[0] == "help" else typed
-    if typed[0] in ("COMMAND", "--help") or typed == ["tools"] or typed[0].endswith(":"):
+    if typed in (["--help"], ["tools"]):
         return
     name, words = split_command(typed)
     options = find_command(name).options
@@ -79,6 +78,61 @@ def test_skillc_lines_are_understood(page: str, line: str):
         required = [option for option in options_of(options).values() if option.default is MISSING]
         given = [f"{option.name}=x" for option in required] if line.endswith("...") else []
         parse(options, [*given, *words], f"skillc {name}")
+
+
+def make(line: str) -> None:
+    assert line.split()[1] in TARGETS
+
+
+def pip(line: str) -> None:
+    """Extras, files and exact versions are those of the project."""
+    for extra in re.findall(r"\[([\w,-]+)\]", line):
+        assert set(extra.split(",")) <= set(PROJECT["optional-dependencies"])
+    assert all((ROOT / file).exists() for file in re.findall(r"-[cr] (\S+)", line))
+    assert all(pin in MAKEFILE for pin in re.findall(r"[\w-]+==\S+", line))
+
+
+def python(line: str) -> None:
+    """A module of the project knows every option."""
+    module = re.findall(r"-m (\S+)", line)[0]
+    if module != "venv":
+        place = ROOT / module.replace(".", "/")
+        sources = [place.with_suffix(".py")] if place.with_suffix(".py").exists() else sorted(place.glob("*.py"))
+        known = "".join(path.read_text(encoding="utf-8") for path in [*sources, ROOT / "benchmarks" / "measuring.py"])
+        assert all(f'"{option}"' in known for option in re.findall(r" (--[\w-]+)", line))
+
+
+def docker(line: str) -> None:
+    assert all((ROOT / file).exists() for file in re.findall(r"-f (\S+)", line))
+    for command in re.findall(r" run .* skillc-gym(?::gpu)? (.+)$", line):
+        skillc(f"skillc {command}")
+
+
+def accelerate(line: str) -> None:
+    skillc(f"skillc train {re.findall(r'(?:skillc_lab train|train.py) (.+)$', line)[0]}")
+
+
+def script(line: str) -> None:
+    assert os.access(ROOT / line.partition(" ")[0], os.X_OK)
+
+
+def of_others(line: str) -> None:
+    """A program of others, or the shell's own."""
+
+
+TYPED: dict[str, Callable[[str], None]] = {
+    **{"skillc": skillc, "make": make, "pip": pip, "python": python, "python3": python, "docker": docker},
+    **{"accelerate": accelerate, "scripts/install_torch.sh": script},
+    **dict.fromkeys((".", "export", "apt-get", "tensorboard", "transformers", "vf-eval", "openenv"), of_others),
+}
+
+
+@pytest.mark.parametrize(("page", "line"), shell_lines())
+def test_shell_lines_can_be_typed(page: str, line: str):
+    """`make newcomer` types README and tutorial."""
+    program = line.partition(" ")[0]
+    assert program in TYPED, page
+    TYPED[program](line)
 
 
 def test_the_page_of_commands_names_commands_only():

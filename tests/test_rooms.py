@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab", "scripts", "benchmarks")
+"""From the bottom to the top: a package imports itself and those before it."""
 
 GYM = (
     ("errors", "files", "lazy", "pages", "picture", "spaces", "version", "chat", "panels", "episodes"),
@@ -23,9 +24,6 @@ GYM = (
     ("envs.alfworld", "envs.webshop", "envs.coins"),
 )
 """Rooms of the gym from the bottom to the top: a room imports those in earlier rows, its own row, and itself."""
-
-APART = ("envs.alfworld", "envs.webshop", "envs.coins")
-"""Rooms of one row that do not know each other."""
 
 TRAINERS = (
     "base",
@@ -49,19 +47,16 @@ TRAINERS = (
     "training",
     "warmstart",
 )
-"""Rooms of the trainers from the bottom to the top: a room imports itself and those before it, lazily or not."""
-
 LAB = ("tables", "agents", "skills", "planning", "report", "studies", "cli", "commands")
-"""Rooms of the laboratory, in the same way."""
+"""Rooms of trainers and laboratory from the bottom to the top: a room imports itself and those before it."""
 
-MODULES_YET: set[str] = set()
-"""Modules of the trainers that lie in no room yet; it only shrinks."""
-
-TRAINERS_YET: set[tuple[str, str]] = set()
-"""(room, imported room) that break the order of the trainers still; it only shrinks."""
-
-LAB_YET: set[tuple[str, str]] = set()
-"""The same of the laboratory."""
+ROWS = {
+    "skillc_gym": GYM,
+    "trainers": tuple((room,) for room in TRAINERS),
+    "skillc_lab": tuple((room,) for room in LAB),
+}
+APART = ("envs.alfworld", "envs.webshop", "envs.coins")
+"""Rooms of one row that do not know each other."""
 
 ALGORITHM = ("advantages", "allocation", "engines", "losses", "rollout", "memory", "recipes", "learner", "backends")
 """Rooms of the trainers that compute an update."""
@@ -69,45 +64,43 @@ ALGORITHM = ("advantages", "allocation", "engines", "losses", "rollout", "memory
 RECORDS_ONLY = ("skillc_lab.report", "trainers.tracking")
 """Rooms that see records, so none of the rooms above."""
 
-NOT_YET: set[tuple[str, str]] = set()
-"""(module, imported module) in the trainers that break the rules still; it only shrinks."""
-
 TRL_USERS = ("trainers.backends.trl", "skillc_gym.adapters.trl")
-
-CIRCLES_YET: set[tuple[str, ...]] = set()
-"""Circles in the trainers that are there still; it only shrinks."""
-
-
 OUTSIDERS = ("skillc_lab", "benchmarks")
 """Packages that use those below as any outsider would: public names of rooms only."""
 
 
-def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
 @cache
 def modules() -> Mapping[str, ast.Module]:
+    """Every module of the packages, parsed once."""
     paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-    return {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in zip(names, paths, strict=True)}
 
 
-def imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
-    """The known modules that a module imports, wherever in it; ``from room import module`` is an import of both."""
+def named(tree: ast.Module) -> Iterator[str]:
+    """What a module imports, wherever in it; ``from room import module`` is an import of both."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        yield from (name for name in names if name in known)
+            assert node.level == 0, f"line {node.lineno}: import by full name, not relative"
+            yield from (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names))
 
 
 @cache
 def imports() -> Mapping[str, frozenset[str]]:
-    found = modules()
-    return {name: frozenset(imported(tree, found)) - {name} for name, tree in found.items()}
+    """The modules of ours that each imports."""
+    return {name: frozenset(named(tree)).intersection(modules()) - {name} for name, tree in modules().items()}
+
+
+def inside(module: str, *rooms: str) -> bool:
+    return any(module == room or module.startswith(f"{room}.") for room in rooms)
+
+
+def height(module: str, package: str) -> int:
+    """The row of the innermost room of a module; above all of them if it lies in none."""
+    rooms = {f"{package}.{room}": row for row, rooms in enumerate(ROWS[package]) for room in rooms}
+    return max(((len(room), row) for room, row in rooms.items() if inside(module, room)), default=(0, 99))[1]
 
 
 def circles(graph: Mapping[str, frozenset[str]]) -> list[tuple[str, ...]]:
@@ -125,94 +118,63 @@ def circles(graph: Mapping[str, frozenset[str]]) -> list[tuple[str, ...]]:
     return sorted({tuple(sorted(other for other in reach[name] if name in reach[other])) for name in graph} - {()})
 
 
-def room_of(module: str, package: str, rows: tuple[tuple[str, ...], ...]) -> str | None:
-    inside = module.removeprefix(f"{package}.")
-    rooms = [room for row in rows for room in row if inside == room or inside.startswith(f"{room}.")]
-    return max(rooms, key=len, default=None)
+def test_the_packages_are_all_there_are():
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"} == set(PACKAGES)
 
 
-def upward(package: str, rows: tuple[tuple[str, ...], ...]) -> set[tuple[str, str]]:
-    """The imports of a package that lead to a later row."""
-    height = {room: level for level, row in enumerate(rows) for room in row}
-    return {
-        (module, name)
-        for module, names in imports().items()
-        for name in names
-        if module.startswith(f"{package}.") and name.startswith(f"{package}.")
-        if (own := room_of(module, package, rows)) and (other := room_of(name, package, rows))
-        if height[other] > height[own]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_package_imports_one_above_it(package: str):
+    above = (*PACKAGES[PACKAGES.index(package) + 1 :], "tests")
+    own = {name: tree for name, tree in modules().items() if inside(name, package)}
+    assert own
+    assert {(name, other) for name, tree in own.items() for other in named(tree) if inside(other, *above)} == set()
+
+
+@pytest.mark.parametrize("package", ROWS)
+def test_every_module_has_a_room_and_imports_from_it_or_those_below(package: str):
+    own = [name for name in modules() if name.startswith(f"{package}.") and not name.endswith(".__main__")]
+    assert [name for name in own if height(name, package) == 99] == []
+    wrong = {
+        (name, other)
+        for name in own
+        for other in imports()[name]
+        if other.startswith(f"{package}.") and height(other, package) > height(name, package)
     }
+    assert wrong == set()
 
 
 def test_no_imports_run_in_a_circle():
-    assert set(circles(imports())) <= CIRCLES_YET
+    assert circles(imports()) == []
 
 
-def test_circles_are_found():
+def test_circles_and_hidden_imports_are_found():
     graph = {"a": frozenset("b"), "b": frozenset("c"), "c": frozenset("a"), "d": frozenset("a")}
     assert circles(graph) == [("a", "b", "c")]
-    lazily = ast.parse("def f():\n    from x import y\nif TYPE_CHECKING:\n    import z")
-    assert set(imported(lazily, dict.fromkeys(("x.y", "z")))) == {"x.y", "z"}
-
-
-def test_the_gyms_rooms_import_only_downward():
-    assert upward("skillc_gym", GYM) == set()
-
-
-def test_every_module_of_the_gym_has_a_room():
-    names = [name for name in modules() if name.startswith("skillc_gym.")]
-    assert [name for name in names if room_of(name, "skillc_gym", GYM) is None] == []
-
-
-def misplaced(package: str, order: tuple[str, ...]) -> set[tuple[str, str]]:
-    """Imports from a room of a package into a later one; a module that lies in no room is a room by its name."""
-    height = {room: place for place, room in enumerate(order)}
-    edges = {
-        (name.split(".")[1], other.split(".")[1])
-        for name, others in imports().items()
-        for other in others
-        if name.startswith(f"{package}.") and other.startswith(f"{package}.")
-    }
-    edges -= {edge for edge in edges if edge[0] == "__main__"}
-    return {(room, other) for room, other in edges if room != other and height.get(other, 99) >= height.get(room, 99)}
-
-
-@pytest.mark.parametrize(("package", "order"), [("trainers", TRAINERS), ("skillc_lab", LAB)])
-def test_every_module_has_a_room(package: str, order: tuple[str, ...]):
-    found = {name.split(".")[1] for name in modules() if name.startswith(f"{package}.")} - {"__main__"}
-    assert found <= set(order) | MODULES_YET
-
-
-@pytest.mark.parametrize(
-    ("package", "order", "known"), [("trainers", TRAINERS, TRAINERS_YET), ("skillc_lab", LAB, LAB_YET)]
-)
-def test_rooms_import_in_one_direction(package: str, order: tuple[str, ...], known: set[tuple[str, str]]):
-    assert misplaced(package, order) == known
+    hidden = ast.parse("def f():\n    from x import y\nif TYPE_CHECKING:\n    import z")
+    assert set(named(hidden)) == {"x", "x.y", "z"}
+    assert (height("trainers.base.io", "trainers"), height("skillc_gym.envs.coins.env", "skillc_gym")) == (0, 5)
 
 
 @cache
 def public_names(room: str) -> frozenset[str]:
     """What a room exports; its own rooms too."""
-    inside = {name.removeprefix(f"{room}.") for name in modules() if name.startswith(f"{room}.")}
-    return frozenset(getattr(importlib.import_module(room), "__all__", ())) | {
-        name for name in inside if "." not in name
-    }
+    rooms = {name.removeprefix(f"{room}.") for name in modules() if name.startswith(f"{room}.")}
+    exported = getattr(importlib.import_module(room), "__all__", ())
+    return frozenset(exported) | {name for name in rooms if "." not in name}
 
 
 def is_public(module: str) -> bool:
     """Whether it is a package, or a room that is one module."""
-    package, _, inside = module.partition(".")
-    rooms = {"skillc_gym": {room for row in GYM for room in row}, "trainers": set(TRAINERS)}
-    return (ROOT / module.replace(".", "/")).is_dir() or inside in rooms.get(package, ())
+    package, _, room = module.partition(".")
+    return (ROOT / module.replace(".", "/")).is_dir() or any(room in row for row in ROWS.get(package, ()))
 
 
 def private_imports(tree: ast.Module) -> Iterator[str]:
     """What a module imports of the packages below beside public names of rooms."""
-    below = PACKAGES[:3]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.split(".")[0] in below and not is_public(a.name))
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in below:
+            yield from (a.name for a in node.names if inside(a.name, *PACKAGES[:3]) and not is_public(a.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and inside(node.module, *PACKAGES[:3]):
             if not is_public(node.module):
                 yield node.module
                 continue
@@ -223,7 +185,7 @@ def private_imports(tree: ast.Module) -> Iterator[str]:
 
 
 def test_the_laboratory_and_benchmarks_import_public_names_only():
-    own = [tree for name, tree in modules().items() if name.startswith(OUTSIDERS)]
+    own = [tree for name, tree in modules().items() if inside(name, *OUTSIDERS)]
     assert {name for tree in own for name in private_imports(tree)} == set()
 
 
@@ -236,30 +198,19 @@ def test_private_imports_are_found():
     assert found("from trainers.config import _hidden") == ["trainers.config:_hidden"]
 
 
-@pytest.mark.parametrize("room", APART)
-def test_environments_do_not_know_each_other(room: str):
-    others = tuple(f"skillc_gym.{other}" for other in APART if other != room)
-    own = {name: names for name, names in imports().items() if name.startswith(f"skillc_gym.{room}")}
-    assert not [(name, other) for name, names in own.items() for other in names if other.startswith(others)]
-
-
-@pytest.mark.parametrize("room", RECORDS_ONLY)
-def test_reports_and_tracking_see_records_only(room: str):
-    hidden = tuple(f"trainers.{name}" for name in ALGORITHM)
-    own = {name: names for name, names in imports().items() if name.startswith(room)}
-    assert {(name, other) for name, names in own.items() for other in names if other.startswith(hidden)} == set()
+@pytest.mark.parametrize(
+    ("room", "hidden"),
+    [(f"skillc_gym.{room}", [f"skillc_gym.{other}" for other in APART if other != room]) for room in APART]
+    + [(room, [f"trainers.{name}" for name in ALGORITHM]) for room in RECORDS_ONLY],
+)
+def test_environments_do_not_know_each_other_and_records_no_algorithm(room: str, hidden: list[str]):
+    own = {name: names for name, names in imports().items() if inside(name, room)}
+    assert {(name, other) for name, names in own.items() for other in names if inside(other, *hidden)} == set()
 
 
 def test_only_its_backend_imports_trl():
-    users = {
-        (name, "trl")
-        for name, tree in modules().items()
-        for node in ast.walk(tree)
-        for word in ([node.module] if isinstance(node, ast.ImportFrom) else [])
-        + ([alias.name for alias in node.names] if isinstance(node, ast.Import) else [])
-        if word and word.split(".")[0] == "trl"
-    }
-    assert {user for user in users if not user[0].startswith(TRL_USERS)} == set()
+    users = {name for name, tree in modules().items() for other in named(tree) if inside(other, "trl")}
+    assert {name for name in users if not inside(name, *TRL_USERS)} == set()
 
 
 def test_nobody_asks_which_environment_it_is():
@@ -281,8 +232,7 @@ def test_concrete_environments_are_named_by_no_generic_room():
     wrong = [
         f"{name}: {node.value}"
         for name, tree in modules().items()
-        if any(name == room or name.startswith(f"{room}.") for room in generic)
-        and not name.startswith(tuple(f"skillc_gym.{room}" for room in APART))
+        if inside(name, *generic) and not inside(name, *(f"skillc_gym.{room}" for room in APART))
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if re.fullmatch(r"skillc_gym\.envs\.(alfworld|webshop)[\w.:]*", node.value)

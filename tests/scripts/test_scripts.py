@@ -1,4 +1,4 @@
-"""Scripts of a checkout: the command ``skillc train`` without an installation, and the course with SmolLM2."""
+"""Scripts of a checkout: ``skillc train`` without an installation, the course with SmolLM2, the newcomer's walk."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.newcomer import PAGES, ROOT, Line, Newcomer, lines_of
 from skillc_lab.cli.main import find_command, split_command
 from skillc_lab.cli.options import parse
 
@@ -38,3 +39,26 @@ def test_the_courses_commands_are_understood(tmp_path: Path) -> None:
     config = made["train"].config()
     assert config.env_kwargs["generator"]["size"] == "small"
     assert config.chat_options == {"role": "household agent"}
+
+
+def test_the_newcomer_types_every_line_of_the_pages():
+    page = "```bash\nskillc a \\\n    b=1\n\nmake quick  # a minute\n```\n```python\nx = 1\n```\n```text\nno\n```"
+    assert list(lines_of(page)) == [Line("skillc a b=1"), Line("make quick"), Line("x = 1\n", python=True)]
+    typed = [line.text for name in PAGES for line in lines_of((ROOT / name).read_text(encoding="utf-8"))]
+    assert {"make quick", "scripts/install_torch.sh python", "skillc doctor"} <= set(typed)
+
+
+def test_the_newcomer_has_a_home_of_its_own_and_tells_what_failed(tmp_path: Path):
+    newcomer = Newcomer(tmp_path / "new", plain=True)
+    newcomer.settle()
+    lines = [Line('test $HOME -ef ../home && test ! -e .venv && test -z "$PYTHONPATH"'), Line("echo why; false")]
+    for line in lines:
+        newcomer.type(line)
+    assert [line.failed for line in lines] == ["", "status 1\nwhy\n"]
+    assert (
+        Line("make quick").transcript_at_work()
+        > 60
+        > Line("make quick", seconds=90, work=9, transcript=80).transcript_at_work()
+    )
+    assert not newcomer.left_out(Line("make demo"))
+    assert Newcomer(tmp_path, venv=tmp_path, short=True).left_out(Line("make demo"))
