@@ -1,0 +1,224 @@
+"""Throughput of updates beside TRL's own GRPOTrainer, on the same rows, in one run.
+
+    python -m benchmarks.trl_throughput --out benchmarks/records/trl_throughput.json
+    python -m benchmarks.trl_throughput --model smollm2-135m --tasks 2 --group 4 --updates 3 --max-context 1024
+
+A short GRPO run of ours plays episodes and updates on them; its rows are kept and given to a plain GRPOTrainer with as
+many forward passes per step, the same model, optimiser and loss. Every rollout has an advantage that is not zero, so
+that neither side may leave a row out. What is timed is everything between the end of the rollouts and the end of the
+optimiser's step: credit, padding, forward and backward passes, the step. The first update of each side is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from benchmarks.measuring import measurement, options_parser
+from trainers.advantages import Advantages, RolloutBatch, Scheme
+from trainers.base import TokenRow, Trajectory
+from trainers.config import TrainConfig
+from trainers.learner import train
+from trainers.models import load_model, load_tokenizer
+from trainers.recipes import get_recipe
+from trainers.tracking import SilentProgress
+from trainers.training import prepare
+from trainers.warmstart import small_policy_settings
+
+__all__ = ["RECIPE", "main", "measure", "our_updates", "trl_updates"]
+
+
+@dataclass(frozen=True)
+class Alternating(Scheme):
+    """1 and -1 in turn: rollouts weigh the same, and none weighs nothing."""
+
+    name: ClassVar[str] = "alternating"
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        """The advantages."""
+        count = len(batch.trajectories)
+        return Advantages(np.where(np.arange(count) % 2, -1.0, 1.0))
+
+
+RECIPE = replace(get_recipe("grpo"), name="alternating", advantage=Alternating())
+"""GRPO's rollouts and loss with advantages that leave no row out."""
+
+Rows = list[TokenRow]
+
+
+def our_updates(config: TrainConfig) -> tuple[list[float], list[Rows]]:
+    """Runs our trainer.
+
+    Returns:
+        Seconds and rows of every update.
+    """
+    rows: list[Rows] = []
+
+    def keep(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+        rows.append([row for trajectory in trajectories for row in trajectory.rows])
+        return {}
+
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        ours = config.with_(run=folder, resume="never", method=f"{__name__}:RECIPE")
+        learner, _ = prepare(ours, SilentProgress(), stack)
+        learner.metrics = (*learner.metrics, keep)
+        train(learner)
+        records = [record for record in learner.setup.folder.metrics() if record["event"] == "train"]
+        learner.setup.rollouts.close()
+    return [record["seconds_prepare"] + record["seconds_update"] for record in records], rows
+
+
+def trl_updates(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
+    """Runs a plain GRPOTrainer on the rows of some updates; returns the seconds of every update."""
+    from transformers import TrainerCallback
+    from trl import GRPOTrainer
+
+    left = list(updates)
+    pad = load_tokenizer(config).pad_token_id
+
+    began, ended = list[float](), list[float]()
+    clock = TrainerCallback()
+    clock.on_step_begin = lambda *_, **__: began.append(time.perf_counter())
+    clock.on_step_end = lambda *_, **__: ended.append(time.perf_counter())
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = GRPOTrainer(
+            model=load_model(config),
+            processing_class=load_tokenizer(config),
+            args=_arguments(config, folder, len(updates), len(updates[0])),
+            reward_funcs=_no_reward,
+            train_dataset=_prompts(len(updates) * len(updates[0])),
+            callbacks=[clock],
+        )
+        trainer._generate_and_score_completions = lambda inputs: _padded(left.pop(0), pad, trainer.accelerator.device)
+        trainer.train()
+    return [end - start for start, end in zip(began, ended, strict=True)]
+
+
+def _arguments(config: TrainConfig, folder: str, steps: int, rows: int) -> Any:
+    from trl import GRPOConfig
+
+    return GRPOConfig(
+        output_dir=folder,
+        use_cpu=not torch.cuda.is_available(),
+        bf16=torch.cuda.is_available(),
+        per_device_train_batch_size=rows // config.micro_batches,
+        gradient_accumulation_steps=config.micro_batches,
+        steps_per_generation=config.micro_batches,
+        num_generations=config.group_size,
+        max_steps=steps,
+        max_completion_length=config.max_context,
+        temperature=config.temperature,
+        learning_rate=config.learning_rate,
+        max_grad_norm=config.max_grad_norm,
+        beta=0.0,
+        loss_type="grpo",
+        report_to=[],
+        save_strategy="no",
+        logging_steps=steps,
+        remove_unused_columns=False,
+        dataloader_pin_memory=False,
+        disable_tqdm=True,
+    )
+
+
+def _prompts(count: int) -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_dict({"prompt": [""] * count})
+
+
+def _padded(rows: Rows, pad: int, device: torch.device) -> dict[str, Any]:
+    """Rows as TRL's trainer has them: prompts filled up on the left, completions on the right."""
+    before, after = max(len(row.prompt_ids) for row in rows), max(len(row.completion_ids) for row in rows)
+    prompt_ids, prompt_mask = torch.full((len(rows), before), pad), torch.zeros(len(rows), before, dtype=torch.long)
+    ids, mask, own = torch.full((len(rows), after), pad), *torch.zeros(2, len(rows), after, dtype=torch.long)
+    for i, row in enumerate(rows):
+        start, end = before - len(row.prompt_ids), len(row.completion_ids)
+        prompt_ids[i, start:], prompt_mask[i, start:] = torch.tensor(row.prompt_ids), 1
+        ids[i, :end], mask[i, :end] = torch.tensor(row.completion_ids), 1
+        own[i, :end] = torch.tensor(row.loss_mask)
+    tensors = {
+        "prompt_ids": prompt_ids,
+        "prompt_mask": prompt_mask,
+        "completion_ids": ids,
+        "completion_mask": mask,
+        "tool_mask": own,
+        "advantages": torch.ones(len(rows)) - 2 * (torch.arange(len(rows)) % 2),
+    }
+    moved: dict[str, Any] = {name: tensor.to(device) for name, tensor in tensors.items()}
+    return moved | {"num_items_in_batch": moved["tool_mask"].sum()}
+
+
+def _no_reward(**_: Any) -> list[float]:
+    raise RuntimeError("Nothing is generated, and nothing scored.")
+
+
+def measure(config: TrainConfig) -> dict[str, Any]:
+    """Measures both sides.
+
+    Args:
+        config: A run of ours in the conversation form; ``steps`` says how many updates.
+
+    Returns:
+        The record: seconds per update of both, tokens of the rows, and how many times TRL's throughput ours is.
+    """
+    ours, rows = our_updates(config)
+    theirs = trl_updates(config, rows)
+    tokens = [sum(row.length for row in update) for update in rows]
+    sides = {"skillc": ours[1:], "trl": theirs[1:]}
+    medians = {
+        name: median(count / spent for count, spent in zip(tokens[1:], seconds, strict=True))
+        for name, seconds in sides.items()
+    }
+    return {
+        "model": config.model,
+        "env": config.env,
+        "rows": len(rows[0]),
+        "passes": config.micro_batches,
+        "tokens": tokens[1:],
+        "own_tokens": [sum(row.model_tokens for row in update) for update in rows[1:]],
+        "seconds": {name: [round(each, 3) for each in seconds] for name, seconds in sides.items()},
+        "tokens_per_second": medians,
+        "ratio": medians["skillc"] / medians["trl"],
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _measure(options: argparse.Namespace) -> dict[str, Any]:
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+    settings = {
+        **small_policy_settings(options.env),
+        **{"micro_batches": options.passes, "tasks_per_step": options.tasks, "group_size": options.group},
+        **{"max_context": options.max_context, "steps": options.updates + 1, "panel_per_type": 1},
+        **{"validate_every": 10**6, "save_every": 10**6, "transcripts_every": 0, "schedule": "constant"},
+    }
+    return measure(TrainConfig(model=options.model, **settings))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the measurement; returns 2 where it was refused."""
+    parser = options_parser(__doc__)
+    parser.add_argument("--env", default="alfworld", help="the environment")
+    parser.add_argument("--model", default="shipped", help="the policy")
+    parser.add_argument("--tasks", type=int, default=8, help="groups of an update")
+    parser.add_argument("--group", type=int, default=8, help="rollouts of a group")
+    parser.add_argument("--passes", type=int, default=4, help="forward passes of an update; they divide its rollouts")
+    parser.add_argument("--updates", type=int, default=5, help="updates that count, after one that is left out")
+    parser.add_argument("--max-context", type=int, default=2048, help="longest row in tokens")
+    return measurement(parser, _measure, words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
