@@ -64,7 +64,7 @@ ALGORITHM = ("advantages", "allocation", "engines", "losses", "rollout", "memory
 RECORDS_ONLY = ("skillc_lab.report", "trainers.tracking")
 """Rooms that see records, so none of the rooms above."""
 
-TRL_USERS = ("trainers.backends.trl", "skillc_gym.adapters.trl")
+TRL_USERS = ("trainers.backends.trl", "skillc_gym.adapters.trl", "benchmarks.trl_throughput")
 OUTSIDERS = ("skillc_lab", "benchmarks")
 """Packages that use those below as any outsider would: public names of rooms only."""
 
