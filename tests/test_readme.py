@@ -94,7 +94,7 @@ def test_the_findings_are_the_records():
     alone = [_regime("real_games_controls", ""), _regime("shop_controls", "")]
     pairs = [(_percent(regime.row(RECOMMENDED)), _percent(regime.rows[0])) for regime in (games, easy)]
     pairs += [(_percent(regime.row("context_distillation")), _percent(regime.row(RECOMMENDED))) for regime in alone]
-    found = re.findall(r"(\d+) %(?: on\s+ALFWorld's real games, GRPO at| and) (\d+) %", README)
+    found = re.findall(r"(\d+) %(?: on ALFWorld's real games, GRPO at| and) (\d+) %", README)
     assert [tuple(map(int, pair)) for pair in found] == pairs
 
 

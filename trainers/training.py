@@ -16,7 +16,7 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
 from trainers.evaluation.policy_memory import save_policy_memory
 from trainers.memory import has_own_choice
-from trainers.models import hub_access, load_tokenizer, within_model, without_bars
+from trainers.models import check_model, hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
@@ -77,20 +77,26 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     updates = [record for record in records if record["event"] == "train"]
     banks = [update["memory"] for update in updates if "size" in update.get("memory", {})]
-    counted = all("shown" in bank for bank in banks)
-    shown = sorted({kind for update in updates for kind in update["active"]})
-    without = {kind: [update["step"] for update in updates if kind not in update["active"]] for kind in shown}
+    shares = [update["rollout_fraction_with"] for update in updates if update.get("rollout_fraction_with")]
+    curricula = [update for update in updates if "active" in update]
+    shown = sorted({kind for update in curricula for kind in update["active"]})
+    without = {kind: [update["step"] for update in curricula if kind not in update["active"]] for kind in shown}
     withdrawn = {kind: steps[0] for kind, steps in without.items() if steps}
     return {
-        "skill_share": _mean([fmean(update["rollout_fraction_with"].values()) for update in updates]),
+        "skill_share": _mean([fmean(found.values()) for found in shares]),
         "bank_size": banks[-1]["size"] if banks else None,
-        "bank_uses": sum(bank["shown"] for bank in banks) if banks and counted else None,
-        "entries_added": sum(bank["added"] for bank in banks) if banks else None,
+        "bank_uses": _total(banks, "shown"),
+        "entries_added": _total(banks, "added"),
         "teacher_part": _mean([update["teacher_part"] for update in updates if "teacher_part" in update]),
         "relabelled_updates": _mean([update["extra_rows"] > 0 for update in updates if "extra_rows" in update]),
         "withdrawn_at": max(withdrawn.values()) if withdrawn and len(withdrawn) == len(shown) else None,
         "withdrawn_types": withdrawn,
     }
+
+
+def _total(banks: Sequence[Mapping[str, Any]], name: str) -> int | None:
+    """The sum over a bank's records; None without a bank, and where a record does not say."""
+    return sum(bank[name] for bank in banks) if banks and all(name in bank for bank in banks) else None
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -143,6 +149,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     from trainers.learner import Learner, Setup, make_objective
 
     recipe = recipe_in(config.env, config.method, config.method_options)
+    check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
     method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
@@ -225,7 +232,7 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
     else:
         saved = folder.checkpoints()
         where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
-        progress.note(f"Stopped. The same command with resume=auto goes on {where} in {folder.path}.")
+        progress.note(f"Stopped. The same command goes on {where} in {folder.path}.")
     return result
 
 

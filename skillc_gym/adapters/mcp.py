@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -37,6 +38,7 @@ class EpisodeTools:
         self._task_ids = make().task_ids
         self._episodes: OrderedDict[tuple[str, str], ChatEnv] = OrderedDict()
         self._requests = deque(requests)
+        self._lock = threading.Lock()
 
     def list_tasks(self, start: int = 0, stop: int = 20) -> list[str]:
         """Lists the tasks from one place up to another, in a fixed order."""
@@ -63,12 +65,16 @@ class EpisodeTools:
 
     def start_next(self, ctx: Context[Any, Any]) -> dict[str, Any]:
         """Starts the next episode and tells its task."""
-        if not self._requests:
-            raise ToolError("Every episode has been started: there is none left to start.")
-        request = self._requests[0]
-        answer = self._start(ctx, lambda env: env.begin(request))
-        self._requests.popleft()
-        return answer
+        try:
+            # Calls come in threads, and to begin takes a while: a request is taken before anybody else can see it.
+            request = self._requests.popleft()
+        except IndexError:
+            raise ToolError("Every episode has been started: there is none left to start.") from None
+        try:
+            return self._start(ctx, lambda env: env.begin(request))
+        except ToolError:
+            self._requests.appendleft(request)
+            raise
 
     def _start(self, ctx: Context[Any, Any], begin: Callable[[ChatEnv], list[dict[str, str]]]) -> dict[str, Any]:
         env = self._make()
@@ -78,9 +84,10 @@ class EpisodeTools:
             raise ToolError(str(error)) from error  # the server hides the words of any other exception
         # Whoever knows an id acts in its episode, and not every transport has sessions: only its client can know it.
         episode = secrets.token_urlsafe(16)
-        self._episodes[_session(ctx), episode] = env
-        if len(self._episodes) > self._most:
-            self._episodes.popitem(last=False)
+        with self._lock:
+            self._episodes[_session(ctx), episode] = env
+            if len(self._episodes) > self._most:
+                self._episodes.popitem(last=False)
         return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
 
     def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:

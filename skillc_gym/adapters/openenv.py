@@ -71,8 +71,10 @@ class SkillEnvironment(Environment):  # type: ignore[misc]
             raise ConfigError("Name the task by task_id or by index, not by both")
         if index is not None:
             task_id = _task_at(task_ids, index)
-        condition, group_id = int(kwargs.get("skill", False)), int(kwargs.get("group_id", 0))
-        messages = self._chat.reset(task_id, seed=seed, condition=condition, group_id=group_id)
+        skill, group_id = kwargs.get("skill", False), kwargs.get("group_id", 0)
+        if type(skill) is not bool or type(group_id) is not int:
+            raise ConfigError(f"skill is true or false, and group_id a whole number; got {skill!r} and {group_id!r}")
+        messages = self._chat.reset(task_id, seed=seed, condition=int(skill), group_id=group_id)
         self._episode_id, self._started = episode_id, True
         return ChatObservation(messages=messages, record=self._chat.record())
 

@@ -53,7 +53,7 @@ class DemoOptions:
     open_page: bool = True
     """With --quick, open the page in the browser where there is a screen."""
     out: Path | None = None
-    """Run folder; runs/demo if none, runs/quick with --quick."""
+    """Run folder; runs/demo if none, runs/quick with --quick, in other worlds than ALFWorld with their name behind."""
     env: str = "alfworld"
     """The environment."""
     data: str | None = None
@@ -85,7 +85,8 @@ class DemoOptions:
     @property
     def folder(self) -> Path:
         """Where all of it goes."""
-        return self.out or Path("runs/quick" if self.quick else "runs/demo")
+        world = "" if self.env == type(self).env else f"_{self.env}"
+        return self.out or Path(f"runs/{'quick' if self.quick else 'demo'}{world}")
 
     @property
     def tasks(self) -> DemoTasks:

@@ -100,8 +100,9 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
             load_model(held_out)
     reports = {}
     for name, held_out in settings.items():
-        report = evaluate_policy(held_out, per_type=per_type, progress=progress or SilentProgress())
-        report.save_all(folder / name)
+        place, told = folder / name, progress or SilentProgress()
+        report = evaluate_policy(held_out, per_type=per_type, folder=place, progress=told)
+        report.save_all(place)
         reports[name] = report.paired
     first, *later = (folder / name for name in settings)
     title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)

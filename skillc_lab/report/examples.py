@@ -126,7 +126,9 @@ def _ended(episodes: Sequence[Episode]) -> str:
 
 
 def _interest(before: TaskEpisodes | None, after: TaskEpisodes) -> int:
-    gained = before is not None and _solved(before.with_skill) and not _solved(before.without_skill)
+    if before is None:
+        return int(_solved(after.with_skill) and not _solved(after.without_skill))
+    gained = _solved(before.with_skill) and not _solved(before.without_skill)
     return 2 * int(gained) + int(_solved(after.without_skill))
 
 

@@ -134,6 +134,20 @@ def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     assert what_acted(records[:4])["withdrawn_at"] is None
 
 
+def test_records_that_do_not_say_what_acted_give_none() -> None:
+    older = what_acted([{"event": "train", "step": 1, "memory": {"size": 3}}])
+    assert older.pop("bank_size") == 3
+    assert older.pop("withdrawn_types") == {}
+    assert set(older.values()) == {None}
+
+
+def test_a_model_that_is_not_there_is_said_before_the_data_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "run/policy").mkdir(parents=True)
+    for model, words in (("shiped", "skillc starts"), (str(tmp_path / "run"), "its policy is")):
+        with pytest.raises(MissingDataError, match=words):
+            run(TrainConfig(model=model, data=str(tmp_path / "nothing")))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["grpo", "skillc"])
 def test_the_toy_is_learned(toy_folder: Path, tmp_path: Path, preset: str) -> None:
@@ -240,7 +254,7 @@ def test_interrupted_twice_drops_the_step_and_says_how_to_go_on(config: TrainCon
     progress = Dies(5, midway=True, error=KeyboardInterrupt)
     result = run(config, progress=progress)
     assert not result.finished
-    assert any("resume=auto goes on from step 2" in note for note in progress.notes)
+    assert any("The same command goes on from step 2" in note for note in progress.notes)
     assert run(config).finished
 
 

@@ -69,6 +69,8 @@ class OpenAIEngine:
         self._client = ServerClient(model, self.options, self.options.key())
         self._limiter = RateLimiter(self.options.requests_per_minute)
         self._jitter = np.random.default_rng(0)
+        # A server that was there may come back; an address at which there never was one is mistyped, most likely.
+        self._reached = False
 
     async def reply(self, request: TextRequest) -> TextReply:
         """Asks until there is an answer.
@@ -84,11 +86,13 @@ class OpenAIEngine:
             try:
                 reply = await self._client.ask(request)
             except TransientError as error:
-                if attempt == self.options.retries:
+                self._reached |= error.reached
+                if attempt == (self.options.retries if self._reached else min(2, self.options.retries)):
                     raise self._gave_up(error) from error
                 self.repeated += 1
                 await self._back_off(attempt, error)
             else:
+                self._reached = True
                 self._count(reply)
                 return reply
         raise AssertionError("the last attempt returns or raises")

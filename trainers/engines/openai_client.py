@@ -39,7 +39,7 @@ def _check_events(content: bytes) -> None:
 
 _EVENT_ENDS = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_LINES = 100
-_PACKING = ("content-encoding", "content-length", "transfer-encoding")
+_REPLACED = ("content-encoding", "content-length", "content-type", "transfer-encoding")
 _UNREADABLE = (openai.OpenAIError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
 """What reading an answer of another form ends in."""
 
@@ -65,11 +65,14 @@ class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
                 self._check(packed)
         finally:
             await answer.aclose()
-        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _PACKING]
+        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() not in _REPLACED]
+        # JSON and streams of events are UTF-8; other codecs that an answer may name are no codecs of text.
+        kind = answer.headers.get("content-type", "application/json").partition(";")[0]
         content = self._unpacked(bytes(packed), answer.headers.get("content-encoding", "identity"))
         if self._streams and answer.is_success:
             _check_events(content)
-        return httpx.Response(answer.status_code, headers=kept, content=content, request=request)
+        headers = [*kept, ("content-type", f"{kind}; charset=utf-8")]
+        return httpx.Response(answer.status_code, headers=headers, content=content, request=request)
 
     def _unpacked(self, packed: bytes, how: str) -> bytes:
         if how.lower() in ("", "identity"):
@@ -78,10 +81,13 @@ class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
             raise httpx.RemoteProtocolError(f"an answer in the encoding {_plain(how)}")
         try:
             # Never more is unpacked than is allowed: a kilobyte may stand for a gigabyte.
-            content = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(packed, MAX_ANSWER_BYTES + 1)
+            unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)
+            content = unpacking.decompress(packed, MAX_ANSWER_BYTES + 1)
         except zlib.error as error:
             raise httpx.RemoteProtocolError(f"an answer that cannot be unpacked ({error})") from error
         self._check(content)
+        if not unpacking.eof or unpacking.unused_data:
+            raise httpx.RemoteProtocolError("an answer whose packing does not end where it does")
         return content
 
     @staticmethod
@@ -128,7 +134,8 @@ class ServerClient:
             self._refuse(error.response)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            raise TransientError(self._clean(f"{type(cause).__name__}: {cause}")) from error
+            reached = not isinstance(cause, httpx.ConnectError)
+            raise TransientError(self._clean(f"{type(cause).__name__}: {cause}"), reached=reached) from error
         except TimeoutError as error:
             raise TransientError(f"no whole answer in {options.deadline:g} seconds") from error
         except _UNREADABLE as error:
@@ -147,7 +154,7 @@ class ServerClient:
                 api_key=self._key or "none",
                 base_url=self._options.base_url.rstrip("/") + "/",
                 max_retries=0,
-                default_headers={"Accept-Encoding": "gzip, deflate"},
+                default_headers={"Accept-Encoding": "gzip"},
                 http_client=BoundedClient(
                     streams=self._options.stream,
                     timeout=httpx.Timeout(self._options.timeout, pool=None),
@@ -197,8 +204,13 @@ def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None, reason: 
     said = message.get("content") or ""
     if not isinstance(said, str) or not isinstance(thoughts, str | None):
         raise TypeError("a reply that is no text")
+    text = said if thoughts is None else f"<think>{thoughts}</think>{said}"
+    # Half a surrogate pair is no text: the next request could not quote it.
+    text.encode()
+    if not isinstance(reason, str):
+        raise TypeError("a reason for its end that is no text")
     read, written = (_tokens((usage or {}).get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    return TextReply(said if thoughts is None else f"<think>{thoughts}</think>{said}", read, written, str(reason))
+    return TextReply(text, read, written, _plain(reason))
 
 
 def _tokens(count: Any) -> int:

@@ -17,11 +17,16 @@ class ContextFullError(SkillCError, RuntimeError):
 
 
 class TransientError(Exception):
-    """A failure of a server that may pass; ``wait`` are the seconds that it asks to wait, None if it does not say."""
+    """A failure of a server that may pass.
 
-    def __init__(self, words: str, wait: float | None = None) -> None:
+    Attributes:
+        wait: Seconds that the server asks to wait; None if it does not say.
+        reached: Whether there was a connection.
+    """
+
+    def __init__(self, words: str, wait: float | None = None, *, reached: bool = True) -> None:
         super().__init__(words)
-        self.wait = wait
+        self.wait, self.reached = wait, reached
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, flat_options
 from trainers.config import TrainConfig
+from trainers.engines.registry import engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, TrialReport, ZeroShotRunner
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import decisive_settings, policy_player
 from trainers.evaluation.policy_memory import policy_memory
+from trainers.models import check_model
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.opening import open_env, tasks_of
 from trainers.rollout.task_sampling import panel_of
@@ -149,6 +151,8 @@ def evaluate_policy(
     if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
+    if engine is None and engine_spec(config.engine).for_text is None:
+        check_model(config.model_path)
     unlike, identity = unlike_policy(config), dict[str, Any]()
     if folder is not None:
         identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})

@@ -43,9 +43,11 @@ def check_model(model: str) -> None:
         return
     if not model.strip() or not _is_folder(model):
         raise MissingDataError(
-            f"No checkpoint at model={brief(model)}: neither a folder with a transformers checkpoint nor a hub's name "
-            "of the form organisation/model."
+            f"No checkpoint at model={brief(model)}: neither a folder with a transformers checkpoint, nor a hub's name "
+            "of the form organisation/model, nor a policy that comes with the environment (`skillc starts` lists them)."
         )
+    if not (folder / "config.json").is_file() and (folder / "policy").is_dir():
+        raise MissingDataError(f"{folder} is a run's folder; its policy is {folder / 'policy'}")
     fault = _fault(folder)
     if fault:
         raise CheckpointError(

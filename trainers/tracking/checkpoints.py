@@ -120,8 +120,9 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[s
     if differences:
         listed = "; ".join(f"{name} was {theirs!r}, is {mine!r}" for name, (theirs, mine) in differences.items())
         raise CheckpointError(
-            f"The checkpoint {path} belongs to another configuration: {listed}. Use the same settings, or start a new "
-            "run with run=another/folder."
+            f"The checkpoint {path} belongs to another configuration: {listed}. Use the same settings; or train on "
+            "from its policy with others, model=RUN/policy run=another/folder; or start a new run with "
+            "run=another/folder."
         )
     if meta["task_digest"] != task_digest:
         raise CheckpointError(

@@ -50,11 +50,9 @@ class PlainProgress(Progress):
     def record(self, record: Record) -> None:
         """Writes one line."""
         if record["event"] == "validation":
-            gaps = "  ".join(f"{short_type(k)} {v:+.2f}" for k, v in record["gap_smoothed"].items())
-            active = " ".join(short_type(kind) for kind in record["active"]) or "none"
             self._line(
                 f"validation at {record['step']:>4}   with {_percent(record['overall_with'])}  without "
-                f"{_percent(record['overall_without'])}   smoothed gaps: {gaps}   active: {active}{_cuts(record)}"
+                f"{_percent(record['overall_without'])}{_curriculum(record)}{_cuts(record)}"
             )
             return
         left = self._clock.left(record["step"], self._steps)
@@ -72,6 +70,14 @@ class PlainProgress(Progress):
     def _line(self, text: str) -> None:
         self.stream.write(text + "\n")
         self.stream.flush()
+
+
+def _curriculum(record: Record) -> str:
+    """What the gate goes by, where there is one."""
+    if not record.get("gated", True):
+        return ""
+    gaps = "  ".join(f"{short_type(kind)} {gap:+.2f}" for kind, gap in record["gap_smoothed"].items())
+    return f"   smoothed gaps: {gaps}   active: {' '.join(map(short_type, record['active'])) or 'none'}"
 
 
 def _percent(rate: float | None) -> str:

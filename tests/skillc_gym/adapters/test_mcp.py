@@ -81,6 +81,20 @@ def test_requests_leave_the_agent_no_choice():
     assert server.version == skillc_gym.__version__
 
 
+def test_every_request_is_started_once_however_many_ask():
+    requests = paired_requests(MAKE().task_ids[:4], seed=3)
+
+    async def ask():
+        async with Client(create_server(MAKE, requests=requests)) as client:
+            return await asyncio.gather(*(call(client, "start") for _ in requests))
+
+    def told(row):
+        return tuple(str(row[name]) for name in ("task_id", "seed", "condition", "group_id"))
+
+    records = [answer["record"] for answer in asyncio.run(ask())]
+    assert sorted(map(told, records)) == sorted(told(request.to_row()) for request in requests)
+
+
 def test_ids_cannot_be_guessed_and_are_not_told_to_others():
     async def ask():
         server = create_server(MAKE)

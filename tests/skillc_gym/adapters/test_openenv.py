@@ -119,6 +119,9 @@ def test_tasks_can_be_listed(address):
         ({"index": 0, "split": "test"}, "has the split 'tasks'"),
         ({"split": "test"}, "has the split 'tasks'"),
         ({"index": 0, "task_id": "x"}, "not by both"),
+        ({"skill": 0.9}, "true or false"),
+        ({"skill": "no"}, "true or false"),
+        ({"group_id": "a"}, "whole number"),
     ],
 )
 def test_bad_resets_are_answered_in_words(address, reset, said):

@@ -338,6 +338,8 @@ HOSTILE = [
     b'{"choices": [{"message": "text"}]}',
     b'{"choices": [{"message": {"content": 5}}]}',
     b'{"choices": [{"message": {"content": "x", "reasoning": {"a": 1}}}]}',
+    b'{"choices": [{"message": {"content": "\\ud800"}}]}',
+    b'{"choices": [{"message": {"content": "x"}, "finish_reason": {"a": 1}}]}',
     *(
         json.dumps({"choices": [{"message": {"content": "x"}}], "usage": {**USED, "prompt_tokens": count}}).encode()
         for count in (-1, 1e999, float("nan"), 10**15, "many", True, [])
@@ -379,13 +381,39 @@ def test_an_event_of_many_lines_costs_no_minutes() -> None:
     assert time.process_time() - started < 2
 
 
+@pytest.mark.parametrize("charset", ["zlib", "base64", "hex", "utf-16", "idna", "none-such"])
+def test_a_charset_that_is_none_of_text_ends_nothing(charset: str) -> None:
+    def fault(handler: Handler, body: Any) -> bool:
+        handler.send_response(500)
+        handler.send_header("Content-Type", f"application/json; charset={charset}")
+        handler.send_header("Content-Length", "2")
+        handler.end_headers()
+        handler.wfile.write(b"{}")
+        return True
+
+    with (
+        openai_server(lambda chat: "x", lambda number, body: fault) as server,
+        pytest.raises(ServerError, match="status 500"),
+    ):
+        ask(engine(server.base_url, retries=1))
+
+
+def test_an_address_without_a_server_is_told_soon() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(ServerError, match="in 3 tries"):
+        ask(engine(address, retries=8))
+
+
 def test_packed_answers_are_read_and_unknown_packings_refused() -> None:
     content = json.dumps({"choices": [{"message": {"content": "x"}}]}).encode()
     faults = [sends(gzip.compress(content), headers={"Content-Encoding": "gzip"})]
     faults += [sends(content, headers={"Content-Encoding": name}) for name in ("gzip", "br")]
+    faults += [sends(gzip.compress(content)[:-9], headers={"Content-Encoding": "gzip"})]
     with openai_server(lambda chat: "x", lambda number, body: faults[number - 1]) as server:
         assert ask(engine(server.base_url)).text == "x"
-        for words in ("cannot be unpacked", "encoding br"):
+        for words in ("cannot be unpacked", "encoding br", "does not end"):
             with pytest.raises(ServerError, match=words):
                 ask(engine(server.base_url, retries=0))
 

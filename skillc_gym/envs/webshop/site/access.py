@@ -50,7 +50,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,200}")
 _COOKIE = "shop-token"
 _LONGEST_ADDRESS = 1 << 16
 """Addresses hold whole queries: this is room for one of 4,096 letters of any alphabet."""
-_FREE = ("/e/", "/static/", "/picture")
+_FREE = re.compile(r"/e/|/static/|/picture\Z")
 """Behind these nobody asks for the token: whoever knows an episode's ticket has been let in, and the rest is drawn."""
 
 Message = MutableMapping[str, Any]
@@ -118,11 +118,11 @@ class Guard:
         host, origin = headers.get(b"host", ""), headers.get(b"origin")
         if self._hosts is not None and _name(f"//{host}") not in self._hosts:
             return 403, _PLAIN, "This site is not called by that name; see --allow-host.\n"
-        if len(scope["query_string"]) > _LONGEST_ADDRESS:
+        if max(len(scope["query_string"]), len(scope["path"])) > _LONGEST_ADDRESS:
             return 414, _PLAIN, "That address is too long.\n"
         if scope["method"] not in ("GET", "HEAD") and origin is not None and origin != f"{scope['scheme']}://{host}":
             return 403, _PLAIN, "Forms come from this site's own pages only.\n"
-        return None if self._token is None or scope["path"].startswith(_FREE) else self._without_token(scope, headers)
+        return None if self._token is None or _FREE.match(scope["path"]) else self._without_token(scope, headers)
 
     def _without_token(self, scope: Any, headers: Mapping[bytes, str]) -> Answer | None:
         if self._knows(scope["query_string"].decode("latin-1").removeprefix("token=")):
