@@ -126,10 +126,9 @@ def _ended(episodes: Sequence[Episode]) -> str:
 
 
 def _interest(before: TaskEpisodes | None, after: TaskEpisodes) -> int:
-    if before is None:
-        return int(_solved(after.with_skill) and not _solved(after.without_skill))
-    gained = _solved(before.with_skill) and not _solved(before.without_skill)
-    return 2 * int(gained) + int(_solved(after.without_skill))
+    start = before or after
+    needed = _solved(start.with_skill) and not _solved(start.without_skill)
+    return 2 * int(needed) + int(_solved(after.without_skill))
 
 
 def _solved(episodes: Sequence[Episode]) -> bool:

@@ -88,7 +88,7 @@ class OpenAIEngine:
             except TransientError as error:
                 self._reached |= error.reached
                 if attempt == (self.options.retries if self._reached else min(2, self.options.retries)):
-                    raise self._gave_up(error) from error
+                    raise self._gave_up(error, attempt + 1) from error
                 self.repeated += 1
                 await self._back_off(attempt, error)
             else:
@@ -124,9 +124,9 @@ class OpenAIEngine:
                 "engine.token_budget and run the same command again"
             )
 
-    def _gave_up(self, error: TransientError) -> ServerError:
+    def _gave_up(self, error: TransientError, tries: int) -> ServerError:
         return ServerError(
-            f"{self.options.base_url} gave no answer in {self.options.retries + 1} tries; the last one: {error}. "
+            f"{self.options.base_url} gave no answer in {tries} tries; the last one: {error}. "
             "Is the server up, and is engine.base_url its address? What was played is kept: run the same command again"
         )
 
