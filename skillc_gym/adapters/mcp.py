@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
-from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.errors import SkillCError, missing_extra, unknown_name
 from skillc_gym.version import __version__
 
 try:
@@ -29,6 +29,9 @@ class EpisodeTools:
         make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``), once per episode under way.
         episodes: Most episodes under way; the oldest is forgotten.
         requests: The episodes that :meth:`start_next` plays, in this order.
+
+    Raises:
+        UnknownNameError: A request names a task that does not exist.
     """
 
     def __init__(
@@ -38,6 +41,9 @@ class EpisodeTools:
         self._task_ids = make().task_ids
         self._episodes: OrderedDict[tuple[str, str], ChatEnv] = OrderedDict()
         self._requests = deque(requests)
+        for request in self._requests:
+            if request.task_id not in self._task_ids:
+                raise unknown_name("task of a request", request.task_id, self._task_ids)
         self._lock = threading.Lock()
 
     def list_tasks(self, start: int = 0, stop: int = 20) -> list[str]:

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError, SkillCError, missing_extra
 
 try:
     from openenv.core.env_server import Action, Environment, Observation, State, create_app
     from pydantic import Field
+    from starlette.responses import JSONResponse
 except ImportError as error:
     raise missing_extra("openenv", "openenv") from error
 
@@ -144,4 +145,11 @@ def create_server(make: Callable[[], ChatEnv], *, split: str = "tasks", sessions
         sessions: Most sessions at once.
     """
     factory = partial(SkillEnvironment, make, split)
-    return create_app(factory, ChatAction, ChatObservation, env_name="skillc", max_concurrent_envs=sessions)
+    app = create_app(factory, ChatAction, ChatObservation, env_name="skillc", max_concurrent_envs=sessions)
+    app.add_exception_handler(SkillCError, _in_words)
+    return app
+
+
+async def _in_words(request: Any, error: Exception) -> Any:
+    """Answers a bad reset over HTTP; the websocket of OpenEnv tells the words itself."""
+    return JSONResponse({"detail": str(error)}, status_code=422)

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 import skillc_gym
 from skillc_gym.adapters import ChatEnv, paired_requests
 from skillc_gym.adapters.mcp import create_server
+from skillc_gym.errors import UnknownNameError
 
 MAKE = partial(ChatEnv, "alfworld", tags=False, **ENV_KWARGS)
 
@@ -79,6 +80,11 @@ def test_requests_leave_the_agent_no_choice():
     assert none_left.is_error
     assert "none left" in none_left.content[0].text
     assert server.version == skillc_gym.__version__
+
+
+def test_a_request_for_no_task_is_refused_before_anybody_plays():
+    with pytest.raises(UnknownNameError, match="nowhere"):
+        create_server(MAKE, requests=paired_requests(["nowhere"], seed=3))
 
 
 def test_every_request_is_started_once_however_many_ask():

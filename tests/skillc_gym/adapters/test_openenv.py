@@ -1,6 +1,7 @@
 """OpenEnv: a real server on the loopback interface, several WebSocket sessions at once."""
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -127,6 +128,9 @@ def test_tasks_can_be_listed(address):
 def test_bad_resets_are_answered_in_words(address, reset, said):
     with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match=said):
         client.reset(**reset)
+    answer = httpx.post(f"{address}/reset", json=reset)
+    assert answer.status_code == 422
+    assert re.search(said, answer.text)
 
 
 @pytest.mark.parametrize("index", [-1, 4])

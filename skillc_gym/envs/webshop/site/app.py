@@ -158,7 +158,8 @@ class Site:
         return RedirectResponse(f"/e/{name}/{address}", 303)
 
     def _note_visit(self, recording: Recording, request: Request, ticket: Ticket, page: Page) -> None:
-        came_from = urlsplit(request.headers.get("referer", ""))
+        # A longer one is of no page of this site.
+        came_from = urlsplit(request.headers.get("referer", "")[:_LARGEST_FORM])
         *_, name, kind = ("", "", *came_from.path.split("/"))[-3:]
         before = self.front.page_at(f"{kind}?{came_from.query}")
         if before is not None and name == request.path_params["ticket"]:
