@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,8 +121,10 @@ class Newcomer:
         ) as process:  # fmt: skip
             assert process.stdin
             assert process.stdout
-            process.stdin.write(":quit\n")
-            process.stdin.close()
+            # A line that reads nothing may be over by now.
+            with suppress(BrokenPipeError):
+                process.stdin.write(":quit\n")
+                process.stdin.close()
             for answer in process.stdout:
                 said.append(answer)
                 if line.transcript is None and TRANSCRIPT in answer:
