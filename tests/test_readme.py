@@ -99,5 +99,4 @@ def test_the_findings_are_the_records():
 
 
 def test_it_can_be_read_in_a_few_minutes():
-    prose = re.sub(r"^```.*?^```", "", README, flags=re.DOTALL | re.MULTILINE)
-    assert len(prose.split()) <= 800
+    assert len(README.split()) <= 800

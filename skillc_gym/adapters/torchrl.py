@@ -43,6 +43,7 @@ def masked_env(env: gymnasium.Env[Any, Any]) -> Any:
     return TransformedEnv(wrapped, ActionMask())
 
 
+# TorchRL is not installed where types are checked, so that its classes have none.
 class _Columns(default_info_dict_reader):  # type: ignore[misc]
     """TorchRL's own reader takes arrays only."""
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.commands.compare import COMMAND as COMPARE
+from skillc_lab.commands.compare import CompareOptions
 from skillc_lab.studies import (
     ComparisonPlan,
     TunedSetting,
@@ -20,14 +23,13 @@ from skillc_lab.studies import (
     tune,
     tuning_table,
 )
-from trainers.config import Settings
-from trainers.tracking import write_json
+from trainers.tracking import complete_settings, write_json
 
 __all__ = ["COMMAND", "TuneOptions"]
 
 
 @dataclass(frozen=True)
-class TuneOptions:
+class TuneOptions(CompareOptions):
     """Try all settings of a grid, for every method alike, and say which is the best of each.
 
     The rule: the mean over the seeds of success without the skill, half at the end and half averaged over training.
@@ -36,26 +38,17 @@ class TuneOptions:
     these tasks and seeds: report it on others.
 
     Example: skillc tune --methods grpo contrastive_relabelling grid.learning_rate=0.0003,0.001
-    grid.temperature=1,1.5 --seeds 201 202 --held-out valid_seen --budget-tokens 140000 --model shipped --data generated
+    grid.temperature=1,1.5 --seeds 201 202 --held-out valid_seen --budget-tokens 140000 --model shipped
     """
 
-    settings: Settings
-    grid_options: Mapping[str, Any]
+    grid_options: Mapping[str, Any] = field(default_factory=dict)
     """Values of each setting that is tuned: grid.learning_rate=0.0003,0.001 grid.temperature=1,1.5."""
-    methods: tuple[str, ...] = ("grpo",)
-    """Methods; all get the same grid."""
-    seeds: tuple[int, ...] = (201, 202)
-    """Training seeds, better others than those of the later comparison."""
     rounds: int = 1
     """Rounds of halving; 1 for the whole grid at the full budget."""
+    seeds: tuple[int, ...] = (201, 202)
+    """Training seeds, better others than those of the later comparison."""
     out: Path = Path("tuning")
     """Folder for the runs, a record per round, and tuning.json with the ranks."""
-    held_out: str | None = None
-    """Split of the tasks that decide; the environment's own held-out split if none."""
-    per_type: int | None = 24
-    """So many of them per type; all if none."""
-    workers: int = 0
-    """Runs at once; 0 for one per core."""
 
 
 def run(options: TuneOptions) -> int:
@@ -93,4 +86,10 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else f"'{json.dumps(value)}'" if isinstance(value, dict) else str(value)
 
 
-COMMAND = Command(TuneOptions, run, "interrupted; the same command goes on.")
+COMMAND = Command(
+    TuneOptions,
+    run,
+    COMPARE.interrupted,
+    ("grid_options", "rounds", *COMPARE.main_options),
+    complete=partial(complete_settings, learning=True),
+)

@@ -56,8 +56,11 @@ def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str
     Raises:
         ConfigError: Nothing to combine, or a setting without values.
     """
-    if not methods or not all(grid.values()):
-        raise ConfigError(f"A grid needs methods and values for each setting, got {list(methods)} and {dict(grid)}")
+    if not methods or not grid or not all(grid.values()):
+        raise ConfigError(
+            "A grid needs methods and values for each setting, such as grid.learning_rate=0.0003,0.001; "
+            f"got {list(methods)} and {dict(grid)}"
+        )
     return {
         ".".join([method, *(f"{_last(name)}={value}" for name, value in values)]): {"method": method, **_nested(values)}
         for method in methods

@@ -98,6 +98,7 @@ def understands_old_names(renamed: Mapping[str, str]) -> Callable[[Class], Class
     """Decorates a dataclass whose fields have new names (by old ones): made, copied and read by the old ones too."""
 
     def decorate(kind: Class) -> Class:
+        # A decorator of classes: types have no word for a method that is exchanged.
         init = kind.__init__  # type: ignore[misc]
 
         @functools.wraps(init)

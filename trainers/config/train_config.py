@@ -140,8 +140,8 @@ class TrainConfig(
 
     def to_json(self) -> dict[str, Any]:
         """All fields as JSON-able values."""
-        values = asdict(self)
-        return json.loads(json.dumps(values))  # type: ignore[no-any-return]
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
 
     def legacy_json(self) -> dict[str, Any]:
         """All fields by the names that hashes of them were first taken over; whoever hashes settings takes these."""

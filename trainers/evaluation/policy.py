@@ -200,7 +200,8 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
             weights.update(hashlib.file_digest(file, "sha256").digest())
     more = {name: values[name] for name in _DECISIVE}
     found = {**decisive_settings(config), **more, **asked, "weights_sha256": weights.hexdigest()}
-    return json.loads(json.dumps(found))  # type: ignore[no-any-return]
+    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return plain
 
 
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:

@@ -126,7 +126,9 @@ def test_the_command_names_the_best_setting_as_options(toy_folder, tmp_path, cap
     assert main(["tune", *words, *options]) == 0
     said = capsys.readouterr().out
     assert "Best of grpo: skillc train method=grpo learning_rate=0.0" in said
-    assert len(json.loads((tmp_path / "t" / "tuning.json").read_text())["ranked"]) == 2
+    assert len(json.loads((tmp_path / "t" / "tuning.json").read_text())["ranked"]) == 4
+    assert main(["tune", *words]) == 2
+    assert "grid.learning_rate" in capsys.readouterr().err
     assert main(["tune", *words, "grid.lerning_rate=1", *options[1:]]) == 2
     assert "learning_rate" in capsys.readouterr().err
 

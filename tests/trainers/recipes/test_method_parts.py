@@ -194,7 +194,8 @@ def test_thoughts_that_quote_the_skill_are_kept_masked_or_dropped(
     )
     batch = contrasted([played])
     update = view(replace(batch, trajectories=(replace(batch.trajectories[0], rows=[row]),)))
-    update.prompts.chat = FakeChat(vocabulary, opened)  # type: ignore[assignment]
+    prompts: Any = update.prompts
+    prompts.chat = FakeChat(vocabulary, opened)
     (made,) = RelabelledRows(most=1.0, **options)(update)
     shown = [vocabulary[i] for i in made.row.completion_ids]
     assert " ".join(shown).split(" seen ") == replies(dropped)

@@ -24,7 +24,8 @@ CARRIED = {"chat": "compact", "max_reply_tokens": 20, "max_episode_steps": 20, "
 def typed(command: str, *words: str) -> TrainConfig:
     found = find_command(command)
     options: Any = parse(found.options, words, command, complete=found.complete)
-    return (options.settings if hasattr(options, "settings") else options).config()  # type: ignore[no-any-return]
+    config: TrainConfig = getattr(options, "settings", options).config()
+    return config
 
 
 def completed(**given: Any) -> tuple[dict[str, Any], list[str]]:

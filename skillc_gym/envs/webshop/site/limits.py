@@ -34,6 +34,7 @@ class Connection(H11Protocol):
     unfinished requests push out each other, and not those that are being answered.
     """
 
+    # uvicorn narrows the transport's type in a way that asyncio's own protocol does not allow.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Starts the clock, and makes room."""
         super().connection_made(transport)
