@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -13,9 +13,9 @@ from typing import Any
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.commands.compare import COMMAND as COMPARE
 from skillc_lab.commands.compare import CompareOptions
+from skillc_lab.planning import typed_words
 from skillc_lab.studies import (
     ComparisonPlan,
-    TunedSetting,
     check_settings,
     cross,
     held_out_split,
@@ -74,16 +74,9 @@ def run(options: TuneOptions) -> int:
     write_json(options.out / "tuning.json", {"ranked": [{**asdict(found), "score": found.score} for found in ranked]})
     say(tuning_table(ranked).text())
     for method in dict.fromkeys(found.method for found in ranked):
-        say(f"\nBest of {method}: skillc train {_options(plan, next(f for f in ranked if f.method == method))}")
+        best = next(found for found in ranked if found.method == method)
+        say(f"\nBest of {method}: skillc train {shlex.join(typed_words(plan.overrides[best.label]))}")
     return 0
-
-
-def _options(plan: ComparisonPlan, best: TunedSetting) -> str:
-    return " ".join(f"{name}={_word(value)}" for name, value in plan.overrides[best.label].items())
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else f"'{json.dumps(value)}'" if isinstance(value, dict) else str(value)
 
 
 COMMAND = Command(

@@ -10,6 +10,7 @@ from skillc_lab.planning.setups import (
     launcher_file,
     load_setup,
     setup_names,
+    typed_words,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "load_setup",
     "make_plan",
     "setup_names",
+    "typed_words",
 ]
