@@ -23,6 +23,9 @@ from trainers.stats import wilson
 
 __all__ = ["RECORDS", "filled_in", "results_table", "seed_table", "study_tables"]
 
+_RENAMED = {"inside the noise": "no significant difference", "as good": "equivalent"}
+"""Verdicts by the names that older records have for them."""
+
 
 def filled_in(page: str) -> str:
     """A page's text with the figures of its records in it.
@@ -62,6 +65,7 @@ def environment() -> jinja2.Environment:
         "rate": _rate,
         "points": _points,
         "short": short_type,
+        "said": lambda verdict: _RENAMED.get(verdict, verdict),
     }
     return made
 

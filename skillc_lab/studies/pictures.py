@@ -43,8 +43,8 @@ _HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "hatch
 _DASHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "linestyle": (0, (2, 2))}
 _PLAIN: dict[str, dict[str, Any]] = {
     "baseline": {"facecolor": "#3b414a"},
-    "as good": {"facecolor": "#c3c8cf"},
-    "inside the noise": _HATCHED,
+    "equivalent": {"facecolor": "#c3c8cf"},
+    "no significant difference": _HATCHED,
     "one seed": _DASHED,
     "fewer seeds": _DASHED,
 }
@@ -138,8 +138,8 @@ def draw_comparison(regime: Regime, path: Path) -> None:
         _draw_means(middle, curves, styles, regime.budget)
         _draw_means(right, steps, styles, rows[0].steps)
         how = "without the skill, validation panel, mean of seeds"
-        title(middle, f"Area by tokens: {_headline(rows, 'area')}", how)
-        title(right, f"By environment steps: {_headline(rows, 'area_by_steps')}", "as many as every run took")
+        title(middle, f"Averaged over tokens: {_headline(rows, 'area')}", how)
+        title(right, f"Averaged over environment steps: {_headline(rows, 'area_by_steps')}", "as many as every run took")
         middle.set_xlabel("tokens generated (thousands)")
         right.set_xlabel("environment steps (thousands)")
         middle.legend(loc="upper left")
@@ -223,7 +223,7 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
             for row in drawn:
                 _draw_band(axes, row, regime.budget, styles[row.method])
             how = "without the skill, validation panel; band: standard error over seeds; points: seeds at their end"
-            title(axes, f"{regime.name}, {regime.seeds}; area: {_headline(drawn, 'area')}", how)
+            title(axes, f"{regime.name}, {regime.seeds}; averaged over training: {_headline(drawn, 'area')}", how)
             axes.set_xlabel("tokens generated (thousands)")
             rate_axis(axes)
         legends = [axes.get_legend_handles_labels() for axes in figure.axes]
@@ -254,7 +254,7 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[
     """Draws two plots per regime: success without the skill as bars, success with it to their right.
 
     A bar is coloured by its difference from the baseline where that is significant after Holm's adjustment; it is grey
-    where the method is as good within five points, hatched where nothing can be said, dashed with one seed, or fewer
+    where the method is equivalent within five points, hatched where nothing can be said, dashed with one seed, or fewer
     than the baseline has.
 
     Args:
@@ -353,8 +353,8 @@ def _explain(figure: Any, colours: Any) -> None:
 
     words = {
         "baseline": "baseline",
-        "as good": "as good, within 5 points",
-        "inside the noise": "inside the noise",
+        "equivalent": "equivalent, within 5 points",
+        "no significant difference": "no significant difference",
         "one seed": "too few seeds, no verdict",
     }
     patches = [Patch(label=text, **_PLAIN[key]) for key, text in words.items()]

@@ -215,7 +215,7 @@ def _cost(head: str, key: str, value: Callable[[MethodRow], float | None], form:
 COLUMNS: tuple[Column, ...] = (
     Column("method", lambda row: row.method, start=lambda before: "(starting point)"),
     Column("seeds", lambda row: str(len(row.seeds)), lambda row: {"seeds": list(row.seeds)}),
-    Column("area", lambda row: _rate(row.area), lambda row: _estimated("area", row.area)),
+    Column("mean over training", lambda row: _rate(row.area), lambda row: _estimated("area", row.area)),
     Column(
         "against the baseline", lambda row: _said(row.area_against), lambda row: _compared("area_", row.area_against)
     ),
@@ -234,7 +234,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("with, change", lambda row: _points(row.changes["with"]) if row.changes else ""),
     Column(
-        "area by steps",
+        "mean over environment steps",
         lambda row: _rate(row.area_by_steps),
         lambda row: _estimated("area_by_env_steps", row.area_by_steps),
     ),

@@ -1,4 +1,4 @@
-"""Skills that go: SkillC to the letter, its ablations, schedules, and imitation without the skill."""
+"""Skills that go: SkillC as published, its ablations, schedules, and imitation without the skill."""
 
 from __future__ import annotations
 

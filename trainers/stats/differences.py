@@ -11,7 +11,7 @@ from typing import Any, Literal
 from trainers.stats.intervals import Interval
 from trainers.stats.means import mean_over_seeds, t_p_value, t_quantile, variance_of_mean
 
-Verdict = Literal["better", "worse", "as good", "inside the noise", "one seed", "fewer seeds"]
+Verdict = Literal["better", "worse", "equivalent", "no significant difference", "one seed", "fewer seeds"]
 MARGIN = 0.05
 """What counts as equal: five points."""
 
@@ -68,8 +68,8 @@ class Difference:
         if adjusted_p < 0.05:
             return "better" if self.mean > 0 else "worse"
         if (self.equivalence_p() if equivalence_p is None else equivalence_p) < 0.05:
-            return "as good"
-        return "inside the noise"
+            return "equivalent"
+        return "no significant difference"
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able values."""

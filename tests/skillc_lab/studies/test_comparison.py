@@ -76,7 +76,7 @@ def test_a_plain_gap_is_found_and_equal_methods_are_not_told_apart():
     assert difference(weak, strong).verdict(found.p_value) == "worse"
     assert difference(weak, strong).mean == pytest.approx(-found.mean)
     level = difference(same, weak)
-    assert level.verdict(level.p_value) == "inside the noise"
+    assert level.verdict(level.p_value) == "no significant difference"
 
 
 def test_noise_is_rarely_called_a_difference():
@@ -91,10 +91,10 @@ def test_noise_is_rarely_called_a_difference():
 def test_equal_outcomes_are_as_good_only_with_an_interval():
     one = [cell("a", 0, [True, False]), cell("a", 1, [True, False])]
     same = difference(one, [cell("b", 0, [True, False]), cell("b", 1, [True, False])])
-    assert (same.mean, same.interval, same.verdict(1.0)) == (0.0, None, "inside the noise")
+    assert (same.mean, same.interval, same.verdict(1.0)) == (0.0, None, "no significant difference")
     many = [cell("a", s, [True] * 4000) for s in range(3)]
     near = [cell("b", s, [True] * 3990 + [False] * 10) for s in range(3)]
-    assert difference(near, many).verdict(1.0) == "as good"
+    assert difference(near, many).verdict(1.0) == "equivalent"
 
 
 def test_both_sources_of_chance_have_an_interval_of_their_own():
@@ -155,8 +155,8 @@ def test_equivalence_is_tested_on_both_sides_and_adjusted_over_methods():
     near = [cell("near", s, [True] * 3900 + [False] * 100) for s in range(3)]
     found = difference(near, base)
     assert found.equivalence_p(0.05) < 0.05 < found.equivalence_p(0.02)
-    assert found.verdict(1.0) == "as good"
-    assert found.verdict(1.0, 0.2) == "inside the noise"
+    assert found.verdict(1.0) == "equivalent"
+    assert found.verdict(1.0, 0.2) == "no significant difference"
 
 
 def test_a_seed_that_never_reaches_the_target_counts_in_the_median():
