@@ -1,14 +1,21 @@
-"""What pages of the documentation show of records: they are templates, filled in when the site is built.
+"""What pages of the documentation show of records: each table stands below the comment that it is made from.
 
-A page asks for a record's values and writes its table around them, ``{{ record("fuzz").loader.runs|f(",") }}``, or for
-a table that is computed from every task's outcome, ``{{ study("confirmation") }}``.
+python -m benchmarks.pages --write    # makes the tables anew; without --write, pages whose tables are stale are named
+
+The comment, ``<!--`` to ``-->`` on lines of their own, is a template. It asks for a record's values and writes its
+table around them, ``{{ record("fuzz").loader.runs|f(",") }}``, or for a table that is computed from every task's
+outcome, ``{{ study("confirmation") }}``. What it says stands below it, up to ``<!--/-->``.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -23,31 +30,28 @@ from trainers.stats import wilson
 
 __all__ = ["RECORDS", "filled_in", "results_table", "seed_table", "study_tables"]
 
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
+_FILLED = re.compile(r"^(<!--\n(.*?)\n-->)$.*?^<!--/-->$", re.DOTALL | re.MULTILINE)
 _RENAMED = {"inside the noise": "no significant difference", "as good": "equivalent"}
 """Verdicts by the names that older records have for them."""
 
 
 def filled_in(page: str) -> str:
-    """A page's text with the figures of its records in it.
+    """A page's text with the figures of its records below every template; names that one sets hold in later ones.
 
     Raises:
         ConfigError: A record is not there.
         TemplateError: The page asks for something that no record has.
     """
-    return environment().from_string(page).render()
+    templates = [found[2] for found in _FILLED.finditer(page)]
+    made = iter(environment().from_string("\0".join(templates)).render().split("\0"))
+    return _FILLED.sub(lambda found: f"{found[1]}\n\n{next(made).strip()}\n\n<!--/-->", page)
 
 
 @cache
 def environment() -> jinja2.Environment:
     """What fills pages in; a value that a record lacks is an error."""
-    # Headings of pages name their anchors as {#name}, which jinja2 would take for the start of a comment.
-    made = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        comment_start_string="{##",
-        comment_end_string="##}",
-        trim_blocks=True,
-        autoescape=False,
-    )
+    made = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
     made.globals |= {
         "record": record,
         "study": study_tables,
@@ -255,3 +259,27 @@ def rises(values: Sequence[float]) -> bool:
     """Whether values rise, or fall, with every step."""
     steps = [after - before for before, after in pairwise(values)]
     return all(step > 0 for step in steps) or all(step < 0 for step in steps)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Writes the tables of all pages, or names the pages where they are stale and returns 1."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write them")
+    parser.add_argument("--docs", type=Path, default=_DOCS, help="folder of the pages")
+    options = parser.parse_args(argv)
+    stale = {page: text for page in sorted(options.docs.rglob("*.md")) if (text := _fresh(page))}
+    for page, text in stale.items():
+        print(f"{page}: {'written' if options.write else 'stale; python -m benchmarks.pages --write'}")
+        if options.write:
+            page.write_text(text, encoding="utf-8")
+    return int(bool(stale) and not options.write)
+
+
+def _fresh(page: Path) -> str:
+    """A page's text with its tables made anew; "" where they are as they should be."""
+    text = page.read_text(encoding="utf-8")
+    return made if (made := filled_in(text)) != text else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from benchmarks.pages import RECORDS, filled_in
+from benchmarks.pages import RECORDS
 from benchmarks.pictures import DRAWN
 from skillc_lab.cli.tables import completed
 
@@ -58,13 +58,11 @@ def pictures() -> Iterator[tuple[str, bytes]]:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Fills in the figures of records, and lets links between root, records and ``docs`` lead to the site's pages."""
+    """Lets links between root, records and ``docs`` lead to the site's pages."""
     place = page.file.src_uri
     text = completed(markdown) if place == "commands.md" else markdown
     if place in OUTSIDE.values():
         text = text.replace("](docs/", "](")
-    elif (ROOT / "docs" / place).exists():
-        text = filled_in(text)
     records = "" if place.startswith("records/") else "../" * place.count("/") + "records/"
     text = re.sub(r"\]\((?:\.\./)*benchmarks/records/(?=\w)", f"]({records}", text)
     for name, place in {**OUTSIDE, "CONTRIBUTING.md": "contributing.md"}.items():

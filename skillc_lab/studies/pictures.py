@@ -139,7 +139,9 @@ def draw_comparison(regime: Regime, path: Path) -> None:
         _draw_means(right, steps, styles, rows[0].steps)
         how = "without the skill, validation panel, mean of seeds"
         title(middle, f"Averaged over tokens: {_headline(rows, 'area')}", how)
-        title(right, f"Averaged over environment steps: {_headline(rows, 'area_by_steps')}", "as many as every run took")
+        title(
+            right, f"Averaged over environment steps: {_headline(rows, 'area_by_steps')}", "as many as every run took"
+        )
         middle.set_xlabel("tokens generated (thousands)")
         right.set_xlabel("environment steps (thousands)")
         middle.legend(loc="upper left")

@@ -24,12 +24,34 @@ def rows(table: str) -> dict[str, list[str]]:
     return {line[0].strip("`"): line[1:] for line in lines}
 
 
+def asking(*templates: str) -> str:
+    """A page whose tables are not those of the records."""
+    return "".join(f"# T\n\n<!--\n{template}\n-->\nold\n<!--/-->\n" for template in templates)
+
+
 def test_a_page_is_filled_in_and_what_no_record_has_is_an_error():
-    assert filled_in('{{ record("parity_alfworld").answers|f(",") }} ## T {#t}') == "383,378 ## T {#t}"
+    page = asking('{% set found = record("parity_alfworld") %}\n| {{ found.answers|f(",") }} |', "{{ found.games }}")
+    made = filled_in(page)
+    games = json.loads((RECORDS / "parity_alfworld.json").read_text(encoding="utf-8"))["games"]
+    assert made.count("# T\n") == 2
+    assert "-->\n\n| 383,378 |\n\n<!--/-->" in made
+    assert f"-->\n\n{games}\n\n<!--/-->" in made
+    assert filled_in(made) == made
     with pytest.raises(jinja2.UndefinedError):
-        filled_in('{{ record("fuzz").nothing }}')
+        filled_in(asking('{{ record("fuzz").nothing }}'))
     with pytest.raises(ConfigError, match="nowhere"):
-        filled_in('{{ record("nowhere") }}')
+        filled_in(asking('{{ record("nowhere") }}'))
+
+
+def test_stale_pages_are_named_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    page = tmp_path / "page.md"
+    page.write_text(asking('{{ record("parity_alfworld").answers }}'), encoding="utf-8")
+    assert pages.main(["--docs", str(tmp_path)]) == 1
+    assert "stale" in capsys.readouterr().out
+    assert "old" in page.read_text(encoding="utf-8")
+    assert pages.main(["--docs", str(tmp_path), "--write"]) == 0
+    assert "383378" in page.read_text(encoding="utf-8")
+    assert pages.main(["--docs", str(tmp_path)]) == 0
 
 
 @pytest.mark.parametrize("names", [("first_table", "first_table_easy"), ("shop_methods",)])
