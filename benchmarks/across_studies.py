@@ -75,7 +75,7 @@ def _judged(found: Mapping[str, Difference], compared: Mapping[str, Difference] 
 
 
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
-    """A method compared with others at the end and averaged over training; each record is read alone, regimes are not pooled."""
+    """A method beside others at the end and averaged over training; each record is read alone, nothing is pooled."""
     regimes = [(path, regime) for path in options.records for regime in regimes_of([read_record(path)])]
     return {
         "method": options.method,
