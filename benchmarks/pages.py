@@ -23,12 +23,12 @@ import jinja2
 
 from benchmarks.measuring import RECORDS, figure
 from skillc_gym.envs.registry import env_spec, short_type
-from skillc_lab.studies import ComparisonRecord, MethodRow, Regime, comparison_table, read_record, regimes_of
+from skillc_lab.studies import ComparisonRecord, comparison_table, read_record
 from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport
 from trainers.stats import wilson
 
-__all__ = ["RECORDS", "filled_in", "results_table", "seed_table", "study_tables"]
+__all__ = ["RECORDS", "filled_in", "seed_table", "study_tables"]
 
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _FILLED = re.compile(r"^(<!--\n(.*?)\n-->)$.*?^<!--/-->$", re.DOTALL | re.MULTILINE)
@@ -55,7 +55,6 @@ def environment() -> jinja2.Environment:
     made.globals |= {
         "record": record,
         "study": study_tables,
-        "results": results_table,
         "agents": agents_table,
         "evaluations": evaluation_tables,
         "costs": cost_table,
@@ -111,58 +110,6 @@ def seed_table(found: ComparisonRecord, start: str) -> Table:
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = [[method, *(shown.get((method, seed)) for seed in seeds)] for method in methods]
     return Table(["without / with, by seed", *map(str, seeds)], rows)
-
-
-def results_table(*names: str, with_skill: bool = False) -> str:
-    """What every method of some studies came to, and what may be said of it beside the baseline, by starting point.
-
-    Args:
-        names: Records of one world, budget and baseline, their starting points all different.
-        with_skill: Whether success with the skill gets a column, too.
-    """
-    records = [_study(name) for name in names]
-    regimes = regimes_of(records)
-    methods = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
-    heads = [head for regime in regimes for head in _heads(regime, with_skill)]
-    rows = [
-        [f"`{method}`", *(cell for regime in regimes for cell in _cells(regime.row(method), with_skill))]
-        for method in methods
-    ]
-    return f"{_sentence(records[0], regimes)}\n\n{Table(['method', *heads], rows).markdown()}"
-
-
-def _sentence(found: ComparisonRecord, regimes: Sequence[Regime]) -> str:
-    tasks = len(regimes[0].cells[0].outcomes)
-    most = max(cell.usage.tokens_generated for regime in regimes for cell in regime.cells)
-    seeds = max(len(row.seeds) for regime in regimes for row in regime.rows)
-    how = f"{seeds} seeds each, unless the verdict says one; 95 % intervals are over seeds and tasks."
-    if seeds == 1:
-        how = "One seed: the differences' 95 % intervals are over tasks alone, and compare two runs, not two methods."
-    return (
-        f"Success without the skill in per cent on {tasks} held-out tasks (`{regimes[0].env}`) after {found.budget:,} "
-        f"generated tokens (a run ends with the update that crosses them: {most:,} at the most), and the difference "
-        f"from the baseline, `{found.baseline}`, with a verdict after Holm's step over the methods of a starting "
-        f"point. {how}"
-    )
-
-
-def _heads(regime: Regime, with_skill: bool) -> list[str]:
-    before = regime.before
-    heads = [f"{regime.start} start" + ("" if before is None else f", {100 * before.without:.1f} before")]
-    if with_skill:
-        heads.append("with the skill" + ("" if before is None else f", {100 * before.with_skill:.1f} before"))
-    return [*heads, "beside the baseline"]
-
-
-def _cells(row: MethodRow | None, with_skill: bool) -> list[str]:
-    if row is None:
-        return ["not run", *([""] if with_skill else []), ""]
-    shown = [row.without, row.with_skill] if with_skill else [row.without]
-    rates = [rate(each.mean, each.interval and each.interval.to_json()) for each in shown]
-    if row.against is None:
-        return [*rates, "(baseline)"]
-    found = row.against.difference
-    return [*rates, f"{points(found.mean, found.interval and found.interval.to_json())}: {row.against.verdict}"]
 
 
 def share(won: int, episodes: int) -> str:
