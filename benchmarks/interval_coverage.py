@@ -3,7 +3,7 @@
     python -m benchmarks.interval_coverage --out benchmarks/records/interval_coverage.json
 
 Outcomes are drawn from logistic models: tasks differ in difficulty, a method in what it makes of a task, a seed in how
-well it trains.
+well it trains. Beside them stands the case that such a model lacks: a baseline of which some runs take off and others do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.measuring import measurement, options_parser
 from trainers.stats import t_quantile, variance_of_mean
 
-__all__ = ["Setting", "coverage", "power"]
+__all__ = ["Setting", "TakingOff", "coverage", "power"]
 
 _TASKS, _TABLES = 144, 500
 
@@ -111,9 +111,44 @@ def _quantile(freedom: int) -> float:
     return t_quantile(0.975, freedom)
 
 
+@dataclass(frozen=True)
+class TakingOff:
+    """A steady method beside one whose runs either take off or do not, as GRPO's do on the real games.
+
+    Attributes:
+        seeds: Runs of each method.
+        share: Of the second method's runs that take off.
+        steady: Success of the first method's runs.
+        low: Success of the second method's runs that do not take off.
+        high: Success of those that do.
+    """
+
+    seeds: int
+    share: float
+    steady: float = 0.85
+    low: float = 0.15
+    high: float = 0.7
+
+    def coverage(self, tables: int = 4 * _TABLES) -> float:
+        """Share of 95 % intervals that hold the true difference."""
+        rng = np.random.default_rng(2)
+        truth = self.steady - self.low - self.share * (self.high - self.low)
+        drawn = [self._draw(rng) for _ in range(tables)]
+        return sum(abs(float(table.mean()) - truth) <= _half_width(table) for table in drawn) / tables
+
+    def _draw(self, rng: np.random.Generator) -> np.ndarray:
+        rates = np.where(rng.random(self.seeds) < self.share, self.high, self.low)
+        steady = rng.random((self.seeds, _TASKS)) < self.steady
+        return steady.astype(np.float64) - (rng.random((self.seeds, _TASKS)) < rates[:, None])
+
+
+TAKING_OFF = tuple(TakingOff(seeds, share) for seeds in (5, 8, 12) for share in (0.2, 0.5))
+
+
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
     rows = [{**asdict(each), **coverage(each), "visible": power(each)} for each in SETTINGS]
-    return {"tables": _TABLES, "tasks": _TASKS, "rows": rows}
+    taking_off = [{**asdict(each), "coverage": each.coverage()} for each in TAKING_OFF]
+    return {"tables": _TABLES, "tasks": _TASKS, "rows": rows, "taking_off": taking_off}
 
 
 def main(words: Sequence[str] | None = None) -> int:
