@@ -143,5 +143,5 @@ def test_the_page_of_commands_names_commands_only():
 
 
 def test_the_tables_of_settings_are_those_of_the_doc_strings():
-    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert page == renewed(page), "python -m skillc_lab.cli.tables makes them again"

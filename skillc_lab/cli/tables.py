@@ -54,5 +54,5 @@ def _default(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/training.md")
+    place = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/settings.md")
     place.write_text(renewed(place.read_text(encoding="utf-8")), encoding="utf-8")
