@@ -3,7 +3,8 @@
     python -m benchmarks.interval_coverage --out benchmarks/records/interval_coverage.json
 
 Outcomes are drawn from logistic models: tasks differ in difficulty, a method in what it makes of a task, a seed in how
-well it trains. Beside them stands the case that such a model lacks: a baseline of which some runs take off and others do not.
+well it trains. Beside them stands the case that such a model lacks: a baseline of which some runs take off and others
+do not.
 """
 
 from __future__ import annotations
