@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError, unknown_name
@@ -25,10 +26,11 @@ Message = dict[str, str]
 
 _PLACEHOLDERS = {
     "skills": {"skills"},
-    "first": {"observation", "goal"},
-    "turn": {"observation", "goal", "step"},
+    "first": {"observation", "goal", "commands"},
+    "turn": {"observation", "goal", "step", "commands"},
     "commands": {"commands"},
-    "window_turn": {"first", "goal", "history", "shown", "step", "observation"},
+    "command": {"command"},
+    "window_turn": {"first", "goal", "history", "shown", "step", "next_step", "observation", "commands"},
     "past": {"observation", "action", "step"},
 }
 
@@ -62,15 +64,22 @@ class ChatFormat:
     )
     """How to reply."""
     first: str = "{observation}"
-    """First user message (``{observation}``, ``{goal}``)."""
+    """First user message (``{observation}``, ``{goal}``; ``{commands}`` where the list stands within)."""
     turn: str = "{observation}"
-    """Later user messages of the conversation form (``{observation}``, ``{goal}``, ``{step}``)."""
+    """Later user messages of the conversation form (``{observation}``, ``{goal}``, ``{step}``, ``{commands}``); "" for
+    a wording of the window form alone, which writes every message as the first one where the window is 0."""
     show_admissible: bool = True
     """Whether every user message ends with the commands that are possible now."""
     commands: str = "Possible commands: {commands}"
     """How they are listed (``{commands}``)."""
     separator: str = ", "
     """What stands between two commands."""
+    command: str = "{command}"
+    """How each of them is written (``{command}``)."""
+    listed_as: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    """Commands that are listed under other names, under several, or (an empty list) not at all."""
+    parts: str = ""
+    """What parts an observation whose parts after the task are shown, each in quotes; "" shows all as it is."""
     form: Literal["conversation", "window"] = "conversation"
     """One growing chat, or each turn rendered afresh as system message and one user message."""
     window: int = 5
@@ -79,11 +88,16 @@ class ChatFormat:
         "{first}\n\nSteps taken so far: {step}. The last {shown} of them:\n{history}\n\nWhat you see now: {observation}"
     )
     """Window form: later user messages (``{first}`` is the first observation; ``{history}``, ``{shown}``, ``{step}``,
-    ``{goal}``, ``{observation}``)."""
+    ``{next_step}``, ``{goal}``, ``{observation}``)."""
     past: str = "{step}. You saw: {observation}\nYour command: {action}"
     """Window form: one past step (``{step}`` counts from 1)."""
     above: str = "(the beginning, above)"
     """Window form: stands for the first observation in the history where ``{first}`` already shows it."""
+    longest: int = 0
+    """Window form: a later message of more characters is written as a first one, without history; 0 for no limit."""
+    reply_tail: int = 0
+    """How replies are read: 0 as :class:`~skillc_gym.wrappers.ActionFormat` says; else in lower case, and without tags
+    so many last characters are the command."""
 
     def __post_init__(self) -> None:
         if self.form not in ("conversation", "window"):
@@ -139,6 +153,8 @@ class ChatFormat:
     def with_form(self, form: str) -> ChatFormat:
         """The same wording as ``"conversation"`` or ``"window:h"`` with h past steps."""
         name, _, steps = form.partition(":")
+        if form == "conversation" and not self.turn:
+            return self
         if not steps:
             return replace(self, form=name)  # type: ignore[arg-type]
         if name != "window" or not steps.isdecimal():
@@ -160,15 +176,16 @@ def system(chat_format: ChatFormat, skill_text: str = "") -> list[Message]:
 
 def first_turn(chat_format: ChatFormat, observation: str, *, goal: str = "", commands: Iterable[str] = ()) -> Message:
     """The first user message: the same in both forms."""
-    return _user(chat_format, chat_format.first.format(observation=observation, goal=goal), commands)
+    pieces = {"observation": _seen(chat_format, observation, goal), "goal": goal}
+    return _user(chat_format, chat_format.first, pieces, commands)
 
 
 def conversation_turn(
     chat_format: ChatFormat, observation: str, *, step: int, goal: str = "", commands: Iterable[str] = ()
 ) -> Message:
     """A later user message of the conversation form, after ``step`` steps."""
-    content = chat_format.turn.format(observation=observation, goal=goal, step=step)
-    return _user(chat_format, content, commands)
+    pieces = {"observation": _seen(chat_format, observation, goal), "goal": goal, "step": step}
+    return _user(chat_format, chat_format.turn, pieces, commands)
 
 
 def window_prompt(
@@ -190,18 +207,22 @@ def window_prompt(
         goal: The task's sentence.
         commands: The possible commands.
     """
-    start = system(chat_format, skill_text)
-    if not past:
-        return [*start, first_turn(chat_format, observation, goal=goal, commands=commands)]
-    content = chat_format.window_turn.format(
-        first=past[0].observation,
-        goal=goal,
-        history=_history(chat_format, past),
-        shown=min(chat_format.window, len(past)),
-        step=len(past),
-        observation=observation,
-    )
-    return [*start, _user(chat_format, content, commands)]
+    start, commands = system(chat_format, skill_text), list(commands)
+    opening = partial(first_turn, chat_format, observation, goal=goal, commands=commands)
+    if not past or not (chat_format.window or chat_format.turn):
+        return [*start, opening()]
+    pieces = {
+        "first": _seen(chat_format, past[0].observation, goal),
+        "goal": goal,
+        "history": _history(chat_format, past, goal),
+        "shown": min(chat_format.window, len(past)),
+        "step": len(past),
+        "next_step": len(past) + 1,
+        "observation": _seen(chat_format, observation, goal),
+    }
+    turn = _user(chat_format, chat_format.window_turn, pieces, commands)
+    too_long = 0 < chat_format.longest < len(turn["content"])
+    return [*start, opening() if too_long else turn]
 
 
 def assistant(reply: str) -> Message:
@@ -209,20 +230,32 @@ def assistant(reply: str) -> Message:
     return {"role": "assistant", "content": reply}
 
 
-def _user(chat_format: ChatFormat, content: str, commands: Iterable[str]) -> Message:
+def _user(chat_format: ChatFormat, template: str, pieces: Mapping[str, Any], commands: Iterable[str]) -> Message:
+    names = (name for command in commands for name in chat_format.listed_as.get(command, (command,)))
+    listed = chat_format.separator.join(chat_format.command.format(command=name) for name in names)
+    content = template.format(**pieces, commands=listed)
     if chat_format.show_admissible:
-        listed = chat_format.commands.format(commands=chat_format.separator.join(commands))
-        content = f"{content}\n\n{listed}"
+        content = f"{content}\n\n{chat_format.commands.format(commands=listed)}"
     return {"role": "user", "content": content}
 
 
-def _history(chat_format: ChatFormat, past: Sequence[PastStep]) -> str:
+def _seen(chat_format: ChatFormat, observation: str, goal: str) -> str:
+    """An observation as the format shows it."""
+    parts = observation.split(chat_format.parts) if chat_format.parts else []
+    if goal not in parts:
+        return observation
+    return chat_format.parts.join(f"'{part}'" for part in parts[parts.index(goal) + 1 :])
+
+
+def _history(chat_format: ChatFormat, past: Sequence[PastStep], goal: str) -> str:
     begin = max(0, len(past) - chat_format.window)
     shown_above = "{first}" in chat_format.window_turn
     return "\n".join(
         chat_format.past.format(
             step=begin + offset + 1,
-            observation=chat_format.above if shown_above and begin + offset == 0 else entry.observation,
+            observation=chat_format.above
+            if shown_above and begin + offset == 0
+            else _seen(chat_format, entry.observation, goal),
             action=entry.action,
         )
         for offset, entry in enumerate(past[begin:])

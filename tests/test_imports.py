@@ -19,7 +19,7 @@ HEAVY = {
 }
 UPSTREAMS_PROCESS = "skillc_gym.envs.alfworld.engine.upstream_worker"
 """A script that runs alone in a process of its own, where upstream shuffles with the global generator."""
-PURE_NUMPY_RANDOM = {"default_rng", "Generator", "SeedSequence", "BitGenerator", "PCG64"}
+PURE_NUMPY_RANDOM = {"default_rng", "RandomState", "Generator", "SeedSequence", "BitGenerator", "PCG64"}
 
 
 @pytest.mark.parametrize(

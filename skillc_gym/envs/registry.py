@@ -38,6 +38,9 @@ __all__ = [
 ENTRY_POINTS = "skillc_gym.environments"
 """Group of entry points under which packages name their `EnvSpec`."""
 
+CHAT_READERS = {"verl-agent": "skillc_gym.adapters.verl_agent.prompts:read_chat"}
+"""Who reads wordings that stand elsewhere, ``READER:PLACE``: ``module:function`` of place and environment's name."""
+
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -71,11 +74,16 @@ class EnvSpec:
     """``module:function`` that gives the shortest commands from where an environment stands; empty without one."""
 
     def chat_format(self, name: str) -> ChatFormat:
-        """The wording of a named format in this environment.
+        """The wording of a named format in this environment; of ``verl-agent:FOLDER``, as it stands in that folder.
 
         Raises:
             UnknownNameError: There is no format of that name.
+            ConfigError: The folder does not hold what was named.
         """
+        reader, _, place = name.partition(":")
+        if place and reader in CHAT_READERS:
+            read: ChatFormat = load_reference(CHAT_READERS[reader])(place, self.name)
+            return read
         return self.chat[name] if name in self.chat else ChatFormat.named(name)
 
     @property

@@ -12,12 +12,13 @@ from gymnasium.utils import RecordConstructorArgs
 from skillc_gym.spaces import Unicode, require_text
 from skillc_gym.wrappers.stack import text_space
 
-__all__ = ["REPLY_LENGTH", "ActionFormat", "ParsedReply", "format_reply", "parse_reply"]
+__all__ = ["REPLY_LENGTH", "ActionFormat", "ParsedReply", "format_reply", "parse_reply", "parse_tail_reply"]
 
 REPLY_LENGTH = 65_536
 """Longest reply in characters that the action space promises to take."""
 
 _TAG = re.compile(r"</?(?:think|action)>")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _WITH_THINK = ["<think>", "</think>", "<action>", "</action>"]
 
 
@@ -56,6 +57,25 @@ def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
     return ParsedReply(command, form and not outside.strip() and bool(command))
 
 
+def parse_tail_reply(reply: str, tail: int) -> ParsedReply:
+    """Reads a reply as verl-agent does: all in lower case.
+
+    The command is what stands between the first ``<action>`` and the first ``</action>``; where one is missing, the
+    last characters, and the form is invalid. It is also without ``<think>`` and ``</think>``, or with a Chinese
+    character; their order does not matter.
+
+    Args:
+        reply: The reply.
+        tail: How many last characters.
+    """
+    lower = reply.lower()
+    begin, end = lower.find("<action>"), lower.find("</action>")
+    if begin < 0 or end < 0:
+        return ParsedReply(lower[-tail:], False)
+    thought = "<think>" in reply and "</think>" in reply
+    return ParsedReply(lower[begin + len("<action>") : end].strip(), thought and not _CHINESE.search(reply))
+
+
 def _command(reply: str, tags: list[str]) -> str:
     rest = reply.rpartition("</think>")[2]
     closed = _closed(rest)
@@ -89,6 +109,7 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
     Args:
         env: A text environment that takes commands.
         require_think: Whether a reply without a thought has an invalid form.
+        tail: Read replies as :func:`parse_tail_reply` does, with so many last characters; 0 for the rules above.
 
     Examples:
         >>> parse_reply("<think>It may be there.</think><action>go to desk 1</action>")
@@ -97,10 +118,10 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
         ParsedReply(command='go to desk 1', format_valid=False)
     """
 
-    def __init__(self, env: gymnasium.Env[str, str], require_think: bool = True) -> None:
-        RecordConstructorArgs.__init__(self, require_think=bool(require_think))
+    def __init__(self, env: gymnasium.Env[str, str], require_think: bool = True, tail: int = 0) -> None:
+        RecordConstructorArgs.__init__(self, require_think=bool(require_think), tail=tail)
         gymnasium.Wrapper.__init__(self, env)
-        self.require_think = bool(require_think)
+        self.require_think, self.tail = bool(require_think), tail
         self._longest = text_space(env, "action_space", "ActionFormat").max_length
         self.action_space = Unicode(max(REPLY_LENGTH, self._longest))
 
@@ -111,7 +132,10 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
 
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Executes the command in a reply; one longer than the environment's action space is cut to fit."""
-        parsed = parse_reply(require_text(action), require_think=self.require_think)
+        reply = require_text(action)
+        parsed = (
+            parse_tail_reply(reply, self.tail) if self.tail else parse_reply(reply, require_think=self.require_think)
+        )
         command = parsed.command[: self._longest]
         observation, reward, terminated, truncated, info = self.env.step(command)
         form = {"format_valid": parsed.format_valid, "executed_action": command}

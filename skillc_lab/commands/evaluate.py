@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillc_gym.envs.registry import env_spec
+from skillc_gym.errors import ConfigError
 from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.recipe_help import agent_help
@@ -18,7 +19,20 @@ from trainers.tracking import complete_settings, make_progress
 __all__ = ["COMMAND", "EvaluateOptions"]
 
 MAIN = (
-    *("model", "env", "data", "split", "library", "chat", "out", "per_type", "attempts", "greedy_too", "agent"),
+    *(
+        "model",
+        "env",
+        "data",
+        "split",
+        "library",
+        "chat",
+        "out",
+        "per_type",
+        "tasks",
+        "attempts",
+        "greedy_too",
+        "agent",
+    ),
     *("base_url", "engine", "eval_temperature", "eval_greedy", "seed", "max_reply_tokens", "max_context"),
 )
 """The options that matter most."""
@@ -44,6 +58,8 @@ class EvaluateOptions:
     """Folder for report.json and transcripts.jsonl; evaluations/MODEL-SPLIT if none."""
     per_type: int | None = None
     """A fixed panel of so many tasks per type; the whole split if none."""
+    tasks: Path | None = None
+    """A file with a panel: one task id a line; a task that stands there several times is played once."""
     attempts: int = 1
     """How often each task is played in each condition; more than one gives pass@k."""
     greedy_too: bool = False
@@ -72,6 +88,7 @@ def evaluate(options: EvaluateOptions) -> int:
     report = evaluate_policy(
         config,
         per_type=options.per_type,
+        tasks=None if options.tasks is None else _lines(options.tasks),
         attempts=options.attempts,
         greedy_too=options.greedy_too,
         agent=agent,
@@ -85,6 +102,16 @@ def evaluate(options: EvaluateOptions) -> int:
     used = f"\n\n{usage_table(report.usage)}" if report.usage else ""
     say(f"{report_table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
     return 0
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--tasks {path} cannot be read: {error}") from error
+    if not any(lines):
+        raise ConfigError(f"--tasks {path} names no task; it has one task id a line")
+    return [line for line in lines if line]
 
 
 def _file_name(model: str) -> str:

@@ -48,7 +48,8 @@ def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
     spec = config.env_spec
     assert spec.warm_start, f"{spec.id} has no expert"
     injected = SkillInjection(_open(config), library=str(config.skill_library), where="info")
-    env: Any = ChatPrompt(ActionFormat(injected), chat_format=chat_format(config))
+    wording = chat_format(config)
+    env: Any = ChatPrompt(ActionFormat(injected, tail=wording.reply_tail), chat_format=wording)
     try:
         _, info = env.reset(seed=config.seed, options={"skill": True})
         expert = spec.warm_start.demonstrator(info, False)

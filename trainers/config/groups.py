@@ -95,7 +95,8 @@ class PromptSettings:
     """Prompts."""
 
     chat: str = "default"
-    """Wording of the prompt by name: default, or compact (the tiny policy's)."""
+    """Wording of the prompt by name: default, compact (the tiny policy's), or verl-agent:FOLDER (the templates of that
+    checkout of verl-agent, in window form)."""
     form: str = "conversation"
     """"conversation": one growing chat; "window:h": each turn rendered afresh with the last h steps."""
     chat_options: Mapping[str, Any] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillc_gym.episodes import write_jsonl
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.panels import panel_hash
 from trainers.base import Sampling, flat_options
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
@@ -100,12 +101,19 @@ class Panel:
     best_scores: Mapping[str, float] = field(default_factory=dict)
 
 
-def open_panel(config: TrainConfig, per_type: int | None = None) -> Panel:
-    """Chooses a panel of the configured split: so many tasks of each type, or the whole split."""
+def open_panel(config: TrainConfig, per_type: int | None = None, named: Iterable[str] | None = None) -> Panel:
+    """Chooses a panel of the configured split: so many tasks of each type, those that are named, or the whole split."""
     if per_type is not None and per_type < 1:
         raise ConfigError(f"per_type, the tasks per type of a panel, must be at least 1, got {per_type}.")
+    if per_type is not None and named is not None:
+        raise ConfigError("A panel is so many tasks of each type (per_type), or a list of tasks, not both.")
     types = tasks_of(config)
     tasks = tuple(sorted(types)) if per_type is None else panel_of(types, per_type, config.panel_seed)
+    if named is not None:
+        tasks = tuple(sorted(set(named)))
+        for task in tasks:
+            if task not in types:
+                raise unknown_name("task id", task, sorted(types), f"The split is {config.split!r}: split=...")
     with open_env(config) as env:
         identify, best_score = getattr(env, "identify", None), getattr(env, "best_score", None)
         return Panel(
@@ -119,6 +127,7 @@ def evaluate_policy(
     config: TrainConfig,
     *,
     per_type: int | None = None,
+    tasks: Sequence[str] | None = None,
     attempts: int = 1,
     greedy_too: bool = False,
     engine: Engine | TextEngine | None = None,
@@ -132,6 +141,7 @@ def evaluate_policy(
     Args:
         config: The policy (``model``), the environment, and the sampling (``eval_temperature``, ``eval_greedy``).
         per_type: A fixed panel of so many tasks per type; the whole split by default.
+        tasks: A panel by its task ids; one that is named several times is played once.
         attempts: How often each task is played in each condition, for pass@k.
         greedy_too: Play the panel once more greedily.
         engine: Plays instead of the configured one.
@@ -151,13 +161,14 @@ def evaluate_policy(
     if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
+    asked |= {} if tasks is None else {"tasks_sha256": panel_hash(sorted(set(tasks)))}
     if engine is None and engine_spec(config.engine).for_text is None:
         check_model(config.model_path)
     unlike, identity = unlike_policy(config), dict[str, Any]()
     if folder is not None:
         identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})
         _check_folder(folder, identity)
-    panel = open_panel(config, per_type)
+    panel = open_panel(config, per_type, tasks)
     play = partial(
         paired_evaluation,
         panel=panel.tasks,

@@ -131,7 +131,7 @@ class GroupRollouts:
                 skill_grade=self.skill_grade,
                 wrappers=(
                     *self.wrappers,
-                    partial(ActionFormat, require_think=self.require_think),
+                    partial(ActionFormat, require_think=self.require_think, tail=self.chat_format.reply_tail),
                     partial(ChatPrompt, chat_format=self.chat_format),
                 ),
                 **self.env_kwargs,

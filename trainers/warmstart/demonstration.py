@@ -77,7 +77,8 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
     if spec.library is None:
         raise ConfigError(f"Demonstrations show skills, and the description of {spec.id} names no skill library.")
     env = gymnasium.make(spec.id, **config.env_kwargs)
-    return ChatPrompt(ActionFormat(SkillInjection(env, library=spec.library, where="info")), chat_format)
+    injected = SkillInjection(env, library=spec.library, where="info")
+    return ChatPrompt(ActionFormat(injected, tail=chat_format.reply_tail), chat_format)
 
 
 def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:

@@ -78,8 +78,9 @@ class WebShopEnv(TextTaskEnv):
         generator: Options of the generator, with data="generated" only.
         goal_order: "upstream" for its shuffle of the goals (seed 233), or "verl-agent" for that one's (seed 42), in
             which an index names another task and "train" begins at goal 500 ("valid" and "test" are both the goals
-            before it), or "products" to keep a product's goals together: the split "test" then
-            asks for products that "train" never asks for.
+            before it), or "verl-agent:1000:128" for the goals that its vector of that seed and so many groups draws,
+            or "products" to keep a product's goals together: the split "test" then asks for products that "train"
+            never asks for.
         image_features: An ``.npz`` file of the features of products' pictures, for `get_image`.
         render_mode: "ansi" or "html" to draw the page, "rgb_array" for its text as a picture; None otherwise.
         **upstream: Arguments under upstream's names (human_goals, num_products, show_attrs, ...), which are taken for
@@ -224,11 +225,13 @@ class WebShopEnv(TextTaskEnv):
     def identify(self, task_ids: Iterable[str]) -> Info:
         """Returns what identifies these tasks besides their names: catalogue, prices, goals, noun tagger, rules."""
         goals = "".join(f"{self.goals.goal(self.goals.index(task_id))!r}\n" for task_id in task_ids)
-        prices = np.ascontiguousarray(self.goals.table.prices, dtype="<f8")
+        prices = hashlib.sha256()
+        for one in self.goals.prices():
+            prices.update(np.ascontiguousarray(one, dtype="<f8").tobytes())
         upstream_defects = sorted(name for name, mended in asdict(self.fixes).items() if not mended)
         return {
             "catalogue_sha256": self.catalog.sha256,
-            "prices_sha256": hashlib.sha256(prices.tobytes()).hexdigest(),
+            "prices_sha256": prices.hexdigest(),
             "goals_sha256": hashlib.sha256(goals.encode("utf-8", "surrogatepass")).hexdigest(),
             "noun_tagger": self.tagger.id,
             "unmended": upstream_defects,  # under the name that the hashes of panels have known since the first record
@@ -288,7 +291,7 @@ class WebShopEnv(TextTaskEnv):
             [value for _, value in page.options],
         )
         nouns = {"goal_nouns": self._nouns(int(table.product[goal.index])), "product_nouns": self._nouns(page.product)}
-        return score(goal, product, chosen, float(table.prices[page.product]), **nouns)
+        return score(goal, product, chosen, self.goals.price(goal, page.product), **nouns)
 
     def _observe(self) -> str:
         kind = self._page.kind

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, open_panel
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
@@ -68,6 +68,18 @@ def test_the_panels_identity_covers_the_generator_of_houses() -> None:
 def test_a_panel_needs_a_task_of_each_type() -> None:
     with pytest.raises(ConfigError, match="at least 1, got 0"):
         open_panel(SHOP, 0)
+
+
+def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
+    tasks = ["synthetic/7", "synthetic/3", "synthetic/7"]
+    assert open_panel(SHOP, named=tasks).tasks == ("synthetic/3", "synthetic/7")
+    with pytest.raises(UnknownNameError, match=r"synthetic/900.*split="):
+        open_panel(SHOP, named=[*tasks, "synthetic/900"])
+    with pytest.raises(ConfigError, match="not both"):
+        open_panel(SHOP, 2, named=tasks)
+    evaluate_policy(SHOP, tasks=tasks, folder=tmp_path).save_all(tmp_path)
+    with pytest.raises(ConfigError, match="tasks_sha256"):
+        evaluate_policy(SHOP, tasks=tasks[:1], folder=tmp_path)
 
 
 def test_goals_that_their_own_product_cannot_win_are_known() -> None:

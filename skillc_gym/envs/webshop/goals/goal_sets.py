@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,9 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from skillc_gym.envs.webshop.goals.goal_table import SHUFFLE_SEED, Facts, by_product, human_table, synthetic_table
-from skillc_gym.envs.webshop.goals.goals import KINDS, GoalSet, GoalTable, HumanInstruction
+from skillc_gym.envs.webshop.goals.goals import (
+    KINDS,
+    DrawnGoals,
+    GoalSet,
+    GoalTable,
+    HumanInstruction,
+    split_range,
+)
 from skillc_gym.envs.webshop.workplace import publish, work_folder
-from skillc_gym.errors import CatalogError, MissingDataError, unknown_name
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
@@ -23,6 +31,8 @@ _LARGE = 20_000
 _FORMAT = 2
 ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42, "products": SHUFFLE_SEED}
 """Orders of the goals, with the seed of their shuffle; "products" keeps those of a product together."""
+_SEEDED = re.compile(r"verl-agent:(?P<seed>\d+)(?::(?P<members>\d+)(?::(?P<round>\d+))?)?")
+_SEEDED_NAMES = ("verl-agent:SEED", "verl-agent:SEED:MEMBERS", "verl-agent:SEED:MEMBERS:ROUND")
 
 
 class _Goals(NamedTuple):
@@ -42,7 +52,10 @@ def open_goals(
         split: "all", "train", "valid" or "test".
         seed: Seeds the prices hidden behind ranges and the highest prices; never the order.
         order: "upstream" or "verl-agent", each with its own shuffle of the same goals and its own splits, or
-            "products", which keeps those of a product together, so that splits share no products.
+            "products", which keeps those of a product together, so that splits share no products. verl-agent gives
+            each group of a vector a seed of its own, for its prices as well: "verl-agent:SEED" are the goals of one
+            group, and "verl-agent:SEED:MEMBERS" the goals that a vector of so many groups draws at its first reset,
+            "verl-agent:SEED:MEMBERS:2" at its third.
 
     Raises:
         UnknownNameError: If the kind, the split or the order does not exist.
@@ -51,8 +64,13 @@ def open_goals(
     """
     if kind not in KINDS:
         raise unknown_name("kind of goals", kind, KINDS)
-    if order not in ORDERS:
-        raise unknown_name("order of goals", order, ORDERS)
+    seeded = _SEEDED.fullmatch(order)
+    if order not in ORDERS and seeded is None:
+        raise unknown_name("order of goals", order, (*ORDERS, *_SEEDED_NAMES))
+    if seeded is not None and seeded["members"]:
+        first, members = int(seeded["seed"]), int(seeded["members"])
+        orders = [open_goals(catalog, kind=kind, order=f"verl-agent:{first + member}") for member in range(members)]
+        return _drawn(orders, split, first, int(seeded["round"] or 0))
     goals = _goals(catalog, kind, seed, order)
     if not len(goals.table.product):
         raise MissingDataError(
@@ -71,17 +89,36 @@ def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
     _write(human_table(facts, seed=seed), _place(catalog, "human", seed))
 
 
+def _drawn(orders: Sequence[GoalSet], split: str, seed: int, reset: int) -> GoalSet:
+    """The goals that verl-agent's vector draws at a reset: from each group's order one."""
+    draw, places = np.random.RandomState(seed), split_range(split, len(orders[0]), "verl-agent")
+    if len(orders) > len(places):
+        raise ConfigError(
+            f"{len(orders)} goals are drawn without repetition, and the split {split!r} has {len(places)}"
+        )
+    drawn = [draw.choice(places, size=len(orders), replace=False) for _ in range(reset + 1)]
+    return DrawnGoals(orders, drawn[-1].tolist())
+
+
 @lru_cache(16)
 def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
-    place, seeds = _place(catalog, kind, seed, order), {"seed": seed, "shuffle_seed": ORDERS[order]}
-    human = _human(catalog) if kind == "human" else {}
+    seeded = _SEEDED.fullmatch(order)
+    seed, shuffle = (int(seeded["seed"]),) * 2 if seeded else (seed, ORDERS[order])
+    place = _place(catalog, kind, seed, order)
+    # The many orders of verl-agent are made one after the other, of the same facts.
+    facts = _facts if seeded else _facts.__wrapped__
 
     def make() -> GoalTable:
         make_table = human_table if kind == "human" else synthetic_table
-        table = make_table(Facts(catalog, human), **seeds)
+        table = make_table(facts(catalog, kind), seed=seed, shuffle_seed=shuffle)
         return by_product(table) if order == "products" else table
 
-    return _Goals(_kept(catalog, place, make), human)
+    return _Goals(_kept(catalog, place, make), _human(catalog) if kind == "human" else {})
+
+
+@lru_cache(1)
+def _facts(catalog: Catalog, kind: str) -> Facts:
+    return Facts(catalog, _human(catalog) if kind == "human" else {})
 
 
 def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:

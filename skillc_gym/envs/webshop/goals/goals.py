@@ -6,7 +6,7 @@ table keeps four numbers a goal, so millions of goals can lie in one memory-mapp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ __all__ = [
     "KINDS",
     "NO_LIMIT",
     "SPLITS",
+    "DrawnGoals",
     "Goal",
     "GoalSet",
     "GoalTable",
@@ -159,6 +160,14 @@ class GoalSet:
         first, last = self.task_id(self.range.start), self.task_id(self.range.stop - 1)
         raise unknown_name("task id", task_id, (first, last), f"The split {self.split!r} has {first} to {last}.")
 
+    def price(self, goal: Goal, product: int) -> float:
+        """Returns a product's one price, as it is where this goal is asked for."""
+        return float(self.table.prices[product])
+
+    def prices(self) -> Iterator[NDArray[np.float64]]:
+        """Gives the prices of all products, once per goal where each goal has its own."""
+        yield self.table.prices
+
     def draw(self, generator: np.random.Generator, *, skewed: bool = False) -> int:
         """Draws a goal of the split by weight; evenly where all weights are 0.
 
@@ -192,6 +201,34 @@ class GoalSet:
         return Goal(index, product.asin, *place, text, attributes, limit, options, weight)
 
 
+class DrawnGoals(GoalSet):
+    """Goals that were drawn from several sets, one from each, with that set's prices.
+
+    Args:
+        sets: The sets, of one catalogue and one kind.
+        drawn: The index of each set's goal.
+    """
+
+    def __init__(self, sets: Sequence[GoalSet], drawn: Sequence[int]) -> None:
+        picked = [
+            np.array([getattr(one.table, name)[index] for one, index in zip(sets, drawn, strict=True)])
+            for name in ("product", "variant", "price_upper", "weight")
+        ]
+        product, variant, price_upper, weight = picked
+        sums = np.concatenate([np.zeros(1), np.cumsum(weight)])
+        table = GoalTable(product, variant, price_upper, weight, sums, sets[0].table.prices)
+        super().__init__(sets[0].products, table, kind=sets[0].kind, human=sets[0]._human)
+        self._prices = [one.table.prices for one in sets]
+
+    def price(self, goal: Goal, product: int) -> float:
+        """Returns a product's one price in the set that the goal is from."""
+        return float(self._prices[goal.index][product])
+
+    def prices(self) -> Iterator[NDArray[np.float64]]:
+        """Gives the prices of all products of every goal's set."""
+        yield from self._prices
+
+
 def split_range(split: str, goals: int, order: str = "upstream") -> range:
     """Returns the indices of a split's goals, upstream's division of the final order.
 
@@ -208,7 +245,7 @@ def split_range(split: str, goals: int, order: str = "upstream") -> range:
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     bounds = {"all": (0, goals), "test": (0, _TEST), "valid": (_TEST, _VALID), "train": (_VALID, goals)}
-    if order == "verl-agent":
+    if order.partition(":")[0] == "verl-agent":
         bounds |= {"valid": (0, _TEST), "train": (_TEST, goals)}
     start, stop = bounds[split]
     found = range(start, min(stop, goals))

@@ -1,0 +1,181 @@
+"""verl-agent's prompts, read from a checkout of the user's: nothing of it is imported, and nothing stands here."""
+
+from __future__ import annotations
+
+import ast
+import os
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+
+from skillc_gym.chat import ChatFormat
+from skillc_gym.errors import ConfigError, unknown_name
+
+__all__ = ["read_chat"]
+
+_N = TypeVar("_N", bound=ast.AST)
+_AGENT = "agent_system/environments"
+_CONFIG = "verl/trainer/config/ppo_trainer.yaml"
+_PLACEHOLDERS = {
+    "current_observation": "observation",
+    "admissible_actions": "commands",
+    "available_actions": "commands",
+    "task_description": "goal",
+    "step_count": "step",
+    "history_length": "shown",
+    "action_history": "history",
+    "current_step": "next_step",
+}
+
+
+class _World(NamedTuple):
+    """What an environment is called there, and how its commands and observations differ from ours."""
+
+    manager: str
+    listed_as: Mapping[str, Sequence[str]]
+    parts: str
+
+
+_WORLDS = {
+    "alfworld": _World("AlfWorldEnvironmentManager", {"help": []}, ""),
+    "webshop": _World(
+        "WebshopEnvironmentManager", {"search[<query>]": ["search[<your query>]", "click[search]"]}, " [SEP] "
+    ),
+}
+
+
+def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatFormat:
+    """Reads the wording of prompts from a checkout of verl-agent or of a fork.
+
+    Templates, history's length and lines, the list of commands, the greatest length and what becomes of replies
+    without tags are the checkout's. A skill goes into a system message of its own, so that the user message is theirs.
+
+    Args:
+        folder: The checkout.
+        env: Short name of the environment: "alfworld" or "webshop".
+
+    Raises:
+        ConfigError: It is no such checkout; the message names the file and what was looked for in it.
+        UnknownNameError: There are no prompts for such an environment.
+    """
+    if env not in _WORLDS:
+        raise unknown_name("environment with prompts of verl-agent", env, _WORLDS)
+    root, world = Path(folder).expanduser(), _WORLDS[env]
+    templates = _Code(root / _AGENT / "prompts" / f"{env}.py")
+    build = _Code(root / _AGENT / "env_manager.py").function(world.manager, "build_text_obs")
+    memory = _Code(root / "agent_system/memory/memory.py").function("SimpleMemory", "fetch")
+    projection = _Code(root / _AGENT / "env_package" / env / "projection.py")
+    listing = build.first(ast.Call, "the list of commands", _joins_texts)
+    return ChatFormat(
+        role="",
+        reply="",
+        first=_renamed(templates.text(f"{env.upper()}_TEMPLATE_NO_HIS")),
+        turn="",
+        window_turn=_renamed(templates.text(f"{env.upper()}_TEMPLATE")),
+        show_admissible=False,
+        separator=ast.literal_eval(listing.func.value),  # type: ignore[attr-defined]  # _joins_texts has seen to it
+        command=_template(listing.args[0].elt, {"s": "command"}),  # type: ignore[attr-defined]  # as above
+        listed_as=world.listed_as,
+        parts=world.parts,
+        form="window",
+        window=_history_length(root / _CONFIG),
+        past=_template(
+            memory.first(ast.JoinedStr, "a line of the history"),
+            {"step_num": "step", "obs": "observation", "act": "action"},
+        ),
+        longest=build.number(ast.Compare, lambda node: _is_len(node.left), lambda node: node.comparators[0]),
+        reply_tail=projection.number(ast.Slice, lambda node: _is_minus(node.lower), lambda node: node.lower.operand),
+    )
+
+
+class _Code:
+    """A file of the checkout, or a function in it, as a tree."""
+
+    def __init__(self, path: Path, tree: ast.AST | None = None) -> None:
+        self.path = path
+        try:
+            self.tree = ast.parse(path.read_text(encoding="utf-8")) if tree is None else tree
+        except (OSError, ValueError, SyntaxError) as error:
+            raise ConfigError(f"{path} cannot be read ({error}): name a checkout of verl-agent or of a fork") from error
+
+    def function(self, owner: str, name: str) -> _Code:
+        """A method of a class."""
+        for node in self._all(ast.ClassDef):
+            if node.name == owner:
+                for part in node.body:
+                    if isinstance(part, ast.FunctionDef) and part.name == name:
+                        return _Code(self.path, part)
+        raise self._lacks(f"{owner}.{name}")
+
+    def text(self, name: str) -> str:
+        """The text that a name stands for, by its last assignment."""
+        for node in reversed(list(self._all(ast.Assign))):
+            if [getattr(target, "id", "") for target in node.targets] == [name]:
+                value = getattr(node.value, "value", None)
+                if isinstance(value, str):
+                    return value
+        raise self._lacks(f"the text {name}")
+
+    def first(self, kind: type[_N], what: str, fits: Any = lambda node: True) -> _N:
+        """The first node of a kind that fits."""
+        for node in self._all(kind):
+            if fits(node):
+                return node
+        raise self._lacks(what)
+
+    def number(self, kind: type[_N], fits: Any, part: Any) -> int:
+        """The number in the first node that fits; 0 if there is none."""
+        return next((int(part(node).value) for node in self._all(kind) if fits(node)), 0)
+
+    def _all(self, kind: type[_N]) -> Iterator[_N]:
+        return (node for node in ast.walk(self.tree) if isinstance(node, kind))
+
+    def _lacks(self, what: str) -> ConfigError:
+        return ConfigError(f"{self.path} lacks {what}: it is no checkout of verl-agent, or one that was changed there")
+
+
+def _joins_texts(node: ast.Call) -> bool:
+    """Whether it is ``"...".join(f"..." for ...)``."""
+    joins = isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+    return joins and bool(node.args) and isinstance(getattr(node.args[0], "elt", None), ast.JoinedStr)
+
+
+def _is_len(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len"
+
+
+def _is_minus(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def _template(node: Any, names: Mapping[str, str]) -> str:
+    """A template of ``str.format`` from an f-string."""
+    pieces = [
+        _escaped(part.value) if isinstance(part, ast.Constant) else f"{{{names.get(part.value.id, part.value.id)}}}"
+        for part in node.values
+    ]
+    return "".join(map(str, pieces))
+
+
+def _renamed(template: str) -> str:
+    """A template with our names of what is filled in."""
+    parsed = string.Formatter().parse(template)
+    return "".join(
+        _escaped(text) + ("" if name is None else f"{{{_PLACEHOLDERS.get(name, name)}}}") for text, name, _, _ in parsed
+    )
+
+
+def _escaped(text: Any) -> str:
+    return str(text).replace("{", "{{").replace("}", "}}")
+
+
+def _history_length(path: Path) -> int:
+    try:
+        return int(yaml.safe_load(path.read_text(encoding="utf-8"))["env"]["history_length"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{path} does not say env.history_length ({type(error).__name__}: {error}); name a checkout of verl-agent"
+        ) from error
