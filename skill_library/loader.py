@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -12,9 +13,9 @@ from skill_library.controls import CONTROLS, control_library
 from skill_library.errors import SkillFileError, brief
 from skill_library.files import UnreadableFileError, read_bounded, stays_inside
 from skill_library.front_matter import FrontMatter
-from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
+from skill_library.skill import EVERY_TYPE, SKILL_FILE, Skill, SkillLibrary
 
-__all__ = ["BUILT_IN", "MAX_FILE_BYTES", "decode", "load_library", "read_skill", "split_front_matter"]
+__all__ = ["BUILT_IN", "MAX_FILE_BYTES", "check_inside", "decode", "load_library", "read_skill", "skill_files"]
 
 BUILT_IN = ("alfworld", "webshop")
 """Names of the libraries that come with the package."""
@@ -34,10 +35,10 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
 
     Args:
         name: The name of a built-in library (``"alfworld"``, ``"webshop"``), the path of a folder whose subfolders
-            each hold a SKILL.md, or a name that an installed package gives its folder (entry point group
-            ``skillc_gym.libraries``). A built-in name wins over a folder of that name (write ``./alfworld`` for the
-            folder), a folder over a package's name. ``:wrong``, ``:shuffled``, ``:blank`` or ``:general`` behind it
-            gives the library's controls (:mod:`skill_library.controls`).
+            each hold a SKILL.md, or of one skill, or a name that an installed package gives its folder (entry point
+            group ``skillc_gym.libraries``). A built-in name wins over a folder of that name (write ``./alfworld``
+            for the folder), a folder over a package's name. ``:wrong``, ``:shuffled``, ``:blank`` or ``:general``
+            behind it gives the library's controls (:mod:`skill_library.controls`).
 
     Returns:
         The library; the same object as long as no file changes.
@@ -57,31 +58,45 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
     return _load(folder.resolve().name, stamps)
 
 
-def read_skill(file: Path) -> Skill:
+def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
     """Reads one SKILL.md: front matter between two ``---`` lines, then the text.
 
-    The front matter needs ``name``, ``description`` (strings) and ``task_types`` (a list of strings), and may have
-    ``minimal`` (a string: what the agent reads at that grade); other fields are allowed and ignored, YAML's aliases,
-    tags and merge keys are not. Line ends are normalised, so hashes do not depend on how the file was checked out.
+    The front matter is that of the specification (agentskills.io): ``name`` and ``description``, and under ``metadata``
+    what this project adds: ``task_types`` (joined by commas; without them the skill is general), ``minimal`` (what the
+    agent reads at that grade) and ``library_name`` (a name that the specification does not allow). ``task_types`` as a
+    list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Other fields are ignored;
+    YAML's aliases, tags and merge keys are refused. Line ends are normalised, so hashes do not depend on how the file
+    was checked out.
+
+    Args:
+        file: The file.
+        beside: Texts that the agent reads behind it.
 
     Raises:
         SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds; or the file is
             not a regular one.
     """
     try:
-        front, body = split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))
+        front, body = _split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))
         fields = FrontMatter(front)
-        fields.require(("name", "description", "task_types"))
-        text = body.strip()
+        fields.require(("name", "description"))
+        ours = fields.texts("metadata")
+        text = "\n\n".join(filter(None, [body.strip(), *beside]))
         if not text:
             raise ValueError("the text after the front matter is empty; write what the agent should read there")
-        kinds = fields.strings("task_types", '[heat], or ["*"] for all')
-        minimal = fields.string("minimal") if "minimal" in fields else ""
-        return Skill(fields.string("name"), fields.string("description"), kinds, text, minimal)
+        name = ours.get("library_name") or fields.string("name")
+        minimal = fields.string("minimal") if "minimal" in fields else ours.get("minimal", "")
+        return Skill(name, fields.string("description"), _task_types(fields, ours), text, minimal)
     except UnreadableFileError as error:
         raise SkillFileError(str(error)) from error
     except ValueError as error:
         raise SkillFileError(f"{file}: {error}") from error
+
+
+def _task_types(fields: FrontMatter, ours: Mapping[str, str]) -> tuple[str, ...]:
+    if "task_types" in fields:
+        return fields.strings("task_types", '[heat], or ["*"] for all')
+    return tuple(filter(None, map(str.strip, ours.get("task_types", "").split(",")))) or (EVERY_TYPE,)
 
 
 def _control_of(name: str) -> str:
@@ -108,15 +123,35 @@ def _skill_files(name: str | os.PathLike[str], folder: Path, *, anywhere: bool) 
     """The library's files in a fixed order; those of a package may be links into an installer's store."""
     if not folder.is_dir():
         raise _no_library(name)
-    files = sorted(folder.glob(f"*/{SKILL_FILE}"))
+    files = skill_files(folder)
+    for file in () if anywhere else files:
+        check_inside(file, folder)
+    return files
+
+
+def skill_files(folder: Path) -> list[Path]:
+    """The SKILL.md of a folder that is a skill, else those of its subfolders, in a fixed order.
+
+    Raises:
+        SkillFileError: There is none, or there are more than a library may have.
+    """
+    single = folder / SKILL_FILE
+    files = [single] if single.is_file() else sorted(folder.glob(f"*/{SKILL_FILE}"))
     if not files:
-        raise SkillFileError(f"{folder} holds no skill; expected subfolders with a {SKILL_FILE} in each")
+        raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it, or in each of its subfolders")
     if len(files) > MAX_SKILLS:
         raise SkillFileError(f"{folder} holds {len(files):,} skills; a library has at most {MAX_SKILLS:,}")
-    for file in files:
-        if not anywhere and not stays_inside(file, folder):
-            raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
     return files
+
+
+def check_inside(file: Path, folder: Path) -> None:
+    """Refuses a file that a link leads to from a stranger's folder.
+
+    Raises:
+        SkillFileError: It lies outside of the folder.
+    """
+    if not stays_inside(file, folder):
+        raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
 
 
 def _folder(name: str | os.PathLike[str]) -> Path:
@@ -160,16 +195,12 @@ def decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def split_front_matter(text: str) -> tuple[str, str]:
-    """What stands between the first two lines ``---``, and what follows.
-
-    Raises:
-        ValueError: There are no such lines.
-    """
+def _split_front_matter(text: str) -> tuple[str, str]:
+    """What stands between the first two lines ``---``, and what follows."""
     lines = text.split("\n")
     fences = [number for number, line in enumerate(lines) if line.rstrip() == _FENCE][:2]
     if not fences or fences[0] != 0:
-        raise ValueError("no front matter; its first line must be '---', then name, description, task_types")
+        raise ValueError("no front matter; its first line must be '---', then name and description")
     if len(fences) < 2:
         raise ValueError("the front matter never ends; close it with a line '---'")
     return "\n".join(lines[1 : fences[1]]), "\n".join(lines[fences[1] + 1 :])

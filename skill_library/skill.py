@@ -179,7 +179,11 @@ class SkillLibrary:
         for skill in self.skills:
             for kind in set(skill.task_types) - {EVERY_TYPE}:
                 own[kind] += len(skill.text) + 2
-        return general + max(own.values()) - 2 if own else 0
+        return max(0, general + max(own.values(), default=0) - 2)
+
+    def serves(self, task_type: str) -> bool:
+        """Whether it has skills of a task type's own, or names no task types at all, as libraries of others do."""
+        return task_type in self.task_types or not self.task_types
 
     def graded(self, grade: str) -> SkillLibrary:
         """The library with every skill at one of :data:`GRADES`.
@@ -198,10 +202,11 @@ class SkillLibrary:
             task_type: A task type as the environment names it.
 
         Raises:
-            SkillFileError: No skill serves this very type; a general skill alone is not enough.
+            SkillFileError: No skill serves this very type, though others are served; a general skill alone is not
+                enough then.
         """
         own = [skill for skill in self.skills if task_type in skill.task_types and task_type != EVERY_TYPE]
-        if not own:
+        if not self.serves(task_type):
             raise self._no_skill(task_type)
         chosen = [skill for skill in [*(skill for skill in self.skills if skill.is_general), *own] if skill.text]
         text = "\n\n".join(skill.text for skill in chosen)
@@ -213,7 +218,7 @@ class SkillLibrary:
         return SkillFileError(
             f"Library {brief(self.name)} has no skill for task type {brief(task_type)}; it serves "
             f"{', '.join(self.task_types[:20])}{', ...' if len(self.task_types) > 20 else ''}."
-            f"{hint} Add a folder with a {SKILL_FILE} whose task_types name it"
+            f"{hint} Add a folder with a {SKILL_FILE} whose metadata.task_types name it"
         )
 
 

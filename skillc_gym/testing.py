@@ -329,6 +329,6 @@ def _write_library(folder: Path, env: Env) -> str:
     for number, kind in enumerate(sorted({core.task_type_of(task_id) for task_id in core.task_ids})):
         file = root / f"skill-{number}" / "SKILL.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        front = f'---\nname: skill-{number}\ndescription: for a test\ntask_types: ["{kind}"]\n---\n'
+        front = f'---\nname: skill-{number}\ndescription: for a test\nmetadata:\n  task_types: "{kind}"\n---\n'
         file.write_text(f"{front}Skill of {kind}: café.\n", encoding="utf-8")
     return str(root)

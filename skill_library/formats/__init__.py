@@ -1,6 +1,6 @@
 """Skills in the forms that others keep them in: read into :class:`~skill_library.Skill`, and written back."""
 
-from skill_library.formats.agent_skills import read_agent_skills, write_agent_skills
+from skill_library.formats.agent_skills import read_agent_skills
 from skill_library.formats.bank import read_bank, to_bank
 from skill_library.formats.folders import require_free, write_library
 from skill_library.formats.form import SkillFormat
@@ -18,6 +18,5 @@ __all__ = [
     "to_bank",
     "to_sections",
     "unique",
-    "write_agent_skills",
     "write_library",
 ]

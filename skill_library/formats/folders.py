@@ -1,42 +1,51 @@
-"""Writing folders with a SKILL.md in each, in this project's form."""
+"""Writing folders with a SKILL.md in each, that pass the specification's validator (``skills-ref validate``)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from skill_library.errors import SkillFileError
 from skill_library.formats.names import plain_name, unique
 from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
 
-__all__ = ["new_folder", "require_free", "skill_file", "write_library"]
+__all__ = ["require_free", "write_library"]
+
+_LONGEST_DESCRIPTION = 1024
 
 
 def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     """Writes a library that :func:`skill_library.load_library` reads back equal.
+
+    What the specification has no field for stands under ``metadata``, as :func:`skill_library.loader.read_skill` tells.
 
     Args:
         skills: Their names must differ, as in any library.
         folder: Made; must be empty or not there.
 
     Raises:
-        SkillFileError: The folder holds something, or the skills make no library.
+        SkillFileError: The folder holds something, the skills make no library, or the specification does not allow a
+            description.
     """
     listed = SkillLibrary(folder.name, tuple(skills)).skills
-    new_folder(folder)
+    for skill in listed:
+        _check_description(skill)
+    _new_folder(folder)
     names: list[str] = []
     for skill in listed:
         names.append(unique(plain_name(skill.name), names))
-        fields: dict[str, Any] = {
-            "name": skill.name,
-            "description": skill.description,
-            "task_types": list(skill.task_types),
-        }
-        skill_file(folder / names[-1], fields | ({"minimal": skill.minimal} if skill.minimal else {}), skill.text)
+        _write_skill(folder / names[-1], skill)
     return folder
+
+
+def _check_description(skill: Skill) -> None:
+    if not skill.description.strip() or len(skill.description) > _LONGEST_DESCRIPTION:
+        raise SkillFileError(
+            f"The description of {skill.name!r} has {len(skill.description):,} characters; the specification of skills "
+            f"wants 1 to {_LONGEST_DESCRIPTION:,}"
+        )
 
 
 def require_free(folder: Path) -> None:
@@ -51,7 +60,7 @@ def require_free(folder: Path) -> None:
         raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
 
 
-def new_folder(folder: Path) -> None:
+def _new_folder(folder: Path) -> None:
     """Makes a folder.
 
     Raises:
@@ -64,14 +73,20 @@ def new_folder(folder: Path) -> None:
         raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
 
 
-def skill_file(folder: Path, fields: Mapping[str, Any], text: str) -> None:
-    """Writes one SKILL.md; values in the front matter are JSON, which YAML reads, so nothing needs quoting rules."""
+def _write_skill(folder: Path, skill: Skill) -> None:
+    metadata = {
+        "library_name": "" if skill.name == folder.name else skill.name,
+        "task_types": "" if skill.is_general else ", ".join(skill.task_types),
+        "minimal": skill.minimal,
+    }
+    ours = [f"  {name}: {_yaml(value)}" for name, value in metadata.items() if value]
+    fields = [f"name: {_yaml(folder.name)}", f"description: {_yaml(skill.description)}"]
+    front = "\n".join([*fields, "metadata:", *ours] if ours else fields)
     folder.mkdir()
-    front = "\n".join(f"{name}: {_yaml(value)}" for name, value in fields.items())
-    (folder / SKILL_FILE).write_text(f"---\n{front}\n---\n{text}\n", encoding="utf-8", newline="\n")
+    (folder / SKILL_FILE).write_text(f"---\n{front}\n---\n{skill.text}\n", encoding="utf-8", newline="\n")
 
 
-def _yaml(value: Any) -> str:
-    """JSON, in which what YAML takes for a line's end or refuses is escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+def _yaml(text: str) -> str:
+    """JSON, which YAML reads too; what ends a line in YAML or is refused is escaped, as is a fence of the file."""
+    plain = json.dumps(text, ensure_ascii=False).replace("---", "--\\u002d")
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", plain)

@@ -46,7 +46,7 @@ def unique(name: str, taken: Collection[str]) -> str:
     number, found = 1, name
     while found.lower() in lower:
         number += 1
-        found = f"{name[: _LONGEST - 4]}-{number}"
+        found = f"{name[: _LONGEST - 5].rstrip('-')}-{number}"
     return found
 
 

@@ -29,7 +29,7 @@ _MOST_BYTES = 16_777_216
 class ConvertSkillsOptions:
     """Read skills of another form into a library, or write a library in another form.
 
-    The form of what is read is found out: a folder of SKILL.md files (this project's or the ecosystem's), a text with
+    The form of what is read is found out: a folder of SKILL.md files (this project's or others'), a text with
     sections (### NAME ###, as with Skill0), or a bank in JSON (as with SkillRL).
 
     Example: skillc tools convert-skills bank.json my_skills --env alfworld --types examine=look_at_obj_in_light
@@ -40,8 +40,8 @@ class ConvertSkillsOptions:
     target: Annotated[Path, tyro.conf.Positional]
     """What to write: a new folder, or a file with --to sections and --to bank."""
     to: str = "library"
-    """Form to write: library (this project's folders), agent-skills (the ecosystem's), sections (a text), bank (JSON),
-    or one of your own as module:NAME."""
+    """Form to write: library (folders that pass agentskills.io's validator; agent-skills is the same), sections (a
+    text), bank (JSON), or one of your own as module:NAME."""
     form: str | None = None
     """Form of the source, by the same names, where it is not found out."""
     env: str | None = None

@@ -53,11 +53,10 @@ def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list
     The environment's types are left unchecked where none are given.
     """
     known = tuple(task_types)
-    served = library.task_types
     missing = [
         Finding("", f"no skill serves the task type {kind}: episodes of it fail", True)
         for kind in known
-        if kind not in served
+        if not library.serves(kind)
     ]
     unknown = [
         Finding(skill.name, f"serves {kind}, which the environment does not have", True)

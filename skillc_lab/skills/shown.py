@@ -93,7 +93,7 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
     """Holds a text against what the library says today at its grade, or at any where none is known."""
     if not shown.text:
         return None
-    if shown.task_type not in library.task_types:
+    if not library.serves(shown.task_type):
         return "not in it"
     grades = (shown.grade,) if shown.grade in GRADES else ("full", "minimal")
     texts = [library.graded(grade).for_task(shown.task_type) for grade in grades]

@@ -123,7 +123,7 @@ def test_extra_fields_are_allowed_and_rules_in_the_text_stay(tmp_path):
         ("---\n- a\n---\ntext", "must be fields"),
         ("---\n2001-99-99\n---\ntext", "must be fields"),
         ("---\nname: [\n---\ntext", "not YAML"),
-        ("---\nname: a\n---\ntext", "lacks description, task_types"),
+        ("---\nname: a\n---\ntext", "lacks description"),
         ("---\nname: 3\ndescription: d\ntask_types: [x]\n---\nt", "name must be a non-empty string"),
         ("---\nname: a\ndescription: ' '\ntask_types: [x]\n---\nt", "description must be a non-empty string"),
         ("---\nname: a\ndescription: d\ntask_types: x\n---\nt", "task_types must be a list"),
@@ -152,6 +152,7 @@ def test_a_type_without_a_skill_is_an_error_with_a_suggestion(tmp_path):
     with pytest.raises(SkillFileError, match="Did you mean 'pick_heat_then_place_in_recep'"):
         load_library("alfworld").for_task("pick_heat_then_place")
     write(tmp_path, "g", GOOD.format(name="g", types='["*"]', text="t"))
+    write(tmp_path, "y", GOOD.format(name="y", types="[y]", text="t"))
     with pytest.raises(SkillFileError, match="no skill for task type 'x'"):
         load_library(tmp_path).for_task("x")
 

@@ -18,7 +18,6 @@ from skill_library.formats import (
     read_sections,
     to_bank,
     to_sections,
-    write_agent_skills,
     write_library,
 )
 
@@ -45,12 +44,12 @@ def by_name(skills):
 
 @settings(max_examples=50)
 @given(skills=libraries())
-def test_a_library_survives_its_own_form_and_the_ecosystems(skills, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("skills")
+def test_a_library_survives_its_own_form(skills, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("skills") / "own"
     skills = [replace(skill, minimal=skill.text.split("\n")[0] * (i % 2)) for i, skill in enumerate(skills)]
-    assert by_name(load_library(write_library(skills, folder / "own")).skills) == by_name(skills)
-    assert by_name(read_agent_skills(write_agent_skills(skills, folder / "theirs"))) == by_name(skills)
-    for file in (folder / "theirs").glob("*/SKILL.md"):
+    assert by_name(load_library(write_library(skills, folder)).skills) == by_name(skills)
+    assert by_name(read_agent_skills(folder)) == by_name(skills)
+    for file in folder.glob("*/SKILL.md"):
         name = file.parent.name
         assert f'name: "{name}"' in file.read_text(encoding="utf-8")
         assert name == name.lower()
@@ -219,9 +218,8 @@ def test_what_is_no_bank_is_refused(data):
 
 def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "x").write_text("mine")
-    for write in (write_library, write_agent_skills):
-        with pytest.raises(SkillFileError, match="not empty"):
-            write(read_bank(BANK), tmp_path)
+    with pytest.raises(SkillFileError, match="not empty"):
+        write_library(read_bank(BANK), tmp_path)
     with pytest.raises(SkillFileError, match="cannot be made"):
         write_library(read_bank(BANK), tmp_path / "x")
 

@@ -64,7 +64,7 @@ def test_linked_references_may_not_lie_outside_what_is_read(tmp_path: Path) -> N
     skill = in_a_folder(tmp_path / "skills" / "own")
     (skill / "references").symlink_to(tmp_path / "secrets")
     for root in (skill, skill.parent):
-        with pytest.raises(SkillFileError, match=r"key\.txt is reached by a link"):
+        with pytest.raises(SkillFileError, match=r"key\.txt is a link that leads out"):
             read_agent_skills(root, references=True)
 
 

@@ -1,0 +1,120 @@
+"""Skills of the specification (agentskills.io): ours pass its validator, and those of others load as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skill_library import Skill, SkillFileError, load_library
+from skill_library.formats import write_library
+
+ROOT = Path(__file__).parents[2]
+THEIRS = """---
+name: kitchen-helper
+description: Finds and warms things. Use when a meal is asked for.
+license: Apache-2.0
+compatibility: Requires a kitchen
+allowed-tools: Bash(git:*) Read
+metadata:
+  author: example-org
+  version: "1.0"
+---
+
+# Kitchen helper
+
+Look into the fridge first. See [the guide](references/GUIDE.md).
+"""
+
+
+def complaints(folder: Path) -> dict[str, list[str]]:
+    """What the specification's own validator says of each skill below a folder."""
+    validator = pytest.importorskip("skills_ref.validator", reason="skills-ref is not installed (extra dev)")
+    found = {str(file.parent): validator.validate(file.parent) for file in sorted(folder.glob("**/SKILL.md"))}
+    assert found
+    return {name: said for name, said in found.items() if said}
+
+
+@pytest.mark.parametrize("package", ["skill_library", "skillc_gym"])
+def test_every_skill_that_comes_with_the_package_is_valid(package: str) -> None:
+    assert complaints(ROOT / package) == {}
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip)
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True), min_size=1, max_size=3),
+    description=st.sampled_from(["--- ---- -----", "a: b # c", "\u2028x"]) | TEXT,
+    kinds=st.just(("*",)) | st.just(("heat", "cool")),
+    text=TEXT,
+)
+def test_every_skill_that_is_written_is_valid_and_comes_back(
+    names: list[str], description: str, kinds: tuple[str, ...], text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    alike = {name.lower(): name for name in [*names, f"{names[0][:60]}_x", f"{names[0][:60]}-x"]}
+    said, read = description.strip(), text.strip()
+    skills = [Skill(name, said, kinds, read, read[:1].strip()) for name in alike.values()]
+    folder = write_library(skills, tmp_path_factory.mktemp("skills") / "own")
+    assert sorted(load_library(folder).skills, key=str) == sorted(skills, key=str)
+    assert complaints(folder) == {}
+
+
+@pytest.mark.parametrize("description", ["", " ", "d" * 1025])
+def test_a_description_that_the_specification_refuses_is_not_written(tmp_path: Path, description: str) -> None:
+    with pytest.raises(SkillFileError, match="wants 1 to 1,024"):
+        write_library([Skill("a", description, ("*",), "Do it.")], tmp_path / "own")
+    assert not (tmp_path / "own").exists()
+
+
+def theirs(folder: Path, content: str = THEIRS) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(content, encoding="utf-8")
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "run.sh").write_text("exit 1\n")
+    return folder
+
+
+def test_a_skill_of_others_loads_as_it_is_and_serves_every_type(tmp_path: Path) -> None:
+    one = theirs(tmp_path / "skills" / "kitchen-helper")
+    for folder in (one, one.parent):
+        library = load_library(folder)
+        shown = library.for_task("pick_heat_then_place_in_recep")
+        assert shown.name == "kitchen-helper"
+        assert shown.text == THEIRS.split("---\n", 2)[2].strip()
+        assert library.longest == len(shown.text)
+    assert complaints(one.parent) == {}
+
+
+@pytest.mark.parametrize(
+    ("front", "fault"),
+    [
+        ("name: ../../etc\ndescription: d", "no name for a skill"),
+        ("name: a\ndescription: d\nmetadata: &a {task_types: *a}", "anchors or aliases"),
+        ("name: a\ndescription: !!python/object/apply:os.system [ls]", "tags"),
+        ("name: a\ndescription: d\nmetadata: {library_name: ../../etc}", "no name for a skill"),
+        ("name: a\ndescription: d\nmetadata: {task_types: '*, heat'}", "beside"),
+        ("name: a\ndescription: d\nmetadata: {minimal: " + "x" * 99 + "}", "longer than its full one"),
+    ],
+)
+def test_a_hostile_skill_of_others_is_refused_by_file(tmp_path: Path, front: str, fault: str) -> None:
+    folder = theirs(tmp_path / "a", f"---\n{front}\n---\nDo it.\n")
+    with pytest.raises(SkillFileError, match=fault) as caught:
+        load_library(folder)
+    assert str(folder / "SKILL.md") in str(caught.value)
+
+
+def test_links_and_huge_files_of_others_are_refused(tmp_path: Path) -> None:
+    secret, library = theirs(tmp_path / "secret"), tmp_path / "library"
+    (library / "linked").mkdir(parents=True)
+    (library / "linked" / "SKILL.md").symlink_to(secret / "SKILL.md")
+    for folder in (library, library / "linked"):
+        with pytest.raises(SkillFileError, match="leads out of"):
+            load_library(folder)
+    with (secret / "SKILL.md").open("ab") as file:
+        file.truncate(100 * 2**20)
+    with pytest.raises(SkillFileError, match="longer than"):
+        load_library(secret)
