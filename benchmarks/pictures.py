@@ -65,12 +65,12 @@ def _curves(*names: str) -> Draw:
     return lambda path: draw_curves(_regimes(names), path)
 
 
-def draw_first_picture(path: Path) -> None:
-    """Draws README's picture: before and after in three worlds, from the confirmations."""
+def draw_first_picture(path: Path, stacked: bool = False) -> None:
+    """Draws README's picture: before and after in three worlds, from the confirmations; stacked for a telephone."""
     houses, *_ = _regimes(["confirmation"])
     games, shop = (_regimes([name])[0] for name in ("real_games_confirmation", "shop_more_seeds"))
     worlds = {"Generated houses": houses, "ALFWorld's real games": games, "Shop": shop}
-    draw_hero(worlds, (houses.rows[0].method, RECOMMENDED), path)
+    draw_hero(worlds, (houses.rows[0].method, RECOMMENDED), path, stacked)
 
 
 def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
@@ -241,6 +241,7 @@ DRAWN: Mapping[str, Draw] = {
     "demo_webshop_generated/methods": _of(draw_demonstration, "demo_webshop_generated"),
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
+    "hero_stacked": partial(draw_first_picture, stacked=True),
     "method_costs": _of(draw_cost, "method_costs"),
     "real_games_controls": _map("real_games_controls"),
     "real_games_controls_curves": _curves("real_games_controls"),

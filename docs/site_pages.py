@@ -1,7 +1,12 @@
-"""Pages of the site that are made while it is built: those outside of ``docs``, notebooks, and the API reference."""
+"""Pages of the site that are made while it is built.
+
+Those outside of ``docs``, notebooks, the API reference behind one entry of the navigation, the home page's first
+screen, ``llms.txt`` and the Markdown of every page for machines.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tempfile
@@ -11,6 +16,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from benchmarks.for_machines import llms_page
 from benchmarks.pages import RECORDS
 from benchmarks.pictures import DRAWN
 from skillc_lab.cli.tables import completed
@@ -23,19 +29,27 @@ OUTSIDE: Mapping[str, str] = {
 }
 """Files of the repository's root, and the page of the site that each becomes."""
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab")
+_START = re.compile(r"<!-- readme:start -->.*?<!-- readme:end -->", re.DOTALL)
+_WITH_INTERVAL = re.compile(r"[-+]?[\d.]+ \[[-+]?[\d.]+, [-+]?[\d.]+\]")
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
 
 
+BOOST: Mapping[str, float] = {"reference/": 0.1, "changes.md": 0.2, "records/": 0.5}
+"""How far pages that begin so stand back in the search; others count 1."""
+
+
 def on_config(config: Any) -> Any:
-    """Lists the API reference in the navigation."""
-    pages = [{room: f"reference/{room}.md"} for room in rooms()]
-    config.nav = [*config.nav[:-1], {"API": pages}, config.nav[-1]]
+    """Lists the API in the section of the reference, folded."""
+    pages = ["reference/index.md", *({room: f"reference/{room}.md"} for room in rooms())]
+    (section,) = (each["Reference"] for each in config.nav if "Reference" in each)
+    section.append({"API": pages})
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that are made."""
     made = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in OUTSIDE.items()}
+    made["reference/index.md"] = reference_index()
     made |= {f"reference/{room}.md": reference_page(room, modules) for room, modules in rooms().items()}
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         made[f"notebooks/{path.stem}.md"] = notebook_page(json.loads(path.read_text(encoding="utf-8")))
@@ -58,21 +72,65 @@ def pictures() -> Iterator[tuple[str, bytes]]:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Lets links between root, records and ``docs`` lead to the site's pages."""
+    """Fills in what is made, and lets links between root, records and ``docs`` lead to the site's pages."""
     place = page.file.src_uri
     text = completed(markdown) if place == "commands.md" else markdown
+    if place == "index.md":
+        text = _START.sub(lambda _: first_screen((ROOT / "README.md").read_text(encoding="utf-8")), text)
+        page.meta["hide"] = ["navigation", "toc"]
+    for begin, boost in BOOST.items():
+        if place.startswith(begin):
+            page.meta["search"] = {"boost": boost}
+    return _linked(text, place)
+
+
+def _linked(text: str, place: str) -> str:
+    """A page's text with links as they are within the site."""
     if place in OUTSIDE.values():
         text = text.replace("](docs/", "](")
     records = "" if place.startswith("records/") else "../" * place.count("/") + "records/"
     text = re.sub(r"\]\((?:\.\./)*benchmarks/records/(?=\w)", f"]({records}", text)
-    for name, place in {**OUTSIDE, "CONTRIBUTING.md": "contributing.md"}.items():
-        text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}(?=[)#])", f"]({place}", text)
+    for name, page in {**OUTSIDE, "CONTRIBUTING.md": "contributing.md"}.items():
+        text = re.sub(rf"\]\((?:\.\./)?{re.escape(name)}(?=[)#])", f"]({page}", text)
     return text
 
 
+def first_screen(readme: str) -> str:
+    """What README says before its first heading below the title; a telephone gets the picture in one column."""
+    text = readme.partition("\n## ")[0].partition("\n")[2].strip().replace("](docs/", "](")
+    return re.sub(r"^(!.*)hero\.png\)$", r"\1hero.png){ .wide }\1hero_stacked.png){ .phone }", text, flags=re.MULTILINE)
+
+
+def on_env(env: Any, config: Any, files: Files) -> Any:
+    """Adds the map for machines."""
+    texts = {file.src_uri: file.page.markdown for file in files.documentation_pages() if _for_machines(file.src_uri)}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "llms.txt", content=llms_page(readme, config.nav, texts)))
+    return env
+
+
+def _for_machines(place: str) -> bool:
+    """Whether a page's Markdown says something: rooms of the API are directives alone."""
+    return not place.startswith("reference/") or place == "reference/index.md"
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Puts the Markdown of every page into the site, too, at the page's place in ``docs``."""
+    place = page.file.src_uri
+    if _for_machines(place):
+        copy = Path(config.site_dir) / place
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(page.markdown, encoding="utf-8")
+    return output
+
+
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Drops the roles before names in docstrings."""
-    return _ROLE.sub("", html) if page.file.src_uri.startswith("reference/") else html
+    """Drops roles before names; a figure and its interval stay on one line, and tables of records can be sorted."""
+    place = page.file.src_uri
+    if place.startswith("reference/"):
+        return _ROLE.sub("", html)
+    html = _WITH_INTERVAL.sub(lambda found: found[0].replace(" ", "&nbsp;"), html)
+    return f'<div class="sortable-tables">{html}</div>' if place.startswith("records/") else html
 
 
 def rooms() -> dict[str, list[str]]:
@@ -89,6 +147,21 @@ def rooms() -> dict[str, list[str]]:
 def reference_page(room: str, modules: list[str]) -> str:
     """A page with the docstrings of a room's modules."""
     return "\n\n".join([f"# {room}", *(f"::: {module}" for module in modules)])
+
+
+def reference_index() -> str:
+    """The API's first page: every package, and what it holds."""
+    rows = [f"| [{room}]({room}.md) | {_summary(room)} |" for room in rooms()]
+    return "\n".join(
+        ["# API", "", "The reference, from the docstrings.", "", "| package | holds |", "|---|---|", *rows]
+    )
+
+
+def _summary(room: str) -> str:
+    """The first line of a package's docstring."""
+    init = ROOT / room.replace(".", "/") / "__init__.py"
+    docstring = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) if init.exists() else None
+    return re.sub(r":\w+:`~?", "`", docstring or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
 
 
 def notebook_page(notebook: Mapping[str, Any]) -> str:

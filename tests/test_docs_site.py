@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.for_machines import AGENTS, agents_page, llms_page
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.pages import RECORDS, filled_in
 from benchmarks.pictures import DRAWN
@@ -77,7 +78,7 @@ def test_a_notebook_becomes_a_page(site: ModuleType):
     ],
 )
 def test_links_of_the_root_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page))
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page), meta={})
     assert site.on_page_markdown(text, shown, None, None) == expected
 
 
@@ -90,7 +91,7 @@ def test_tables_of_pages_are_those_of_the_records(page: Path):
 
 
 def test_records_lead_from_every_folder_to_their_place_in_the_site(site: ModuleType):
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="records/shop.md"))
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="records/shop.md"), meta={})
     assert site.on_page_markdown("[a](../../benchmarks/records/fuzz.json)", shown, None, None) == "[a](fuzz.json)"
     shown.file.src_uri = "adapters/gone.md"
     text = site.on_page_markdown("[a](../../benchmarks/records/fuzz.json)", shown, None, None)
@@ -102,3 +103,48 @@ def test_the_reference_has_every_public_module(site: ModuleType):
     assert "skillc_gym.wrappers.skill_injection" in rooms["skillc_gym.wrappers"]
     assert set(rooms) >= {"skill_library", "skillc_gym", "trainers", "trainers.advantages"}
     assert site.reference_page("a", ["a.b"]) == "# a\n\n::: a.b"
+    assert "| [skill_library](skill_library.md) | Skills as folders" in site.reference_index()
+
+
+def test_the_api_stands_folded_in_the_reference_and_behind_the_guides(site: ModuleType):
+    nav = [{"How-to": ["skills.md"]}, {"Reference": ["commands.md"]}]
+    config = site.on_config(SimpleNamespace(nav=nav))
+    assert config.nav[1]["Reference"][1]["API"][0] == "reference/index.md"
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="reference/trainers.md"), meta={})
+    site.on_page_markdown("# trainers", shown, None, None)
+    assert shown.meta["search"]["boost"] < 0.5
+
+
+def test_the_home_page_begins_as_readme_does(site: ModuleType):
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"), meta={})
+    home = site.on_page_markdown((DOCS / "index.md").read_text(encoding="utf-8"), shown, None, None)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.split("\n\n")[1] in home
+    assert "](pictures/hero.png){ .wide }" in home
+    assert "](docs/" not in home
+
+
+def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
+    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="records/shop.md"))
+    html = site.on_page_content("<td>+60 [+29, +91]: better</td>", shown, None, None)
+    assert "<td>+60&nbsp;[+29,&nbsp;+91]: better</td>" in html
+
+
+def test_the_page_for_agents_is_made_from_the_pages_for_people():
+    text = AGENTS.read_text(encoding="utf-8")
+    assert text == agents_page(), "python -m benchmarks.for_machines writes it anew"
+    assert len(text.split()) <= 500
+    for said in ("make test", "`skillc_gym/`: `errors`", "- Every test can fail"):
+        assert said in text
+
+
+def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence():
+    nav = [{"Home": "index.md"}, {"Guides": ["a.md", {"More": [{"Two": "b.md"}]}, "gone.md"]}]
+    pages = {
+        "index.md": "# S\n\nHome.",
+        "a.md": "# One\n\nIt [does](b.md) **1.5** things. More.",
+        "b.md": "# B\n\n## C\n\nD.",
+    }
+    text = llms_page("# S\n\nWhat it is.\n\nMore.", nav, pages)
+    assert text.startswith("# skillc-gym\n\n> What it is.\n\n## Home")
+    assert text.endswith("## Guides\n\n- [One](a.md): It does 1.5 things.\n- [Two](b.md)\n")

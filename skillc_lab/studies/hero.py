@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from textwrap import wrap
 from typing import Any
 
 from skillc_gym.errors import ConfigError
@@ -30,13 +31,14 @@ def before_and_after(regime: Regime, method: str) -> list[tuple[float, float]]:
     return [(regime.before.without, cell.without) for cell in row.cells]
 
 
-def draw_hero(regimes: Mapping[str, Regime], methods: Sequence[str], path: Path) -> str:
+def draw_hero(regimes: Mapping[str, Regime], methods: Sequence[str], path: Path, stacked: bool = False) -> str:
     """Draws one panel per world: a thin line per seed, a thick one for their mean, the level with the skill dotted.
 
     Args:
         regimes: Starting points by the title of their panel.
         methods: Two of their methods, the baseline first.
         path: A file whose ending names the format.
+        stacked: Whether the panels stand one above the other, for a telephone.
 
     Returns:
         The message, which is the picture's title.
@@ -47,13 +49,15 @@ def draw_hero(regimes: Mapping[str, Regime], methods: Sequence[str], path: Path)
     """
     message, styles = _message(list(regimes.values()), methods), method_styles(methods)
     with figure_style():
-        figure = new_figure(10.5, 3.9)
-        for axes, (name, regime) in zip(figure.subplots(1, len(regimes), sharey=True), regimes.items(), strict=True):
+        figure = new_figure(4.2, 8.6) if stacked else new_figure(10.5, 3.9)
+        shape = (len(regimes), 1) if stacked else (1, len(regimes))
+        for axes, (name, regime) in zip(figure.subplots(*shape, sharey=True), regimes.items(), strict=True):
             _draw_world(axes, regime, styles)
             axes.set_title(f"{name}, {regime.seeds}", fontsize=10.5, loc="left")
         lines, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(lines, labels, loc="outside lower center", ncols=len(labels))
-        figure.suptitle(message, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+        figure.legend(lines, labels, loc="outside lower center", ncols=1 if stacked else len(labels))
+        shown = "\n".join(wrap(message, 44)) if stacked else message
+        figure.suptitle(shown, x=0.01, ha="left", fontsize=11 if stacked else 12.5, fontweight="bold")
         figure.savefig(path)
     return message
 
