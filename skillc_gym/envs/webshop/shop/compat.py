@@ -1,4 +1,7 @@
-"""What upstream does wrong and this environment mends: every fix by name. docs/webshop.md tells what each changes."""
+"""What upstream does wrong and this environment mends: every fix by name.
+
+A value of an option that is also a button's label, such as ``< prev``, navigates with and without the fixes.
+"""
 
 from __future__ import annotations
 
