@@ -26,7 +26,7 @@ _ENDINGS = (".json", ".json.xz", ".json.gz")
 FETCH = (
     "Point data at a folder with upstream's items_shuffle*.json and items_ins_v2*.json (and items_human_ins.json for "
     "human goals), or play generated products with data='generated'. The full catalogue comes with "
-    "upstream's ./setup.sh -d all; docs/webshop-catalog.md tells how it is built."
+    "upstream's ./setup.sh -d all; docs/webshop.md tells how it is built."
 )
 
 

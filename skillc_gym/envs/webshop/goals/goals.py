@@ -252,7 +252,7 @@ def split_range(split: str, goals: int, order: str = "upstream") -> range:
     if not found:
         raise ConfigError(
             f"The split {split!r} begins at goal {start}, of {goals}; use split='all', or more products. The "
-            "literature's splits are of the full catalogue; docs/webshop-catalog.md tells how to get it."
+            "literature's splits are of the full catalogue; docs/webshop.md tells how to get it."
         )
     return found
 

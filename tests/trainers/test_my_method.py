@@ -1,4 +1,4 @@
-"""The tutorial of bringing one's own: its blocks are run as they stand, and its method trains."""
+"""The tutorials of one's own method, skills and package: their blocks are run as they stand, and the method trains."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ import pytest
 
 from skill_library import load_library
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "bring-your-own.md"
-SKILLS, METHOD = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+(METHOD,) = blocks("my-method.md")
+_, SKILLS = blocks("ten-minutes.md")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    exec(compile(SKILLS, PAGE.name, "exec"), {})
+    exec(compile(SKILLS, "ten-minutes.md", "exec"), {})
     (tmp_path / "my_method.py").write_text(METHOD, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_method", raising=False)
@@ -38,10 +45,11 @@ def test_a_package_brings_a_library_by_name(folder: Path) -> None:
     info = folder / "my_package-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
-    named = re.search(r'^maze-skills = "(.*)"$', PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    page = (DOCS / "my-environment.md").read_text(encoding="utf-8")
+    named = re.search(r'^colour-skills = "(.*?)"', page, re.MULTILINE)
     assert named is not None
-    (info / "entry_points.txt").write_text(f"[skillc_gym.libraries]\nmaze-skills = {named[1]}\n")
-    assert load_library("maze-skills").for_task("easy").name == "general+back"
+    (info / "entry_points.txt").write_text(f"[skillc_gym.libraries]\ncolour-skills = {named[1]}\n")
+    assert load_library("colour-skills").for_task("easy").name == "general+back"
 
 
 def test_the_advantage_is_that_of_leaving_one_out(folder: Path) -> None:
