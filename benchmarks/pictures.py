@@ -24,11 +24,12 @@ from skillc_lab.report import (
     LineStyle,
     figure_style,
     method_styles,
+    method_words,
     new_figure,
     rate_axis,
     rates_across,
+    start_styles,
     title,
-    type_styles,
 )
 from skillc_lab.studies import (
     MethodRow,
@@ -49,6 +50,7 @@ __all__ = ["DRAWN", "main", "parameters_of"]
 Draw = Callable[[Path], object]
 Points = dict[str, list[tuple[float, MethodRow]]]
 
+_CONFIRMED = ("confirmation", "real_games_confirmation", "shop_confirmation", "shop_more_seeds")
 _BOUNDS = (0.1, 0.25)
 """Where a column of the picture of gains ends and the next begins, in success without the skill before training."""
 
@@ -90,7 +92,10 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
             _draw_course(left, runs, styles[name])
         ends = {name: fmean(run["sr_without_after"] for run in runs) for name, runs in by_method.items()}
         said = ", ".join(f"{styles[name].label} {100 * end:.0f} %" for name, end in ends.items())
-        title(left, "Success without the skill by updates", "held-back panel; thin: seeds, bold: their mean")
+        areas = {name: _average(runs) for name, runs in by_method.items()}
+        on_the_way = ", ".join(f"{styles[name].label} {100 * area:.0f} %" for name, area in areas.items())
+        how = "success without the skill, held-back panel; thin: seeds, bold: their mean"
+        title(left, f"Averaged over training {on_the_way}", how)
         left.set_xlabel("update")
         rate_axis(left)
         left.legend(loc="lower right")
@@ -101,8 +106,17 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
                 look = {"marker": styles[name].marker, "color": styles[name].colour, "mfc": face}
                 right.plot(found, [row] * len(found), linestyle="none", alpha=0.8, **look)
         rates_across(right, [f"{styles[name].label}, {arm}" for name, arm in rows])
-        title(right, f"In the end {said} without", "held-out tasks; a point per seed; hollow: before training")
+        title(right, f"After it {said}", "without the skill; a point per seed, held-out tasks; hollow: before")
         figure.savefig(path)
+
+
+def _average(runs: Sequence[Mapping[str, Any]]) -> float:
+    """Success without the skill averaged over updates, the runs' mean; validations are as far apart as each other."""
+    return fmean(
+        (before["overall_without"] + after["overall_without"]) / 2
+        for run in runs
+        for before, after in pairwise(run["validations"])
+    )
 
 
 def _draw_course(axes: Any, runs: Sequence[Mapping[str, Any]], style: LineStyle) -> None:
@@ -150,10 +164,19 @@ def draw_sensitivity(regime: Regime, path: Path) -> None:
         row = figure.subplots(1, len(table), squeeze=False, sharey=True)[0]
         for axes, (option, points) in zip(row, table.items(), strict=True):
             _draw_parameter(axes, option, points)
-        row[0].annotate(regime.name, (0, 1.16), xycoords="axes fraction", fontsize=9, color=SOFT)
+        figure.suptitle(_sensitivity_said(regime, table), x=0.01, ha="left", fontsize=12.5, fontweight="bold")
         rate_axis(row[0])
         row[0].legend(loc="upper left", fontsize=8)
         figure.savefig(path)
+
+
+def _sensitivity_said(regime: Regime, table: Points) -> str:
+    baseline = regime.rows[0]
+    ends = [100 * row.without.mean for points in table.values() for _, row in points if row is not baseline]
+    return (
+        f"{method_words(baseline.method)} ends at {100 * baseline.without.mean:.0f} % without the skill, at "
+        f"{min(ends):.0f} to {max(ends):.0f} % with one option changed ({regime.name}, {regime.seeds})"
+    )
 
 
 def _draw_parameter(axes: Any, option: str, points: Sequence[tuple[float, MethodRow]]) -> None:
@@ -181,37 +204,54 @@ def draw_cost(record: Mapping[str, Any], path: Path) -> None:
         figure = new_figure(7.2, 1.6 + 0.3 * len(rows))
         axes = figure.subplots()
         places = range(len(rows))
-        axes.barh(places, [own for _, own, _ in rows], height=0.6, color="#9fb0c6", label="on its own rollouts")
+        axes.barh(places, [own for _, own, _ in rows], height=0.6, color="#b9bec7", label="on its own rollouts")
+        for place, (name, own, _) in enumerate(rows):
+            if name in ("grpo", RECOMMENDED):
+                axes.barh(place, own, height=0.6, color=method_styles([name])[name].colour)
         axes.plot([same for *_, same in rows], places, "D", color="#111418", markersize=5, label="on the same rollouts")
         axes.axvline(1.0, color="#3b414a", linewidth=0.9, linestyle=":")
-        axes.set_yticks(places, [name for name, *_ in rows])
+        axes.set_yticks(places, [method_words(name) for name, *_ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
-        title(axes, "Seconds of an update, GRPO's being 1", "medians; measured in turns in one process")
+        own = next(times for name, times, _ in rows if name == RECOMMENDED)
+        what = f"{method_words(RECOMMENDED).capitalize()} takes {own:.1f} times GRPO's time"
+        title(axes, what, "seconds of an update, GRPO's being 1; medians, measured in turns")
         figure.legend(loc="outside lower center", ncols=2)
         figure.savefig(path)
 
 
 def draw_gains(record: Mapping[str, Any], path: Path) -> None:
     """Draws the gain of every type by its success without the skill before training, and by what it could gain."""
-    styles = type_styles(list(dict.fromkeys(row["regime"] for row in record["types"])))
+    rows = record["types"]
+    styles = start_styles(list(dict.fromkeys(row["regime"] for row in rows)))
     with figure_style():
         figure = new_figure(10.5, 5.0)
         left, right = figure.subplots(1, 2, sharey=True)
-        _draw_rarity(left, record["types"], styles)
-        for row in record["types"]:
+        _draw_rarity(left, rows, styles)
+        for row in rows:
             _point(right, row["with_before"] - row["without_before"], row, styles[row["regime"]])
         right.set_xlim(-0.05, 1.05)
         right.set_xlabel("with the skill minus without it, before training")
         for axes in (left, right):
             axes.axhline(0, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
         left.set_ylabel("points gained")
-        left.set_ylim(-45, 105)
-        how = "a point per task type; lines: 95 % over seeds and tasks"
-        title(left, f"{record['method']} minus {record['beside']}", how)
+        title(left, "By success before training", "a point per task type; lines: 95 % over seeds and tasks")
+        title(right, "By what the skill adds before training", "the same points")
+        figure.suptitle(_gains_said(record), x=0.01, ha="left", fontsize=12.5, fontweight="bold")
         marks = [left.plot([], [], style.marker, color=style.colour)[0] for style in styles.values()]
-        figure.legend(marks, list(styles), loc="outside lower center", ncols=3)
+        figure.legend(marks, list(styles), loc="outside lower center", ncols=4)
         figure.savefig(path)
+
+
+def _gains_said(record: Mapping[str, Any]) -> str:
+    """The mean gain of the types that never succeed before training, and of all others."""
+    never, others = (
+        fmean(100 * row["mean"] for row in record["types"] if (row["without_before"] == 0) == zero)
+        for zero in (True, False)
+    )
+    own, beside = method_words(record["method"]), method_words(record["beside"])
+    said = f"{own} gains {never:.0f} points on {beside} where a type never succeeds at first, {others:.0f} elsewhere"
+    return said[0].upper() + said[1:]
 
 
 def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[str, LineStyle]) -> None:
@@ -233,6 +273,54 @@ def _point(axes: Any, x: float, row: Mapping[str, Any], style: LineStyle) -> Non
     axes.plot(x, 100 * row["mean"], style.marker, color=style.colour, markersize=6, zorder=3)
 
 
+def draw_planted(record: Mapping[str, Any], path: Path) -> None:
+    """Draws, for each memory, the useful entry's share of the uses, and every planted entry's utility, by updates."""
+    by_method: dict[str, list[list[Mapping[str, Any]]]] = {}
+    for run in record["runs"]:
+        by_method.setdefault(run["method"], []).append(run["updates"])
+    useful = record["useful"]
+    found = [fmean(_late_share(run, useful) for run in runs) for runs in by_method.values()]
+    with figure_style():
+        figure = new_figure(13.6, 5.2)
+        plots = figure.subplots(2, len(by_method), sharex=True, sharey="row")
+        for (upper, lower), (method, runs) in zip(plots.T, by_method.items(), strict=True):
+            for run in runs:
+                _draw_entries(upper, lower, run, useful)
+            title(upper, method_words(method))
+            upper.axhline(1 / len(record["planted"]), color=SOFT, linewidth=0.9, linestyle=":")
+            lower.set_xlabel("update")
+            lower.xaxis.get_major_locator().set_params(integer=True)
+        rate_axis(plots[0][0], "share of uses in %")
+        plots[1][0].set_ylabel("utility")
+        said = f"{sum(share > 0.5 for share in found)} of {len(found)} memories come to use the useful entry most"
+        how = "; black: the useful entry; grey: the useless ones; dotted: chance; a line per seed"
+        figure.suptitle(said + how, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
+        figure.savefig(path)
+
+
+def _shares(run: Sequence[Mapping[str, Any]], useful: str) -> list[float | None]:
+    """The useful entry's share of the uses of every update; None where none of those planted was used."""
+    uses = [{name: entry["uses"] for name, entry in update.items()} for update in run]
+    new = [
+        {name: count - before.get(name, 0) for name, count in after.items()}
+        for before, after in pairwise([dict[str, int](), *uses])
+    ]
+    return [each.get(useful, 0) / sum(each.values()) if sum(each.values()) else None for each in new]
+
+
+def _late_share(run: Sequence[Mapping[str, Any]], useful: str) -> float:
+    late = [share for share in _shares(run, useful)[len(run) // 2 :] if share is not None]
+    return fmean(late) if late else 0.0
+
+
+def _draw_entries(upper: Any, lower: Any, run: Sequence[Mapping[str, Any]], useful: str) -> None:
+    shares = [(update, share) for update, share in enumerate(_shares(run, useful), 1) if share is not None]
+    upper.plot(*zip(*shares, strict=True), color="#111418", alpha=0.7, marker=".")
+    for name in sorted({name for update in run for name in update}, key=useful.__eq__):
+        course = [(at, update[name]["utility"]) for at, update in enumerate(run, 1) if name in update]
+        lower.plot(*zip(*course, strict=True), color="#111418" if name == useful else "#c9cdd4", alpha=0.7)
+
+
 DRAWN: Mapping[str, Draw] = {
     "confirmation_curves": _curves("confirmation"),
     "controls": _map("controls"),
@@ -243,9 +331,13 @@ DRAWN: Mapping[str, Draw] = {
     "hero": draw_first_picture,
     "hero_stacked": partial(draw_first_picture, stacked=True),
     "method_costs": _of(draw_cost, "method_costs"),
+    "planted_entries": _of(draw_planted, "planted_entries"),
+    "planted_entries_only": _of(draw_planted, "planted_entries_only"),
     "real_games_controls": _map("real_games_controls"),
     "real_games_controls_curves": _curves("real_games_controls"),
     "regime_map": _map("first_table", "first_table_easy"),
+    "regime_map_confirmed": _map(*_CONFIRMED),
+    "regime_map_confirmed_curves": _curves(*_CONFIRMED),
     "regime_map_curves": _curves("first_table", "first_table_easy"),
     "screening": lambda path: draw_comparison(_regimes(["screening"])[0], path),
     "sensitivity": lambda path: draw_sensitivity(_regimes(["sensitivity"])[0], path),

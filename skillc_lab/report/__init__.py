@@ -15,6 +15,7 @@ from skillc_lab.report.style import (
     new_figure,
     rate_axis,
     rates_across,
+    start_styles,
     title,
     type_styles,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "rates_across",
     "read_object",
     "replay_page",
+    "start_styles",
     "title",
     "transcripts_of_step",
     "type_styles",

@@ -27,6 +27,7 @@ __all__ = [
     "new_figure",
     "rate_axis",
     "rates_across",
+    "start_styles",
     "step_axis",
     "title",
     "type_styles",
@@ -61,6 +62,8 @@ METHOD_COLOURS: Mapping[str, str] = {
 """Colours of the methods that are drawn together most; colour-blind readers tell them apart."""
 _FURTHER = ("#AA4499", "#661100", "#6699CC", "#117733", "#888888", "#B8860B", "#44559A", "#A0522D")
 """One of these for any other method, by its name."""
+_STARTS = ("#111418", "#8a8f98", "#6b8e23", "#a0206b")
+"""Colours of starting points."""
 _SPELLING: Mapping[str, str] = {
     **{name: name.upper() for name in ("grpo", "opsd", "sdar", "ppo", "opid", "raft", "rloo", "rlsd", "sd", "jsd")},
     **{"skillc": "SkillC", "gigpo": "GiGPO", "skillrl": "SkillRL", "retroagent": "RetroAgent", "d2skill": "D2Skill"},
@@ -104,10 +107,16 @@ def method_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
     return styles
 
 
+def start_styles(names: Sequence[str]) -> dict[str, LineStyle]:
+    """One style per starting point, in colours that are no method's."""
+    return {name: LineStyle(name, _STARTS[i % 4], _MARKERS[i % 6], "-") for i, name in enumerate(names)}
+
+
 def method_words(label: str) -> str:
-    """A method's name as a sentence has it: ``contrastive relabelling``, ``half skill GRPO``."""
+    """A method's name as a sentence has it: ``contrastive relabelling``, ``half skill GRPO + gate``."""
     base = _base(label)
-    return " ".join(_SPELLING.get(word, word) for word in base.split("_")) + label[len(base) :]
+    more = re.sub(r"\+(\w+)", lambda found: f" + {found[1].replace('_', ' ')}", label[len(base) :])
+    return " ".join(_SPELLING.get(word, word) for word in base.split("_")) + more
 
 
 def _base(label: str) -> str:

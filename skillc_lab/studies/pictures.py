@@ -49,6 +49,8 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "fewer seeds": _DASHED,
 }
 """Bars that say nothing of a lead."""
+_FEW = 8
+"""Curves of at most so many validations have a marker at each."""
 _QUIET, _FELL = "#5b626d", "#b2182b"
 
 
@@ -89,24 +91,29 @@ def _canvas(path: Path, width: float, height: float) -> Iterator[Any]:
 
 
 def _interval(axes: Any, y: float, estimate: MeanEstimate, colour: str, width: float = 1.3) -> float:
-    """Draws the interval where there is one, and returns where it ends on the right."""
+    """Draws the interval where there is one, white around it for dark bars, and returns where it ends on the right."""
+    from matplotlib.patheffects import withStroke
+
     if estimate.interval is None:
         return estimate.mean
     low, high = max(0.0, estimate.interval.low), min(1.0, estimate.interval.high)
-    axes.plot([low, high], [y, y], color=colour, linewidth=width, zorder=3)
+    halo = [withStroke(linewidth=width + 1.6, foreground="white")]
+    axes.plot([low, high], [y, y], color=colour, linewidth=width, zorder=3, path_effects=halo)
     return high
 
 
 def _headline(rows: Sequence[MethodRow], what: str) -> str:
-    """The highest mean of some rows, and the baseline's, which is the first: figures, and no verdict."""
+    """The highest mean of some rows, and the baseline's, which is the first, or the next: figures, and no verdict."""
     means = {method_words(row.method): getattr(row, what).mean for row in rows}
-    best, baseline = max(means, key=lambda name: means[name]), next(iter(means))
-    return ", ".join(f"{name} {100 * means[name]:.0f} %" for name in dict.fromkeys([best, baseline]))
+    ranked = sorted(means, key=lambda name: -means[name])
+    chosen = list(dict.fromkeys([ranked[0], next(iter(means)), *ranked]))[:2]
+    said = ", ".join(f"{name}\N{NO-BREAK SPACE}{100 * means[name]:.0f} %" for name in chosen)
+    return said[0].upper() + said[1:]
 
 
 def _seeds(axes: Any, y: float, values: Sequence[float], colour: str) -> None:
-    """Draws every seed as a point."""
-    look = {"marker": ".", "markersize": 4, "alpha": 0.6, "markeredgewidth": 0, "zorder": 5}
+    """Draws every seed as a point with a white rim."""
+    look = {"marker": ".", "markersize": 5.5, "markeredgewidth": 0.6, "markeredgecolor": "white", "zorder": 5}
     axes.plot(values, [y] * len(values), linestyle="none", color=colour, **look)
 
 
@@ -138,10 +145,8 @@ def draw_comparison(regime: Regime, path: Path) -> None:
         _draw_means(middle, curves, styles, regime.budget)
         _draw_means(right, steps, styles, rows[0].steps)
         how = "without the skill, validation panel, mean of seeds"
-        title(middle, f"Averaged over tokens: {_headline(rows, 'area')}", how)
-        title(
-            right, f"Averaged over environment steps: {_headline(rows, 'area_by_steps')}", "as many as every run took"
-        )
+        title(middle, f"{_headline(rows, 'area')} averaged over tokens", how)
+        title(right, f"{_headline(rows, 'area_by_steps')} averaged over steps", "as many as every run took")
         middle.set_xlabel("tokens generated (thousands)")
         right.set_xlabel("environment steps (thousands)")
         middle.legend(loc="upper left")
@@ -170,7 +175,7 @@ def _draw_outcomes(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -
         axes.axvline(regime.before.with_skill, color=WITH["color"], linewidth=0.9, linestyle=":")
     rates_across(axes, [method_words(row.method) for row in regime.rows])
     how = "held-out tasks; filled: without the skill; hollow: with; points: seeds; bars: 95 %; dotted: before"
-    title(axes, f"Without the skill: {_headline(regime.rows, 'without')}", how)
+    title(axes, f"{_headline(regime.rows, 'without')} without the skill", how)
 
 
 def _draw_means(
@@ -182,8 +187,17 @@ def _draw_means(
         look: dict[str, Any] = {"color": "#c9cdd4", "linewidth": 0.9}
         if own is not None:
             look = {"color": own.colour, "linestyle": own.linestyle, "label": own.label}
+            look |= _markers(curves[name], grid, own)
         axes.plot(grid / 1000, [fmean(at) for at in _heights(grid, curves[name])], **look)
     rate_axis(axes)
+
+
+def _markers(curves: Sequence[Sequence[CurvePoint]], grid: Any, style: LineStyle) -> dict[str, Any]:
+    """Where there are few validations, a marker at each, at the mean of the runs' tokens."""
+    if max(map(len, curves)) > _FEW:
+        return {}
+    tokens = [fmean(point.tokens for point in points) for points in zip(*curves, strict=False)]
+    return {"marker": style.marker, "markevery": sorted({int(np.abs(grid - at).argmin()) for at in tokens})}
 
 
 # Learning curves: one plot per regime ---------------------------------------------------------------------------------
@@ -224,10 +238,10 @@ def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str]
             drawn = [row for name in styles if (row := regime.row(name))]
             for row in drawn:
                 _draw_band(axes, row, regime.budget, styles[row.method])
-            how = "without the skill, validation panel; band: standard error over seeds; points: seeds at their end"
-            title(axes, f"{regime.name}, {regime.seeds}; averaged over training: {_headline(drawn, 'area')}", how)
+            how = f"{regime.name}, {regime.seeds}, without the skill; band: standard error; points: seeds at their end"
+            title(axes, f"{_headline(drawn, 'area')} averaged over training", how)
             axes.set_xlabel("tokens generated (thousands)")
-            rate_axis(axes)
+            rate_axis(axes, "success in %" if axes.get_subplotspec().is_first_col() else "")
         legends = [axes.get_legend_handles_labels() for axes in figure.axes]
         lines = {label: line for found in legends for line, label in zip(*found, strict=True)}
         columns = min(len(styles), 2 * across + 1)
@@ -240,7 +254,8 @@ def _draw_band(axes: Any, row: MethodRow, budget: int, style: LineStyle) -> None
     grid = grid[grid <= min(cell.curve[-1].tokens for cell in row.cells)]
     columns = _heights(grid, [cell.curve for cell in row.cells])
     mean = np.array([fmean(at) for at in columns])
-    axes.plot(grid / 1000, mean, color=style.colour, linestyle=style.linestyle, label=style.label)
+    look = _markers([cell.curve for cell in row.cells], grid, style)
+    axes.plot(grid / 1000, mean, color=style.colour, linestyle=style.linestyle, label=style.label, **look)
     ends = [cell.curve[-1] for cell in row.cells]
     look = {"marker": ".", "markersize": 5, "alpha": 0.7, "markeredgewidth": 0}
     axes.plot([e.tokens / 1000 for e in ends], [e.without for e in ends], linestyle="none", color=style.colour, **look)
@@ -277,11 +292,19 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[
         for place, regime in enumerate(regimes):
             left, right = plots[place // across][2 * (place % across) :][:2]
             _draw_without(left, regime, names, colours)
-            left.set_yticks(range(len(names)), [method_words(name) for name in names] if place % across == 0 else [])
+            _name_rows(left, names if place % across == 0 else [])
             _draw_with(right, regime, names)
         for spare in plots.flat[2 * len(regimes) :]:
             spare.axis("off")
         _explain(figure, colours)
+
+
+def _name_rows(axes: Any, names: Sequence[str]) -> None:
+    """Names beside the bars; those of the two methods that most pictures show have their colours."""
+    axes.set_yticks(range(len(names)), [method_words(name) for name in names])
+    for name, label in zip(names, axes.get_yticklabels(), strict=True):
+        if name in ("grpo", RECOMMENDED):
+            label.set(color=method_styles([name])[name].colour, fontweight="bold")
 
 
 def _colours(regimes: Sequence[Regime]) -> Any:
@@ -291,7 +314,7 @@ def _colours(regimes: Sequence[Regime]) -> Any:
 
     found = [abs(row.against.difference.mean) for regime in regimes for row in regime.rows if row.against]
     largest = max([0.1, *found])
-    return ScalarMappable(Normalize(-100 * largest, 100 * largest), "PuOr_r")
+    return ScalarMappable(Normalize(-100 * largest, 100 * largest), "PRGn")
 
 
 def _look(row: MethodRow, colours: Any) -> dict[str, Any]:
@@ -316,8 +339,7 @@ def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any)
     _finish(axes, len(names), 1.18)
     before = "" if regime.before is None else f"; {100 * regime.before.without:.0f} % before"
     drawn = [row for name in names if (row := regime.row(name))]
-    what = f"{regime.name}, {regime.seeds}: {_headline(drawn, 'without')}"
-    title(axes, what, f"success without the skill{before}; points: seeds")
+    title(axes, _headline(drawn, "without"), f"{regime.name}, {regime.seeds}; without the skill{before}")
 
 
 def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
@@ -335,7 +357,7 @@ def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), [])
     _finish(axes, len(names), 1.22)
     before = "" if regime.before is None else f"; {100 * regime.before.with_skill:.0f} % before"
-    title(axes, "With it", f"success{before}; points: seeds")
+    title(axes, "With it", f"success{before}")
 
 
 def _whole_points(difference: float) -> str:
@@ -363,6 +385,6 @@ def _explain(figure: Any, colours: Any) -> None:
     bar = figure.colorbar(colours, ax=figure.axes, location="bottom", shrink=0.5, aspect=45, pad=0.02)
     bar.set_label(
         "colour: points from the baseline, where significant after Holm; lines: 95 % over seeds and tasks;\n"
-        "dotted: baseline on the left, before training on the right; red: success with the skill fell"
+        "points: seeds; dotted: baseline on the left, before training on the right; red: success with the skill fell"
     )
     figure.legend(handles=patches, loc="outside lower center", ncols=4)
