@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import measurement, options_parser, versions_of
-from skillc_gym.adapters.verl_agent.__main__ import main as patch_checkout
 from skillc_gym.errors import ConfigError
 from skillc_lab.tables import read_json
 
@@ -131,8 +130,8 @@ def _trained(checkout: Path, python: Path, games: Path, paired: bool) -> dict[st
     with tempfile.TemporaryDirectory() as work:
         own, record, shim = Path(work) / "checkout", Path(work) / "record.json", Path(work) / "bin/python3"
         shutil.copytree(checkout, own, ignore=shutil.ignore_patterns(".git"))
-        if patch_checkout(["patch", str(own), "--write"]):
-            raise ConfigError(f"{checkout} cannot be patched")
+        patch = [sys.executable, "-m", "skillc_gym.adapters.verl_agent", "patch", str(own), "--write"]
+        subprocess.run(patch, cwd=_PARITY.parents[1], check=True, stdout=subprocess.DEVNULL)
         stand_ins = _stand_ins(Path(work), _IN_TRAINING)
         shim.parent.mkdir()
         shim.write_text(f'#!/bin/sh\nexec {python.absolute()} -P {_PARITY / "verl_agent_training.py"} "$@"\n')
