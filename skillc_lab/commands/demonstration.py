@@ -131,7 +131,8 @@ class DemoOptions:
         """What decides the figures, as JSON-able values."""
         chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
         given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
-        return {**chosen, **given, "held_out": self.per_type, "held_out_splits": self.splits}
+        quick = {"quick": True} if self.quick else {}
+        return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": self.splits}
 
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
@@ -191,8 +192,14 @@ def check_same(options: DemoOptions) -> None:
     """Writes down a demonstration's settings, or compares them with those of the one that its folder holds.
 
     Raises:
-        ConfigError: The folder holds another demonstration; the message says in what it differs.
+        ConfigError: The folder holds another demonstration, whose differences the message names, or something else.
     """
+    others = [name for name in ("config.json", "metrics.jsonl", "before", "start") if (options.folder / name).exists()]
+    if others and not (options.folder / "demo.json").exists():
+        raise ConfigError(
+            f"{options.folder} holds something else than a demonstration ({', '.join(others)}); name another folder "
+            "with --out."
+        )
     # As JSON gives it back: a tuple would differ from the list that it becomes.
     path, wanted = options.folder / "demo.json", json.loads(json.dumps(options.settings()))
     found = read_object(path) if path.exists() else wanted

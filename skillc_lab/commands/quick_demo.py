@@ -10,7 +10,7 @@ from pathlib import Path
 
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.commands.demonstration import DemoOptions
+from skillc_lab.commands.demonstration import DemoOptions, check_same
 from skillc_lab.report import choose_tasks, group_by_task, make_report
 from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
 from trainers.evaluation import PairedReport, evaluate_policy
@@ -87,12 +87,13 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
         raise ConfigError(f"The held-out tasks per task type must be at least 1, got {options.held_out}.")
     started, folder = time.perf_counter(), options.folder
     per_type = options.held_out or max(1, options.tasks.held_out_per_type // 10)
-    training = replace(options, quick=True, data="generated", policy=None, method="skillc").training()
+    training = replace(options, quick=True, data="generated", policy=None).training()
     settings = {
         name: replace(training, split=options.splits[0], model=str(policy))
         for name, policy in quick_policies(options).items()
     }
     make_folder(folder)
+    check_same(options)
     for held_out in settings.values():
         # A checkpoint that is broken is found before minutes are spent on playing another one.
         with without_bars():

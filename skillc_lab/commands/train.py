@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from skillc_lab.cli.command import Command
+from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.cli.recipe_help import recipe_help
 from trainers.config import Settings
-from trainers.tracking import complete_settings, make_progress
+from trainers.tracking import make_progress
 
 __all__ = ["COMMAND", "MAIN", "TrainOptions"]
 
@@ -49,5 +50,5 @@ COMMAND = Command(
     "interrupted while starting; the same command starts again.",
     MAIN,
     recipe_help,
-    partial(complete_settings, learning=True),
+    partial(complete_from_policy, learning=True),
 )

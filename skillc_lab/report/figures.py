@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.files import replace_file
-from skillc_lab.report.plots import draw_type, plots_of, type_legend
+from skillc_lab.report.plots import draw_type, plots_of, type_legend, validated_at
 from skillc_lab.report.records import ComparedRun, RunRecords
 from skillc_lab.report.style import (
     COLUMN,
@@ -138,7 +138,8 @@ def _by_type(run: RunRecords) -> Any:
     for each, (kind, style) in zip(axes, styles.items(), strict=False):
         draw_type(each, run, kind, style)
     ends = [found.values[-1] for kind in styles if (found := run.validated("sr_without", kind)).values]
-    what = f"{sum(end >= 0.5 for end in ends)} of {len(ends)} task types succeed half the time\nwithout the skill"
+    half = f"{sum(end >= 0.5 for end in ends)} of {len(ends)} task types succeed half the time"
+    what = f"{half}\nwithout the skill{validated_at(run)}"
     figure.suptitle(what, x=0.01, ha="left", fontsize=11, fontweight="bold")
     sizes = sorted({run.panel_size(kind) for kind in styles})
     how = f"success in % on {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} tasks of the panel; 95 %"

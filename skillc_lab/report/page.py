@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,17 @@ from skillc_lab.report.figures import save_figures, save_outcome_figure, save_ve
 from skillc_lab.report.plots import quiet_figures
 from skillc_lab.report.records import ComparedRun, Source, read_run, read_source, transcripts_of_step
 from skillc_lab.report.style import method_words
-from skillc_lab.report.tables import acted_table, cards, cut_notes, lead, measures, results, retirements, versus_table
+from skillc_lab.report.tables import (
+    acted_table,
+    cards,
+    cut_notes,
+    first_validation,
+    lead,
+    measures,
+    results,
+    retirements,
+    versus_table,
+)
 
 __all__ = ["ReportFiles", "make_report", "render_page", "replay_page"]
 
@@ -94,6 +105,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     if after is not None:
         values["cards"], values["cuts"] = cards(before, after, runs[1:]), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
+        values["first"] = first_validation(run) if run is not None and before is None else ""
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)
     if run is not None:
@@ -175,15 +187,15 @@ def _title(source: Source, runs: Sequence[ComparedRun] = ()) -> str:
     if "method" not in config:
         return "Training run"
     methods = " beside ".join(method_words(name) for name in ([each.name for each in runs] or [str(config["method"])]))
-    return f"{methods[:1].upper()}{methods[1:]} in {_world(str(config.get('env', 'an environment')))}"
+    return f"{methods[:1].upper()}{methods[1:]} in {_world(config)}"
 
 
-def _world(env: str) -> str:
-    """An environment as its id spells it, without version: ALFWorld."""
-    try:
-        return env_spec(env).id.rpartition("/")[2].partition("-v")[0]
-    except SkillCError:
-        return env
+def _world(config: Mapping[str, Any]) -> str:
+    """An environment as its id spells it, without version, and whether its tasks were generated."""
+    name = str(config.get("env", "an environment"))
+    with suppress(SkillCError):
+        name = env_spec(name).id.rpartition("/")[2].partition("-v")[0]
+    return f"{name}, generated tasks" if config.get("data") == "generated" else name
 
 
 @cache

@@ -80,6 +80,12 @@ def _course(series: Series, scale: float = 100) -> str:
     return " → ".join(ends if len(series.values) > 1 else ends[:1])
 
 
+def validated_at(run: RunRecords) -> str:
+    """The step of the last validation, where updates have followed it."""
+    last = int(run.validations[-1]["step"]) if run.validations else run.last_step
+    return "" if last == run.last_step else f" (validated at step {last} of {run.last_step})"
+
+
 def _mean_over(found: Sequence[Series]) -> Series:
     """The mean of some series at every step that any of them has."""
     at: dict[int, list[float]] = {}
@@ -101,7 +107,7 @@ def draw_success(axes: Any, run: RunRecords) -> None:
         _smooth(axes, run.overall(f"success_{key}"), color=style["color"], linewidth=1, alpha=0.45, zorder=1)
         said += [f"{key} the skill {_course(panel)} %"] * bool(panel.steps)
     how = f"points: held-back panel of {tasks} tasks, 95 % interval; thin: training rollouts, mean of {_WINDOW} steps"
-    title(axes, f"Success {', '.join(said)}" if said else "No validation yet", how)
+    title(axes, f"Success {', '.join(said)}{validated_at(run)}" if said else "No validation yet", how)
     step_axis(axes, run.total_steps)
     rate_axis(axes)
     _legend(axes)

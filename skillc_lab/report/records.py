@@ -240,15 +240,17 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
 
     Args:
         folder: Of a run or of an evaluation.
-        before: Folder of the evaluation before training; by default ``<folder>/before``.
-        after: The same after training; by default ``<folder>/after``, or the folder itself if it is an evaluation's.
+        before: Folder of the evaluation before training; by default ``before`` in the folder, or ``start``, as a quick
+            demonstration calls it.
+        after: The same after training; by default ``after``, or ``trained``, or the folder itself if it is an
+            evaluation's.
 
     Raises:
         MissingDataError: There is nothing to report on, or a named evaluation is not there.
     """
     run = RunRecords.read(folder) if (folder / "metrics.jsonl").is_file() else None
-    first = read_evaluation(folder / "before" if before is None else Path(before), required=before is not None)
-    second = read_evaluation(folder / "after" if after is None else Path(after), required=after is not None)
+    first = read_evaluation(_first(folder, before, "before", "start"), required=before is not None)
+    second = read_evaluation(_first(folder, after, "after", "trained"), required=after is not None)
     if after is None and second == Evaluation():
         second = read_evaluation(folder)
     latest = transcripts_of_step(folder) if any((folder / "transcripts").glob("*.jsonl")) else {}
@@ -265,6 +267,14 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
         current_settings(read_object(folder / "config.json")),
         read_object(folder / "versions.json"),
     )
+
+
+def _first(folder: Path, named: str | Path | None, *usual: str) -> Path:
+    """The evaluation that is named, or the first of its usual places that is there."""
+    if named is not None:
+        return Path(named)
+    there = [folder / name for name in usual if (folder / name / "report.json").is_file()]
+    return there[0] if there else folder / usual[0]
 
 
 def read_evaluation(folder: Path, *, required: bool = False) -> Evaluation:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from skillc_lab.report.records import ComparedRun
+from skillc_lab.report.records import ComparedRun, RunRecords
 from skillc_lab.report.style import method_words
 from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
 from trainers.evaluation import (
@@ -28,6 +28,7 @@ __all__ = [
     "acted_table",
     "cards",
     "cut_notes",
+    "first_validation",
     "lead",
     "measures",
     "results",
@@ -95,17 +96,29 @@ def lead(method: str, before: PairedReport | None, after: PairedReport, others: 
     )
 
 
+def first_validation(run: RunRecords) -> str:
+    """Success before the first update on the validation panel, where nobody evaluated the start; "" if unknown."""
+    found = [run.overall(f"overall_{arm}", "validation") for arm in ("without", "with")]
+    if not all(series.steps and series.steps[0] == 0 for series in found):
+        return ""
+    without, with_skill = (f"{_percent(series.values[0])} %" for series in found)
+    return (
+        f"Nobody evaluated the start on these tasks. On the {run.panel_size()} tasks of the validation panel it solved "
+        f"{without} without the skill and {with_skill} with it, before the first update."
+    )
+
+
 def results(before: PairedReport | None, after: PairedReport, order: Sequence[str] = ()) -> Table:
     """Rates of every type with their intervals, before (if there is one) and after, and the change without skills."""
     changes: Mapping[str, Change] = {} if before is None else compare_reports(before, after, skill=False)
     columns: list[tuple[str, Callable[[str], str | int | Cell]]] = [
-        ("type", lambda kind: "all" if kind == "overall" else short_type(kind)),
-        ("tasks", lambda kind: _counts(after, kind).n),
+        ("type", lambda kind: "all" if kind == "overall" else short_type(kind))
     ]
+    if changes:  # beside the type: what a narrow screen shows first
+        columns.append(("change without", lambda kind: _cell(_signed(changes[kind].change), changes[kind].interval)))
+    columns.append(("tasks", lambda kind: _counts(after, kind).n))
     for when, report in (("", after),) if before is None else ((", before", before), (", after", after)):
         columns += [(f"{what}{when}", _of(report, show)) for what, show in _MEASURED.items()]
-    if changes:
-        columns.append(("change without", lambda kind: _cell(_signed(changes[kind].change), changes[kind].interval)))
     kinds = [*(k for k in order if k in after.per_type), *(k for k in after.per_type if k not in order), "overall"]
     rows: list[Row] = [[show(kind) for _, show in columns] for kind in kinds]
     return Table([name for name, _ in columns], rows, strong=[len(kinds) - 1])
@@ -200,6 +213,12 @@ class RunColumn(NamedTuple):
     """What the row of the first run minus another says."""
 
 
+def _good(report: PairedReport | None) -> str:
+    """Shares of well-formed replies and of admissible commands, in per cent, of the turns without the skill."""
+    shares = report.actions()["without"].values() if report is not None else ()
+    return " / ".join(f"{100 * share:.0f}" for share in shares if share is not None)
+
+
 def _rate_column(name: str, arm: str) -> RunColumn:
     def rate(report: PairedReport | None) -> Cell:
         assert report is not None
@@ -224,6 +243,7 @@ RUN_COLUMNS: tuple[RunColumn, ...] = (
     ),
     _rate_column("without the skill", "without"),
     _rate_column("with the skill", "with"),
+    RunColumn("well-formed, admissible", lambda each: _good(each.after), _good),
     RunColumn("updates", lambda each: str(each.run.last_step)),
     RunColumn("tokens generated", lambda each: f"{each.tokens:,}"),
 )

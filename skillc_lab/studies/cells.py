@@ -186,7 +186,8 @@ def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path) -> dict[str,
         for each in report.outcomes
         for arm, other in [(each.with_skill, each.without_skill)]
     ]
-    return {"panel_sha256": report.panel_sha256, "outcomes": tuple(outcomes), "versions": provenance()}
+    found = {"panel_sha256": report.panel_sha256, "outcomes": tuple(outcomes), "actions": report.actions()}
+    return {**found, "versions": provenance()}
 
 
 def _usage(train: Sequence[Mapping[str, Any]], metrics: Sequence[Mapping[str, Any]]) -> Usage:

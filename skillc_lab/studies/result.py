@@ -93,6 +93,8 @@ class CellResult:
         versions: What computed it, the revision included.
         acted: What the method's own parts did (:func:`trainers.training.what_acted`), and whether it ``withdraws``
             skills; empty in older records.
+        actions: Shares of well-formed replies and of admissible commands on the panel, by condition
+            (:meth:`PairedReport.actions`); empty in older records.
         started: When the run first began, in UTC; "" in older records.
         run_file: The study's file then, its hash and the commit that git has it of; empty without one.
     """
@@ -107,6 +109,7 @@ class CellResult:
     skills: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
     acted: Mapping[str, Any] = field(default_factory=dict)
+    actions: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     started: str = ""
     run_file: Mapping[str, Any] = field(default_factory=dict)
 
@@ -140,6 +143,7 @@ class CellResult:
             "skills": dict(self.skills),
             "versions": dict(self.versions),
             "acted": dict(self.acted),
+            "actions": dict(self.actions),
             "started": self.started,
             "run_file": dict(self.run_file),
         }

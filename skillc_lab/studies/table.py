@@ -106,7 +106,7 @@ class MethodRow:
     def to_json(self) -> dict[str, Any]:
         """JSON-able values: those of every column, and the changes."""
         values: dict[str, Any] = {"method": self.method}
-        for column in (*COLUMNS, *ACTED_COLUMNS):
+        for column in (*COLUMNS, *OPTIONAL_COLUMNS):
             values.update(column.record(self))
         return {**values, "changes": {arm: found.to_json() for arm, found in self.changes.items()}}
 
@@ -263,12 +263,29 @@ def _acted(name: str) -> Column:
     return Column(ACTED[name][0], show, lambda row: {name: [cell.acted.get(name) for cell in row.cells if cell.acted]})
 
 
-ACTED_COLUMNS = tuple(map(_acted, ACTED))
-"""What the method's own parts did; the table has those of which any method has something to say."""
+def _good(name: str, head: str) -> Column:
+    """A share of the panel's turns without the skill."""
+
+    def shares(row: MethodRow) -> list[float]:
+        found = [cell.actions.get("without", {}).get(name) for cell in row.cells]
+        return [share for share in found if share is not None]
+
+    def show(row: MethodRow) -> str:
+        return f"{100 * fmean(shares(row)):.1f}" if shares(row) else ""
+
+    return Column(head, show, lambda row: {name: shares(row)} if shares(row) else {})
+
+
+OPTIONAL_COLUMNS = (
+    _good("well_formed", "well-formed, without"),
+    _good("admissible", "admissible, without"),
+    *map(_acted, ACTED),
+)
+"""How good replies and commands were, and what the method's own parts did: those of which any row has something."""
 
 
 def comparison_table(rows: Sequence[MethodRow], before: CellResult | None = None) -> Table:
-    """The table of :data:`COLUMNS`, and of :data:`ACTED_COLUMNS`: the starting point if played, a row per method."""
-    columns = [*COLUMNS, *(column for column in ACTED_COLUMNS if any(map(column.show, rows)))]
+    """The table of :data:`COLUMNS`, and of :data:`OPTIONAL_COLUMNS`: the starting point if played, a row per method."""
+    columns = [*COLUMNS, *(column for column in OPTIONAL_COLUMNS if any(map(column.show, rows)))]
     start = [[column.start(before) for column in columns]] if before is not None else []
     return Table([column.name for column in columns], [*start, *([c.show(row) for c in columns] for row in rows)])

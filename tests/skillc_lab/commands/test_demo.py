@@ -89,6 +89,17 @@ def test_another_demonstration_does_not_go_into_its_folder(tmp_path: Path, chang
         check_same(replace(options, **changed))
 
 
+def test_a_demonstration_does_not_go_into_a_folder_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    with pytest.raises(ConfigError, match=r"something else than a demonstration \(before\).*--out"):
+        check_same(DemoOptions(out=tmp_path))
+    quick = DemoOptions(out=tmp_path / "quick", quick=True)
+    quick.folder.mkdir()
+    check_same(quick)
+    with pytest.raises(ConfigError, match="quick was True"):
+        check_same(replace(quick, quick=False))
+
+
 def test_only_skillc_on_generated_games_retires_skills_of_no_visible_use() -> None:
     assert DemoOptions(method="skillc").training().method_options == {"tau_retire": 0.05}
     assert DemoOptions(method="no_pairing").training().method_options == {"tau_retire": 0.05}

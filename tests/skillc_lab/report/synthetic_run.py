@@ -76,7 +76,8 @@ def report(step: int, seed: int, per_type: int = 20) -> PairedReport:
             pair = [episode(task, kind, z, w) for z, w in zip((1, 0), won, strict=True)]
             episodes += pair
             lengths = [len(e.turns) for e in pair]
-            arms = [ArmOutcome(w, float(w), length) for w, length in zip(won, lengths, strict=True)]
+            good = [{"well_formed": length, "admissible": length - 1} for length in lengths]
+            arms = [ArmOutcome(w, float(w), n, **each) for w, n, each in zip(won, lengths, good, strict=True)]
             outcomes.append(PairedOutcome(task, kind, *arms))
     return PairedReport(tuple(outcomes), seed, {"temperature": 0.4, "greedy": False}, episodes=tuple(episodes))
 

@@ -99,6 +99,38 @@ def test_a_full_report(tmp_path: Path) -> None:
         assert name in page.text
 
 
+def test_a_start_that_nobody_evaluated_is_that_of_the_first_validation(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=60)
+    evaluate(run / "after", 60)
+    page = outline(make_report(run).page).text
+    assert "Nobody evaluated the start on these tasks." in page
+    assert "cards and tables are of held-out tasks" in page
+    evaluate(run / "before", 0)
+    assert "Nobody evaluated" not in outline(make_report(run).page).text
+
+
+def test_a_title_names_the_step_of_a_validation_that_updates_followed() -> None:
+    late = RunRecords.of([each for each in metrics(steps=60) if each["event"] == "train" or each["step"] < 60], {})
+    assert plots.validated_at(late) == " (validated at step 50 of 60)"
+    assert plots.validated_at(run_of()) == ""
+
+
+def test_a_page_says_that_tasks_were_generated(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=20)
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**config, "env": "alfworld", "data": "generated"}))
+    assert "in ALFWorld, generated tasks" in outline(make_report(run).page).text
+
+
+def test_a_quick_demonstration_has_its_report_again(tmp_path: Path) -> None:
+    evaluate(tmp_path / "start", 0)
+    evaluate(tmp_path / "trained", 60)
+    before, after = report(0, 1).overall, report(60, 1).overall
+    page = outline(make_report(tmp_path).page).text
+    assert f"{100 * before.sr_without:.1f} → {100 * after.sr_without:.1f} %" in page
+    assert page.index("change without") < page.index("tasks", page.index("change without")), "seen first when narrow"
+
+
 def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = write_run(tmp_path / "a", "skillc", steps=20), write_run(tmp_path / "b", "grpo", steps=20)
     for folder, steps in ((first, 180), (second, 60)):
@@ -115,6 +147,9 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     before, after = (report(step, 1).overall.sr_without for step in (0, 60))
     assert f"GRPO: {100 * before:.1f} → {100 * after:.1f} %" in page, "the other method's figure stands in the card"
     assert page.count("SkillC minus GRPO") == 1
+    good = (report(180, 1).actions()["without"], report(0, 1).actions()["without"])
+    for shares in good:
+        assert f"{100 * shares['well_formed']:.0f} / {100 * shares['admissible']:.0f}" in page
     assert page.index("before training") < page.index("SkillC minus GRPO")
     new = tables.RunColumn("<seed>", lambda each: f"<b>{each.run.config['seed']}</b>")
     monkeypatch.setattr(tables, "RUN_COLUMNS", (*tables.RUN_COLUMNS[:2], new, *tables.RUN_COLUMNS[2:]))

@@ -134,6 +134,16 @@ def test_seeds_that_agree_by_luck_leave_the_noise_of_episodes():
     assert level.interval.high - level.interval.low > 0.3
 
 
+def test_good_replies_and_commands_stand_in_the_table_where_they_were_counted():
+    actions = {"with": {"well_formed": 1.0, "admissible": 1.0}, "without": {"well_formed": 0.5, "admissible": 0.25}}
+    counted = [replace(cell("a", seed, [True, False]), actions=actions) for seed in range(2)]
+    assert CellResult.from_json(json.loads(json.dumps(counted[0].to_json()))) == counted[0]
+    table = comparison_table(method_rows([*counted, cell("b", 0, [True, False])], "a", 1000)).markdown()
+    assert "| well-formed, without | admissible, without |" in table
+    assert "| 50.0 | 25.0 |" in table
+    assert "well-formed" not in comparison_table(method_rows([cell("a", 0, [True])], "a", 1000)).markdown()
+
+
 def test_areas_are_compared_task_by_task():
     def run(method: str, seed: int, won: str) -> CellResult:
         rate = won.count("1") / len(won)
