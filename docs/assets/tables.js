@@ -23,7 +23,7 @@ function sortBy(table, column) {
 }
 
 document.querySelectorAll(".sortable-tables table").forEach((table) => {
-  if (!table.tHead || table.tBodies[0].rows.length < 3) return;
+  if (!table.tHead || table.tBodies[0].rows.length < 2) return;
   Array.from(table.tHead.rows[0].cells).forEach((cell, column) => {
     cell.tabIndex = 0;
     cell.title = "Sort";
