@@ -48,6 +48,11 @@ class Shown:
     generated_share: float = PolicyRecipe.mixture_share
     """Share of the demonstrations that play generated tasks as large as those of --data, mixed into these, so that a
     small policy does not learn few rooms by heart."""
+    task_types: tuple[str, ...] | None = None
+    """Only tasks of these types; all if None. Comma-separated on the command line."""
+    thoughts: bool = True
+    """Whether demonstrators say what they think before each command; such a policy plays with require_think=false
+    where they do not."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,13 @@ class MakePolicyOptions:
     def recipe(self) -> PolicyRecipe:
         """The recipe that the options make of the shipped one."""
         recipe = shipped_recipe(self.env) if self.data == "generated" else data_recipe(self.data, self.env)
+        types = {"task_types": self.shown.task_types} if self.shown.task_types else {}
         shown = replace(
             recipe.demonstrations,
-            env_kwargs={**recipe.demonstrations.env_kwargs, **self.env_options},
+            env_kwargs={**recipe.demonstrations.env_kwargs, **types, **self.env_options},
             max_steps=self.shown.max_steps,
             slips=self.shown.slips,
+            thoughts=self.shown.thoughts,
         )
         recipe = replace(recipe, demonstrations=shown)
         if self.shown.error_rate_without_skill is not None:

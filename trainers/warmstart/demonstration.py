@@ -22,6 +22,7 @@ from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 from trainers.base import Count, check_values
+from trainers.rollout.chat_tokens import without_thoughts
 
 Probability = Annotated[float, Ge(0), Le(1)]
 IDLE_STEPS = 2
@@ -47,6 +48,8 @@ class DemonstrationConfig:
     where the environment lists its commands."""
     max_steps: Count = 30
     """Demonstrations stop after this many commands, whatever they reached."""
+    thoughts: bool = True
+    """Whether replies begin with the expert's thought; without, they are the command alone (``require_think=false``)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
         raise ConfigError(f"Demonstrations show skills, and the description of {spec.id} names no skill library.")
     env = gymnasium.make(spec.id, **config.env_kwargs)
     injected = SkillInjection(env, library=spec.library, where="info")
-    return ChatPrompt(ActionFormat(injected, tail=chat_format.reply_tail), chat_format)
+    formatted = ActionFormat(injected, require_think=config.thoughts, tail=chat_format.reply_tail)
+    return ChatPrompt(formatted, chat_format)
 
 
 def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
@@ -93,6 +97,7 @@ def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig
             reply = _slip(env, expert, info, rng)
         else:
             meant = ""
+        reply = reply if config.thoughts else without_thoughts(reply)
         _, _, terminated, truncated, info = env.step(reply)
         messages.append({"role": "assistant", "content": reply})
         slips |= {turn} if slip else set()

@@ -38,6 +38,8 @@ from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 CARD = "policy_card.json"
+ADAPTER = "adapter"
+"""Folder of the adapters within a policy's, where it was cloned by adapters."""
 NUMBERS = [str(number) for number in range(64)]
 Progress = Callable[[str, int, int, float], Any]
 """Called with (phase, done, total, loss or nan)."""
@@ -177,7 +179,10 @@ def make_policy(
         kept=kept,
     )
     after = measure()
-    model = model.merge_and_unload() if recipe.lora_rank else model
+    if recipe.lora_rank:
+        # The adapters alone are small enough to be passed on; the merged policy is what everything else loads.
+        model.save_pretrained(out / ADAPTER)
+        model = model.merge_and_unload()
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     card = {

@@ -122,8 +122,9 @@ def recipe_config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
     if recipe.chat != "compact":
         settings |= {"chat": recipe.chat, "chat_options": {}, "max_context": recipe.max_length}
     demo = warm_started(shown.env)[1].demo
-    options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split")}
-    config = TrainConfig(model=str(policy), **settings)
+    options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split", "task_types")}
+    types = shown.env_kwargs.get("task_types")
+    config = TrainConfig(model=str(policy), **settings, require_think=shown.thoughts, task_types=types)
     return replace(config, split=demo.held_out_splits[0], env_options=options)
 
 
