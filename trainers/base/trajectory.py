@@ -28,6 +28,9 @@ class TokenRow:
     """The prompt in words, from which it can be rendered again with another skill text."""
     prompt_cut: bool = False
     """Whether its prompt was rendered again and lost its beginning, for it would have been too long."""
+    allowed: tuple[tuple[int, ...], ...] = ()
+    """Of each own token the tokens among which it was drawn, over which its probability is normalised; empty where it
+    was drawn from the whole vocabulary."""
 
     @property
     def length(self) -> int:

@@ -255,8 +255,8 @@ class GenerationSettings:
     """Generation."""
 
     engine: str = "transformers"
-    """Who generates: transformers, vllm, openai (a server, to evaluate), scoring (ranks the possible commands, to
-    evaluate), or an engine of your own as module:NAME."""
+    """Who generates: transformers, vllm, choosing (draws among the possible commands), openai (a server, to evaluate),
+    scoring (ranks the possible commands, to evaluate), or an engine of your own as module:NAME."""
     engine_options: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the engine; on the command line ``engine.max_num_seqs=64``."""
 

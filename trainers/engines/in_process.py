@@ -34,7 +34,8 @@ class InProcessOptions:
         return cls(**options)
 
 
-def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
+def engine_for_trainer(trainer: TrainerModel, draft_tokens: int = 0) -> TransformersEngine:
+    """Generates with the trained weights in place, or with a whole copy where they are spread over processes."""
     model: Any = trainer.model
     refresh: Callable[[], object] | None = None
     if trainer.sharded:
@@ -50,18 +51,19 @@ def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
         max_rows=trainer.settings.max_parallel,
         autocast=trainer.autocast,
         refresh=refresh,
-        draft_tokens=InProcessOptions.of(trainer.settings.engine_options).draft_tokens,
+        draft_tokens=draft_tokens,
     )
 
 
-def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
+def engine_for_checkpoint(checkpoint: CheckpointModel, draft_tokens: int = 0) -> TransformersEngine:
+    """Plays a checkpoint."""
     model, autocast = checkpoint_model(checkpoint)
-    return TransformersEngine(
+    return (SharingEngine if checkpoint.settings.share_prefixes else TransformersEngine)(
         model,
         checkpoint.eos_ids,
         max_rows=checkpoint.settings.max_parallel,
         autocast=autocast,
-        draft_tokens=InProcessOptions.of(checkpoint.settings.engine_options).draft_tokens,
+        draft_tokens=draft_tokens,
     )
 
 
@@ -77,6 +79,14 @@ def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torc
         model = model.to(torch.bfloat16)
     moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
     return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
+
+
+def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
+    return engine_for_trainer(trainer, InProcessOptions.of(trainer.settings.engine_options).draft_tokens)
+
+
+def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
+    return engine_for_checkpoint(checkpoint, InProcessOptions.of(checkpoint.settings.engine_options).draft_tokens)
 
 
 ENGINE = EngineSpec(_for_trainer, _for_checkpoint, read_options=InProcessOptions.of)

@@ -22,6 +22,7 @@ ENGINES: Mapping[str, str] = {
     "vllm": "trainers.engines.vllm:ENGINE",
     "openai": "trainers.engines.openai:ENGINE",
     "scoring": "trainers.engines.scoring:ENGINE",
+    "choosing": "trainers.engines.choosing:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
 

@@ -110,12 +110,12 @@ class ScoringEngine(TransformersEngine):
         super().__init__(model, eos_token_ids, **options)
         self._reply, self._mean = reply, normalise == "mean"
 
-    def worded(self, command: str) -> str:
-        """The reply that gives a command."""
-        return self._reply.replace("{command}", command)
+    def worded(self, commands: Sequence[str]) -> list[str]:
+        """The replies that give commands."""
+        return [self._reply.replace("{command}", command) for command in commands]
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        choices = [_allowed(request) for request in requests]
+        choices = [possible_replies(request) for request in requests]
         trees = [TokenTree.of(replies) for replies in choices]
         # The tree lies behind the prompt in columns of the cache that the next turn's prompt overwrites.
         batch, order = self._begun(requests), self._place(requests)
@@ -205,19 +205,20 @@ class ScoringEngine(TransformersEngine):
         return {"full_attention": full, "sliding_attention": near}
 
 
-def _allowed(request: Request) -> Sequence[Sequence[int]]:
+def possible_replies(request: Request) -> Sequence[Sequence[int]]:
+    """The choices that a request has room for; the shortest one if it has room for none."""
     if not request.choices:
         raise ConfigError(
             "engine=scoring chooses among the commands that an environment lists, and was asked for words of its own; "
-            "take engine=transformers."
+            "take engine=choosing or engine=transformers."
         )
-    return [reply for reply in request.choices if len(reply) <= request.max_tokens] or request.choices
+    return [reply for reply in request.choices if len(reply) <= request.max_tokens] or [min(request.choices, key=len)]
 
 
 def _for_trainer(trainer: TrainerModel) -> Engine:
     raise ConfigError(
         "engine=scoring evaluates; what it says was chosen among commands and not drawn token by token, so nothing "
-        "can be trained on it. Train with engine=transformers or vllm."
+        "can be trained on it. Train with engine=choosing, transformers or vllm."
     )
 
 

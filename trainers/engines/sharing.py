@@ -51,6 +51,16 @@ class SharingEngine(TransformersEngine):
             self._said[request.key] = self._kept(batch, i, last_of.get(self._line_of[request.key], i))
         return self._replies(batch)
 
+    def logits_after(self, requests: Sequence[Request]) -> torch.Tensor:
+        """As without sharing; equal prompts are one line."""
+        batch = self._begun(requests)
+        members = self._line_up(requests, batch)
+        self._cache.reserve(len(self._slots), self._end + 2)
+        logits = self._prefill([batch.prompts[each[0]] for each in members])
+        self._said.update(zip(batch.keys, batch.prompts, strict=True))
+        row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
+        return logits[self._tensor(row_of[np.argsort(np.concatenate(members))])]
+
     @staticmethod
     def _kept(batch: Batch, i: int, last: int) -> _Ints:
         """What a line still holds of what a request said."""

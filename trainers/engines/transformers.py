@@ -108,12 +108,31 @@ class TransformersEngine:
         if any(len(request.prompt_ids) == 0 or request.max_tokens < 1 for request in requests):
             raise ConfigError("A request needs at least one prompt token and max_tokens >= 1.")
         replies: list[Generation] = []
-        cast = torch.autocast(self.device.type, self.autocast) if self.autocast is not None else nullcontext()
-        with torch.inference_mode(), evaluating(self.model), cast:
+        with self.computing():
             for start in range(0, len(requests), self.max_rows):
                 replies += self._generate(requests[start : start + self.max_rows], sampling)
         self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         return replies
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Surrounds passes of the model: no gradients, nothing is dropped out, the engine's own arithmetic."""
+        cast = torch.autocast(self.device.type, self.autocast) if self.autocast is not None else nullcontext()
+        with torch.inference_mode(), evaluating(self.model), cast:
+            yield
+
+    def logits_after(self, requests: Sequence[Request]) -> torch.Tensor:
+        """Logits behind each prompt, whose keys and values are kept; within :meth:`computing`, at most ``max_rows``.
+
+        Returns:
+            Shape (n, vocabulary), in the order of the requests.
+        """
+        batch, order = self._begun(requests), self._place(requests)
+        self._cache.reserve(len(self._slots), self._end + 2)
+        logits = self._prefill([batch.prompts[i] for i in order])
+        for request, prompt in zip(requests, batch.prompts, strict=True):
+            self._known[request.key].tokens = prompt
+        return logits[self._tensor(np.argsort(order))]
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         batch = self._begun(requests)

@@ -25,7 +25,7 @@ class Request:
     turn: int | None = None
     """Number of the reply in its conversation; None lets the prompt's length stand for it."""
     choices: Sequence[Sequence[int]] = ()
-    """Replies among which a :class:`ChoosingEngine` chooses, each with the token that ends it."""
+    """Replies among which a :class:`ChoosingEngine` chooses, each with the token that ends it: none begins another."""
 
     @property
     def stream(self) -> int:
@@ -39,6 +39,9 @@ class Generation:
 
     token_ids: list[int]
     logprobs: list[float] = field(default_factory=list)
+    allowed: list[tuple[int, ...]] = field(default_factory=list)
+    """Of a reply drawn along its choices, the tokens among which each was drawn: over these its log-probability is
+    normalised, and a single one was forced. Empty where every token of the vocabulary could follow."""
 
 
 @runtime_checkable
@@ -60,8 +63,8 @@ class Engine(Protocol):
 class ChoosingEngine(Engine, Protocol):
     """An engine that chooses among the replies that a request brings."""
 
-    def worded(self, command: str) -> str:
-        """The reply that gives a command."""
+    def worded(self, commands: Sequence[str]) -> list[str]:
+        """The replies that give commands; those that it never gives are left out."""
         ...
 
 

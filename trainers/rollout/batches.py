@@ -122,6 +122,9 @@ class Tokens:
     """int64 (rows, length)."""
     mask: torch.Tensor
     """1 for the model's own tokens, for the last ``tokens`` columns of the ids; float32 (rows, tokens)."""
+    allowed: torch.Tensor | None = None
+    """Of each own token, row by row, the tokens among which it was drawn: int64 (own, most), filled up with -1; None
+    where the whole vocabulary was."""
 
     def place(self, values: torch.Tensor | Sequence[FloatArray]) -> torch.Tensor:
         """Puts one value per own token, row by row, into (rows, tokens); 0 elsewhere."""
@@ -161,7 +164,19 @@ def collate_tokens(rows: Sequence[TokenRow], pad_id: int, device: torch.device) 
     for i, row in enumerate(rows):
         ids[i, : row.length] = row.prompt_ids + row.completion_ids
         mask[i, len(row.prompt_ids) - first : row.length - first] = row.loss_mask
-    return Tokens(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
+    return Tokens(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device), _allowed(rows, device))
+
+
+def _allowed(rows: Sequence[TokenRow], device: torch.device) -> torch.Tensor | None:
+    import torch
+
+    every = [each for row in rows for each in row.allowed]
+    if not every:
+        return None
+    found = torch.full((len(every), max(map(len, every))), -1)
+    for i, each in enumerate(every):
+        found[i, : len(each)] = torch.tensor(each)
+    return found.to(device)
 
 
 def collate(

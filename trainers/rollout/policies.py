@@ -137,6 +137,8 @@ class _TokenConversation:
         if room <= 0:
             return None
         possible = _choices(policy.engine, policy.chat, info)
+        if possible and min(map(len, possible)) > room:
+            return None
         return Request(key, prompt, self.seed, min(policy.max_reply_tokens, room), turn=turn, choices=possible)
 
     def reply(self, reply: Generation) -> str:
@@ -154,7 +156,13 @@ def _choices(engine: Engine, chat: ChatTokens, info: Mapping[str, Any]) -> tuple
     """The tokens of every reply that gives a possible command; none for an engine that generates."""
     if not isinstance(engine, ChoosingEngine):
         return ()
-    return tuple(tuple(chat.reply_ids(engine.worded(command))) for command in possible_commands(info))
+    commands = possible_commands(info)
+    if not commands:
+        raise ConfigError(
+            "This engine chooses among the commands that an environment lists (admissible_commands), and none "
+            "are listed here; take engine=transformers."
+        )
+    return tuple(tuple(chat.reply_ids(reply)) for reply in engine.worded(commands))
 
 
 def possible_commands(info: Mapping[str, Any]) -> list[str]:

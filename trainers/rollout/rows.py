@@ -36,6 +36,16 @@ class RowBuilder(Protocol):
         """The finished rows."""
 
 
+def own_tokens(generation: Generation) -> list[int]:
+    """1 for each token of a reply that was the model's to choose, 0 for one that its choices forced."""
+    return [int(len(each) > 1) for each in generation.allowed] or [1] * len(generation.token_ids)
+
+
+def choices_of(generation: Generation) -> tuple[tuple[int, ...], ...]:
+    """The tokens among which each own token of a reply was drawn; none where all could be."""
+    return tuple(each for each in generation.allowed if len(each) > 1)
+
+
 @dataclass
 class ConversationRows:
     """One growing row per episode; past turns are never tokenised again."""
@@ -45,6 +55,7 @@ class ConversationRows:
     _prompt: list[int] = field(init=False)
     _completion: list[int] = field(default_factory=list)
     _mask: list[int] = field(default_factory=list)
+    _allowed: list[tuple[int, ...]] = field(default_factory=list)
     _logprobs: list[float] = field(default_factory=list)
     _pending: list[int] = field(default_factory=list)
     _last: list[int] = field(default_factory=list)
@@ -59,12 +70,13 @@ class ConversationRows:
 
     def reply(self, generation: Generation) -> None:
         """Appends what the environment had said, without loss, and the reply, with it."""
-        seen, said = self._pending, generation.token_ids
+        seen, said, own = self._pending, generation.token_ids, own_tokens(generation)
         self._completion += [*seen, *said]
-        self._mask += [0] * len(seen) + [1] * len(said)
+        self._mask += [0] * len(seen) + own
         self._logprobs += [0.0] * len(seen) + generation.logprobs
+        self._allowed += choices_of(generation)
         self._pending, self._last = [], said
-        self._lengths.append(len(said))
+        self._lengths.append(sum(own))
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Holds the environment's tokens back until a reply follows, so that no row ends with them."""
@@ -75,7 +87,8 @@ class ConversationRows:
         if not any(self._mask):
             return []
         lengths, shown = tuple(self._lengths), tuple(self.opening)
-        return [TokenRow(self._prompt, self._completion, self._mask, self._logprobs, lengths, shown)]
+        allowed = tuple(self._allowed)
+        return [TokenRow(self._prompt, self._completion, self._mask, self._logprobs, lengths, shown, allowed=allowed)]
 
 
 @dataclass
@@ -97,8 +110,10 @@ class WindowRows:
 
     def reply(self, generation: Generation) -> None:
         """Closes the turn's row."""
-        ids, shown = generation.token_ids, tuple(self._messages)
-        self._rows.append(TokenRow(self._prompt, ids, [1] * len(ids), generation.logprobs, (len(ids),), shown))
+        ids, own, shown = generation.token_ids, own_tokens(generation), tuple(self._messages)
+        allowed = choices_of(generation)
+        row = TokenRow(self._prompt, ids, own, generation.logprobs, (sum(own),), shown, allowed=allowed)
+        self._rows.append(row)
 
     def observe(self, info: Mapping[str, Any]) -> None:
         """Renders the next turn's prompt."""

@@ -49,7 +49,7 @@ class DemonstrationConfig:
     max_steps: Count = 30
     """Demonstrations stop after this many commands, whatever they reached."""
     thoughts: bool = True
-    """Whether replies begin with the expert's thought; without, they are the command alone (``require_think=false``)."""
+    """Whether replies begin with the expert's thought; without, they are the command alone."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from trainers.engines.scoring import TokenTree
 from trainers.rollout.batches import Tokens
 
 _IGNORED = -100
+_IMPOSSIBLE = -1e9
 _FUSED = {"logprobs", "entropies"}
 
 Heads = Mapping[str, torch.nn.Module]
@@ -55,9 +56,12 @@ def own_figures(
         Shape (rows, tokens) each, 0 outside the mask; the logits (own tokens row by row, vocabulary).
     """
     columns = tokens.mask.shape[1]
-    if share or tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED:
+    choosing = tokens.allowed is not None
+    if share or choosing or tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED:
         predictions = as_tree(tokens) if share else row_by_row(tokens)
-        found = _picked(model, output_layer, predictions, temperature=temperature, wants=wants, heads=heads)
+        found = _picked(
+            model, output_layer, predictions, tokens.allowed, temperature=temperature, wants=wants, heads=heads
+        )
     else:
         found = _fused(model, tokens.input_ids, own_tokens(tokens))
     return {name: value if name == "logits" else value[:, -columns:] for name, value in found.items()}
@@ -75,6 +79,7 @@ def _picked(
     model: Any,
     output_layer: torch.nn.Module,
     predictions: Predictions,
+    allowed: torch.Tensor | None,
     *,
     temperature: float,
     wants: Collection[str],
@@ -83,8 +88,13 @@ def _picked(
     own, which, targets = predictions.own, predictions.which, predictions.targets
     with _only_at(output_layer, predictions.places) as hidden:
         logits = model(**predictions.inputs, use_cache=False).logits.float() / temperature
+    hidden = [states[which] for states in hidden] if allowed is not None else hidden
+    if allowed is not None:
+        # Places that rows share may be followed by other choices in each: from here on every own token has its own.
+        logits, which = within(logits[which], allowed), slice(None)
     every = torch.log_softmax(logits, dim=-1)
-    chosen = every[which, targets] if predictions.shared else every.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    one_each = isinstance(which, slice)
+    chosen = every.gather(-1, targets.unsqueeze(-1)).squeeze(-1) if one_each else every[which, targets]
     blank = torch.zeros(own.shape, dtype=chosen.dtype, device=chosen.device)
     figures = {"logprobs": blank.masked_scatter(own, chosen)}
     if "entropies" in wants:
@@ -96,6 +106,20 @@ def _picked(
         if name in wants:
             figures[name] = blank.masked_scatter(own, head(hidden[0].float()).squeeze(-1)[which])
     return figures
+
+
+def within(logits: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
+    """Logits under which nothing but the allowed tokens has a probability.
+
+    Args:
+        logits: Shape (n, vocabulary).
+        allowed: Token ids, shape (n, most), filled up with -1.
+    """
+    rows, columns = torch.nonzero(allowed >= 0, as_tuple=True)
+    possible = torch.zeros_like(logits, dtype=torch.bool)
+    possible[rows, allowed[rows, columns]] = True
+    # Finite, so that what a probability of 0 is multiplied with (an entropy, a divergence) stays a number.
+    return logits.masked_fill(~possible, _IMPOSSIBLE)
 
 
 @contextmanager

@@ -107,7 +107,8 @@ class ImitatedRows(RowMaker):
         ]
 
     def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
-        if self.quoting_thoughts == "keep":
+        if self.quoting_thoughts == "keep" or any(row.allowed for row in trajectory.rows):
+            # What was drawn among commands holds no thought of its own.
             return trajectory.rows
         quoting = iter(quoting_turns(trajectory.episode, self.quoted_words))
         drop = self.quoting_thoughts == "drop"

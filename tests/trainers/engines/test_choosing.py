@@ -1,0 +1,182 @@
+"""Drawing along the tree of possible replies, and training on what was drawn."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.engines.test_scoring import EOS, requests
+from tests.trainers.toys import next_batches, toy_config
+from trainers.engines import Generation, Request, Sampling
+from trainers.engines.choosing import ChoosingOptions, TrieEngine
+from trainers.engines.registry import engine_spec
+from trainers.engines.sharing import SharingEngine
+from trainers.engines.transformers import TransformersEngine
+from trainers.engines.types import ChoosingEngine
+from trainers.evaluation.policy import evaluate_policy
+from trainers.rollout.rows import choices_of, own_tokens
+from trainers.tracking.progress import SilentProgress
+from trainers.training import prepare, run
+
+ENGINES = (TransformersEngine, SharingEngine)
+
+
+def plain(model: Any, request: Request, reply: Generation, temperature: float) -> list[float]:
+    """The definition: a plain pass, and at every token the softmax over what a possible reply goes on with."""
+    with torch.no_grad():
+        ids = torch.tensor([[*request.prompt_ids, *reply.token_ids]])
+        logits = model(ids).logits[0, len(request.prompt_ids) - 1 : -1] / temperature
+    found = []
+    for place, token in enumerate(reply.token_ids):
+        begun = [list(each) for each in request.choices if list(each[:place]) == reply.token_ids[:place]]
+        following = sorted({each[place] for each in begun})
+        assert reply.allowed[place] == tuple(following)
+        found.append(float(logits[place, following].log_softmax(-1)[following.index(token)]))
+    return found
+
+
+def draw_every(engine: Any, request: Request, temperature: float) -> dict[tuple[int, ...], Generation]:
+    """Each reply that many draws have found."""
+    asked = [Request(i, request.prompt_ids, i, choices=request.choices) for i in range(400)]
+    return {tuple(reply.token_ids): reply for reply in engine.generate(asked, Sampling(temperature))}
+
+
+@pytest.mark.parametrize("below", ENGINES)
+def test_the_probabilities_of_all_possible_replies_sum_to_one(tiny_model: Any, below: Any) -> None:
+    for request in requests(rows=4, seed=3):
+        found = draw_every(TrieEngine(below(tiny_model, [EOS])), request, 3.0)
+        assert set(found) == {tuple(reply) for reply in request.choices}
+        assert sum(np.exp(sum(reply.logprobs)) for reply in found.values()) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("below", ENGINES)
+def test_log_probabilities_are_those_of_a_plain_pass_over_conversations(tiny_model: Any, below: Any) -> None:
+    engine = TrieEngine(below(tiny_model, [EOS]))
+    asked = requests(rows=6, seed=0)
+    for turn in range(4):
+        replies = engine.generate(asked, Sampling(0.7))
+        for request, reply in zip(asked, replies, strict=True):
+            assert reply.token_ids in [list(each) for each in request.choices]
+            assert reply.logprobs == pytest.approx(plain(tiny_model, request, reply, 0.7), abs=1e-4)
+        later = requests(rows=6, seed=turn + 1)
+        asked = [
+            Request(r.key, [*r.prompt_ids, *reply.token_ids, 3, 4], r.seed, choices=new.choices)
+            for r, reply, new in zip(asked, replies, later, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("options", [{}, {"max_rows": 2}, {"prefill_tokens": 8}])
+def test_draws_do_not_depend_on_neighbours(tiny_model: Any, options: Any) -> None:
+    asked = [
+        Request((i, r.key), r.prompt_ids, 7 * i, choices=r.choices) for i in range(5) for r in requests(rows=4, seed=1)
+    ]
+    together = TrieEngine(SharingEngine(tiny_model, [EOS], **options)).generate(asked, Sampling())
+    alone = [TrieEngine(TransformersEngine(tiny_model, [EOS])).generate([request], Sampling())[0] for request in asked]
+    assert [reply.token_ids for reply in together] == [reply.token_ids for reply in alone]
+
+
+def test_a_pass_is_made_where_replies_part_and_nowhere_else(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[int] = []
+    forward = tiny_model.forward
+    monkeypatch.setattr(
+        tiny_model, "forward", lambda *a, **k: (passes.append(k["input_ids"].shape[1]), forward(*a, **k))[1]
+    )
+    engine = TrieEngine(TransformersEngine(tiny_model, [EOS]))
+    (reply,) = engine.generate([Request(0, [5, 6], 0, choices=[[9, 8, 7, 6, EOS], [9, 8, 7, 5, 4, EOS]])], Sampling())
+    assert passes == [2 + 3]
+    assert own_tokens(reply) == [0, 0, 0, 1, *[0] * (len(reply.token_ids) - 4)]
+    assert choices_of(reply) == ((5, 6),)
+    (forced,) = engine.generate([Request(1, [5, 6], 0, choices=[[9, EOS]])], Sampling())
+    assert (forced.token_ids, forced.logprobs, len(passes)) == ([9, EOS], [0.0, 0.0], 1)
+
+
+def test_a_reply_is_always_possible(tiny_model: Any) -> None:
+    engine = TrieEngine(TransformersEngine(tiny_model, [EOS]))
+    for sampling in (Sampling(greedy=True), Sampling(1e-6), Sampling(top_k=1), Sampling(5.0, top_p=0.1, min_p=0.9)):
+        for request, limit in itertools.product(requests(rows=5, seed=2), (1, 2, 64)):
+            (reply,) = engine.generate([Request(0, request.prompt_ids, 0, limit, choices=request.choices)], sampling)
+            shortest = min(map(len, request.choices))
+            assert reply.token_ids in [list(each) for each in request.choices if len(each) <= max(limit, shortest)]
+
+
+def test_words_without_choices_are_generated_below(tiny_model: Any) -> None:
+    below = TransformersEngine(tiny_model, [EOS])
+    free = [Request(0, [5, 6], 1, 6)]
+    assert TrieEngine(below).generate(free, Sampling()) == TransformersEngine(tiny_model, [EOS]).generate(
+        free, Sampling()
+    )
+    with pytest.raises(ConfigError, match="all of them or none"):
+        TrieEngine(below).generate([*free, Request(1, [5], 1, choices=[[3, EOS]])], Sampling())
+
+
+def test_options_say_how_commands_are_given(tiny_model: Any) -> None:
+    engine = TrieEngine(TransformersEngine(tiny_model, [EOS]), ChoosingOptions(reply="go: {command}", never=["help"]))
+    assert isinstance(engine, ChoosingEngine)
+    assert engine.worded(["help", "look"]) == ["go: look"]
+    assert engine.worded(["help"]) == ["go: help"]
+    with pytest.raises(ConfigError, match="must hold"):
+        ChoosingOptions(reply="go")
+    with pytest.raises(ConfigError, match="list of commands"):
+        ChoosingOptions(never="help")
+    with pytest.raises(UnknownNameError, match="never"):
+        engine_spec("choosing").read_options({"nevr": []})
+
+
+# Training ------------------------------------------------------------------------------------------------------------
+
+
+def choosing(folder: Path, run_folder: Path, **changes: Any) -> Any:
+    settings = {"engine": "choosing", "max_reply_tokens": 8, "env_options": {"turns": 3}, "kl_coef": 0.0}
+    return toy_config(folder, run=str(run_folder), **{**settings, **changes})
+
+
+@pytest.mark.parametrize("changes", [{}, {"share_prefixes": True}, {"form": "window:2"}, {"temperature": 0.6}])
+def test_the_trainer_gives_the_engines_probabilities_and_forced_tokens_no_loss(
+    toy_folder: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    pytest.importorskip("trl", reason="needs the extra 'train'")
+    with ExitStack() as stack:
+        learner, _ = prepare(choosing(toy_folder, tmp_path / "run", **changes), SilentProgress(), stack)
+    learner.objective.has_no_gradient = lambda row: False
+    for batch in next_batches(learner):
+        figures = learner.backend.score(batch.tokens, {"logprobs", "entropies", "logits"})
+        # Of `<action> WORD </action> <end>` the word alone is a choice, among eight.
+        turns = sum(len(row.row.reply_lengths) for row in batch.rows)
+        assert int(batch.tokens.mask.sum()) == turns
+        assert batch.tokens.allowed is not None
+        assert batch.tokens.allowed.shape == (turns, 8)
+        assert torch.allclose(figures["logprobs"], batch.figures["sampling_logprobs"], atol=1e-4)
+        entropies = batch.tokens.take(figures["entropies"])
+        assert (entropies <= np.log(8) + 1e-5).all()
+        every = figures["logits"].log_softmax(-1)
+        assert torch.allclose(entropies, -(every.exp() * every).sum(-1), atol=1e-5)
+        assert torch.equal((every.exp() > 0).sum(-1), torch.full((turns,), 8))
+
+
+METHODS = ("contrastive_relabelling", "context_distillation", "skillc+forward_distillation", "sdar", "gigpo")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_that_teach_and_relabel_keep_the_choices(toy_folder: Path, tmp_path: Path, method: str) -> None:
+    pytest.importorskip("trl", reason="needs the extra 'train'")
+    # One turn, so that one draw in eight wins and there is something to relabel.
+    settings = {"kl_coef": 0.05, "num_minibatches": 2, "group_size": 8, "env_options": {"turns": 1}}
+    config = choosing(toy_folder, tmp_path / "run", method=method, steps=2, **settings)
+    trained = [record for record in run(config).metrics if record["event"] == "train"]
+    assert all(np.isfinite(record["loss"]) for record in trained)
+    assert all(0 < record["entropy"] < np.log(8) + 1e-5 for record in trained)
+    assert all(record.get("extra_rows", 1) for record in trained)
+
+
+def test_an_evaluation_acts_possibly_in_every_turn(toy_folder: Path) -> None:
+    report = evaluate_policy(toy_config(toy_folder, engine="choosing", max_reply_tokens=8), per_type=1)
+    turns = [turn for episode in report.paired.episodes for turn in episode.turns]
+    assert turns
+    assert all(turn.action_valid and turn.format_valid for turn in turns)
