@@ -48,7 +48,7 @@ LIMITS: Mapping[str, Limit] = {
 JARGON: Mapping[str, str] = {
     r"not to be told (?:from|apart)": "no significant difference",
     r"(?:in|out)side the noise": "no significant difference",
-    r"by the area|the area under": "averaged over training",
+    r"by the area": "averaged over training",
     r"to the letter": "as published",
     r"(?:un)?mend(?:ed|s|ing)?": "fix, fixed",
     r"in words": "with a message, in plain text",
