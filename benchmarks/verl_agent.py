@@ -137,7 +137,7 @@ def _trained(checkout: Path, python: Path, games: Path, paired: bool) -> dict[st
         shim.write_text(f'#!/bin/sh\nexec {python.absolute()} -P {_PARITY / "verl_agent_training.py"} "$@"\n')
         shim.chmod(0o755)
         named = {
-            "HOME": work,
+            **dict.fromkeys(("HOME", "MODELS_ROOT"), work),  # the second is what OPID's scripts ask for
             "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(map(str, (stand_ins, own, _PARITY.parents[1]))),
             "ALFWORLD_DATA": str(games),
