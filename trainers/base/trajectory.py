@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from skillc_gym.chat import Message
@@ -48,6 +48,21 @@ class TokenRow:
         return [value for value, own in zip(self.logprobs, self.loss_mask, strict=True) if own]
 
 
+@dataclass
+class Usage:
+    """Sums over the replies of an episode: how many, tokens read, tokens written."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def count(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Adds one reply."""
+        self.requests += 1
+        self.prompt_tokens += prompt_tokens
+        self.completion_tokens += completion_tokens
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """One episode, its training rows, and the group it belongs to.
@@ -56,11 +71,15 @@ class Trajectory:
         episode: Turns with observations, actions and rewards, outcome, condition, the skill text that was shown.
         rows: One row in the conversation form, one per turn in the window form.
         group: Number of its group in the update.
+        usage: Tokens that the policy read and wrote.
+        seconds: From its first question to its end, beside all the others that were played; None if it was recalled.
     """
 
     episode: Episode
     rows: list[TokenRow]
     group: int
+    usage: Usage = field(default_factory=Usage)
+    seconds: float | None = None
 
     @cached_property
     def model_tokens(self) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from trainers.base import Usage
     from trainers.evaluation.agents import (
         PANEL_SEED,
         EvaluatedAgent,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
     from trainers.evaluation.table import retirement_rule, trial_table, usage_table, validation_record
     from trainers.evaluation.table import table as report_table
-    from trainers.rollout.text_policy import Usage
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
 from skillc_gym.errors import ConfigError
 from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
-_ARM = ("won", "score", "steps", "cut", "well_formed", "admissible")
+_ARM = ("won", "score", "steps", "cut", "well_formed", "admissible", "prompt_tokens", "completion_tokens")
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,9 @@ class ArmOutcome:
         cut: What cut it, as :attr:`skillc_gym.episodes.Episode.cut` has it: "", "steps" or "context".
         well_formed: Replies that had the asked form; None where an older version did not count them.
         admissible: Commands that were possible; None likewise.
+        prompt_tokens: Tokens that the policy read, in all its prompts; None likewise.
+        completion_tokens: Tokens that it wrote; None likewise.
+        seconds: How long it took beside all the others; None if unknown, and in no file: reports do not depend on it.
     """
 
     won: bool
@@ -32,6 +35,16 @@ class ArmOutcome:
     cut: str = ""
     well_formed: int | None = None
     admissible: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = field(default=None, compare=False)
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens read and written together."""
+        if self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,8 @@ class PairedOutcome:
                 cut=str(values.get(f"cut_{arm}", "")),
                 well_formed=_count(values.get(f"well_formed_{arm}")),
                 admissible=_count(values.get(f"admissible_{arm}")),
+                prompt_tokens=_count(values.get(f"prompt_tokens_{arm}")),
+                completion_tokens=_count(values.get(f"completion_tokens_{arm}")),
             )
             for arm in ("with", "without")
         )
@@ -149,7 +164,11 @@ class PairedCounts:
     @property
     def gap_interval(self) -> Interval:
         """Newcombe's paired interval of the gap."""
-        return paired_difference(*self._per_task)
+        return self.gap_at(0.95)
+
+    def gap_at(self, level: float) -> Interval:
+        """Newcombe's paired interval of the gap, at another level."""
+        return paired_difference(*self._per_task, level)
 
     @property
     def gap_standard_error(self) -> float:

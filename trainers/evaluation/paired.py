@@ -14,7 +14,7 @@ from typing import Any
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import panel_hash
-from trainers.base import Sampling
+from trainers.base import Sampling, Trajectory
 from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
 from trainers.rollout.collect import GroupRollouts, SharedRollouts
 from trainers.stats import Interval, paired_difference
@@ -249,24 +249,35 @@ def paired_evaluation(
         raise ConfigError(f"Expected {size * len(tasks)} episodes, {size} per task; got {len(episodes)}")
     best = best_scores or {}
     outcomes = tuple(
-        _outcome(task, episodes[start + attempt], episodes[start + attempts + attempt], attempt, best.get(task))
+        _outcome(task, played[start + attempt], played[start + attempts + attempt], attempt, best.get(task))
         for attempt in range(attempts)
-        for task, start in zip(tasks, range(0, len(episodes), size), strict=True)
+        for task, start in zip(tasks, range(0, len(played), size), strict=True)
     )
     return PairedReport(outcomes, int(seed), asdict(sampling), dict(identity or {}), episodes)
 
 
-def _outcome(task: str, with_: Episode, without: Episode, attempt: int, best: float | None) -> PairedOutcome:
-    got = [(episode.task_id, int(episode.condition)) for episode in (with_, without)]
+def _outcome(task: str, with_: Trajectory, without: Trajectory, attempt: int, best: float | None) -> PairedOutcome:
+    got = [(each.episode.task_id, int(each.episode.condition)) for each in (with_, without)]
     if got != [(task, 1), (task, 0)]:
         raise ConfigError(f"Expected task {task!r} with the skill and then without, got {got}")
-    return PairedOutcome(task, with_.task_type, _arm(with_), _arm(without), attempt, best)
+    return PairedOutcome(task, with_.episode.task_type, _arm(with_), _arm(without), attempt, best)
 
 
-def _arm(episode: Episode) -> ArmOutcome:
+def _arm(played: Trajectory) -> ArmOutcome:
+    episode, usage = played.episode, played.usage
     well_formed = sum(turn.format_valid for turn in episode.turns)
     admissible = sum(turn.action_valid for turn in episode.turns)
-    return ArmOutcome(episode.won, float(episode.task_score), len(episode), episode.cut, well_formed, admissible)
+    return ArmOutcome(
+        won=episode.won,
+        score=float(episode.task_score),
+        steps=len(episode),
+        cut=episode.cut,
+        well_formed=well_formed,
+        admissible=admissible,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        seconds=played.seconds,
+    )
 
 
 def action_warning(report: PairedReport, cause: str = "") -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
+from trainers.base import Usage
 from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, check_engine, engine_spec
 from trainers.engines.text import TextEngine
@@ -17,8 +18,8 @@ from trainers.memory import SkillMemory, skill_selectors
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
-from trainers.rollout.opening import make_chat, make_rollouts, token_policy
-from trainers.rollout.text_policy import Journal, TextPolicy, Usage
+from trainers.rollout.opening import graded_library, make_chat, make_rollouts, token_policy
+from trainers.rollout.text_policy import Journal, TextPolicy
 
 Cost = Callable[[int, int], float | None]
 """Price of tokens read and written; None if there are no prices."""
@@ -178,4 +179,5 @@ def decisive_settings(config: TrainConfig) -> dict[str, Any]:
     """The settings that decide what is asked and answered; patience, price and place do not."""
     settings = {name: config.to_json()[name] for name in _DECISIVE}
     options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}
-    return {**settings, "engine_options": options}
+    library = graded_library(config)
+    return {**settings, "engine_options": options, "library_sha256": library.sha256 if library else ""}

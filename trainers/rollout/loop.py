@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -87,6 +88,7 @@ class _Member:
     """Names its conversation; never used again."""
     talk: Conversation
     recorder: EpisodeRecorder
+    started: float = field(default_factory=perf_counter)
     turn: int = 0
     done: bool = False
     out_of_context: bool = False
@@ -134,9 +136,9 @@ class RolloutLoop:
         plan = self.plan
         for group, played in self._played.items():
             for place in range(plan.group_size):
-                episode = self.policy.recall(plan.job(group, place), plan.sampling)
-                if episode is not None:
-                    played[place] = Trajectory(episode, [], plan.numbers[group])
+                known = self.policy.recall(plan.job(group, place), plan.sampling)
+                if known is not None:
+                    played[place] = Trajectory(known[0], [], plan.numbers[group], known[1])
 
     def _answer(self, replies: Sequence[tuple[Any, Any]]) -> list[Any]:
         """Lets members act; returns what is asked next, of them and of the groups that take finished ones' places."""
@@ -187,6 +189,8 @@ class RolloutLoop:
             self._waiting += self._start(starting)
         admitted = [self._waiting.popleft() for _ in range(min(self._room, len(self._waiting)))]
         self._room -= len(admitted)
+        for request in admitted:
+            self._members[request.key].started = perf_counter()
         return admitted
 
     def _free(self) -> list[int]:
@@ -197,7 +201,9 @@ class RolloutLoop:
         played = self._played[member.group]
         if member.done and member.place not in played:
             episode = member.episode()
-            played[member.place] = Trajectory(episode, member.talk.rows(), self.plan.numbers[member.group])
+            rows, seconds = member.talk.rows(), perf_counter() - member.started
+            group = self.plan.numbers[member.group]
+            played[member.place] = Trajectory(episode, rows, group, member.talk.usage, seconds)
             self.policy.keep(self.plan.job(member.group, member.place), self.plan.sampling, member.talk, episode)
 
     def _finish_group(self, place: int) -> None:

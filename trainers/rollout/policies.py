@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling, TokenRow
+from trainers.base import Sampling, TokenRow, Usage
 from trainers.engines.types import ChoosingEngine, Engine, Generation, Request, StreamingEngine, stream
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import ConversationRows, RowBuilder, RowsWithoutThoughts, WindowRows
@@ -22,6 +22,9 @@ Answer = Callable[[Sequence[tuple[Any, Any]]], Sequence[Any]]
 
 class Conversation(Protocol):
     """One episode as its policy sees it."""
+
+    usage: Usage
+    """What it has read and written so far."""
 
     def request(self, key: Hashable, turn: int, info: Mapping[str, Any]) -> Any | None:
         """What is to be answered next, an object with a ``key``; None if there is no room left for a reply."""
@@ -54,7 +57,7 @@ class Policy(Protocol):
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets conversations that have ended."""
 
-    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> Episode | None:
+    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> tuple[Episode, Usage] | None:
         """The episode of a job that was played before an interruption; None if it is to be played."""
 
     def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: Any, episode: Episode) -> None:
@@ -130,10 +133,13 @@ class _TokenConversation:
     seed: int
     limit: int
     """Longest row."""
+    usage: Usage = field(default_factory=Usage)
+    read: int = 0
+    """Tokens of the last prompt."""
 
     def request(self, key: Hashable, turn: int, info: Mapping[str, Any]) -> Request | None:
         prompt, policy = self.builder.prompt(), self.policy
-        room = self.limit - len(prompt)
+        room, self.read = self.limit - len(prompt), len(prompt)
         if room <= 0:
             return None
         possible = _choices(policy.engine, policy.chat, info)
@@ -142,6 +148,7 @@ class _TokenConversation:
         return Request(key, prompt, self.seed, min(policy.max_reply_tokens, room), turn=turn, choices=possible)
 
     def reply(self, reply: Generation) -> str:
+        self.usage.count(self.read, len(reply.token_ids))
         self.builder.reply(reply)
         return self.policy.chat.reply_text(reply.token_ids)
 

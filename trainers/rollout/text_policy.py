@@ -16,7 +16,7 @@ from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import open_new, replace_file, storing
-from trainers.base import Sampling, TokenRow
+from trainers.base import Sampling, TokenRow, Usage
 from trainers.engines.random import derive_seed
 from trainers.engines.text import ContextFullError, TextEngine, TextReply, TextRequest
 from trainers.rollout.policies import Answer
@@ -78,21 +78,6 @@ def _read(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-@dataclass
-class Usage:
-    """Sums over the replies of an episode: how many, tokens read, tokens written."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    def count(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Adds one reply."""
-        self.requests += 1
-        self.prompt_tokens += prompt_tokens
-        self.completion_tokens += completion_tokens
 
 
 @dataclass(frozen=True)
@@ -186,13 +171,14 @@ class TextPolicy:
     def release(self, keys: Iterable[Hashable]) -> None:
         """Servers forget by themselves."""
 
-    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> Episode | None:
+    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> tuple[Episode, Usage] | None:
         """Looks into the journal."""
         entry = self._journal.entries.get(self._key(job, sampling)) if self._journal else None
         if entry is None:
             return None
-        self.used.append((job["condition"], Usage(**entry["usage"])))
-        return Episode.from_dict(entry["episode"])
+        usage = Usage(**entry["usage"])
+        self.used.append((job["condition"], usage))
+        return Episode.from_dict(entry["episode"]), usage
 
     def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: _TextConversation, episode: Episode) -> None:
         """Writes into the journal."""

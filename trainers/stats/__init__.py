@@ -1,7 +1,7 @@
 """Statistics of what is reported: intervals of rates, means over seeds and tasks, differences and their tests."""
 
 from trainers.stats.differences import MARGIN, Difference, Verdict, holm, mean_difference
-from trainers.stats.intervals import Interval, bootstrap_mean, paired_difference, wilson
+from trainers.stats.intervals import Interval, bootstrap_mean, detectable_difference, paired_difference, wilson
 from trainers.stats.means import (
     MeanEstimate,
     mean_over_seeds,
@@ -12,6 +12,6 @@ from trainers.stats.means import (
 )
 
 __all__ = ["MARGIN", "Difference", "Verdict", "holm", "mean_difference"]
-__all__ += ["Interval", "bootstrap_mean", "paired_difference", "wilson"]
+__all__ += ["Interval", "bootstrap_mean", "detectable_difference", "paired_difference", "wilson"]
 __all__ += ["MeanEstimate", "mean_over_seeds", "mean_over_seeds_and_tasks", "t_p_value", "t_quantile"]
 __all__ += ["variance_of_mean"]

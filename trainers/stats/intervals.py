@@ -73,6 +73,31 @@ def paired_difference(
     return Interval(max(-1.0, change - below), min(1.0, change + above))
 
 
+def detectable_difference(n: int, disagreeing: float, level: float = 0.95, power: float = 0.8) -> float:
+    """The smallest difference of two rates on the same n tasks that their interval would set apart from none.
+
+    The normal approximation of Connor (1987, Biometrics 43): ``sqrt(n) d = z_a sqrt(p) + z_b sqrt(p - d^2)``, solved
+    for the difference d. At most 1.
+
+    Args:
+        n: Tasks.
+        disagreeing: Share p of the tasks that one of the two solves and the other does not, as a pilot found it; at
+            least d itself, since no two rates differ by more.
+        level: Of the interval.
+        power: Chance of setting it apart.
+    """
+    if n < 1 or not 0 <= disagreeing <= 1:
+        raise ConfigError(f"A detectable difference needs tasks and a share of them, got {n} and {disagreeing}")
+    first, second = _z(level), NormalDist().inv_cdf(power)
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        share = max(disagreeing, middle)
+        wanted = first * math.sqrt(share) + second * math.sqrt(share - middle * middle)
+        low, high = (low, middle) if wanted <= math.sqrt(n) * middle else (middle, high)
+    return high
+
+
 def bootstrap_mean(values: Sequence[float], *, seed: int, level: float = 0.95, resamples: int = 10_000) -> Interval:
     """Percentile bootstrap of a mean over tasks, one value (a score, or a difference of two) per task."""
     if not len(values):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import episode
-from trainers.base import Sampling
+from trainers.base import Sampling, Trajectory
 from trainers.evaluation import (
     ArmOutcome,
     PairedCounts,
@@ -57,7 +57,7 @@ class Player:
             for task in task_ids
             for c in (1, 0)
         ]
-        return [SimpleNamespace(episode=each) for each in played][self.part]
+        return [Trajectory(each, [], 0) for each in played][self.part]
 
 
 def play(with_: Sequence[str], without: Sequence[str], tasks: Sequence[str] = TASKS) -> PairedReport:
@@ -168,7 +168,7 @@ def test_rates_of_replies_and_commands_stand_in_report_and_table() -> None:
 def test_every_turn_counts_the_same() -> None:
     turns = [replace(turn, format_valid=i > 0, action_valid=False) for i, turn in enumerate(episode().turns)]
     spoilt = replace(episode("heat/0", condition=1), turns=tuple(turns))
-    pair = [SimpleNamespace(episode=each) for each in (spoilt, episode("heat/0", condition=0))]
+    pair = [Trajectory(each, [], 0) for each in (spoilt, episode("heat/0", condition=0))]
     report = paired_evaluation(SimpleNamespace(collect=lambda *_, **__: pair), ["heat/0"], seed=0, sampling=Sampling())
     assert report.actions()["with"] == {"well_formed": 0.5, "admissible": 0.0}
 

@@ -13,6 +13,7 @@ from skillc_gym.errors import ConfigError
 from trainers.stats import (
     Interval,
     bootstrap_mean,
+    detectable_difference,
     holm,
     mean_difference,
     mean_over_seeds,
@@ -190,3 +191,15 @@ def test_a_difference_has_intervals_of_both_levels():
     assert inner is not None
     assert -1 < wide.low < inner.low < 0.5 < inner.high <= wide.high <= 1, "rates differ by no more than 1"
     assert found.to_json()["narrow"] == inner.to_json()
+
+
+def test_the_detectable_difference_agrees_with_the_formula() -> None:
+    # (1.95996 sqrt(0.2) + 0.84162 sqrt(0.2 - 0.01))^2 = 154.6 * 0.1^2
+    assert detectable_difference(155, 0.2) == pytest.approx(0.1, abs=5e-4)
+    with pytest.raises(ConfigError):
+        detectable_difference(0, 0.2)
+
+
+@given(st.integers(1, 1_000), st.floats(0, 1))
+def test_more_tasks_detect_smaller_differences(n: int, disagreeing: float) -> None:
+    assert 0 < detectable_difference(2 * n, disagreeing) <= detectable_difference(n, disagreeing) <= 1
