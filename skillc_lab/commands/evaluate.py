@@ -79,17 +79,15 @@ class EvaluateOptions:
 
 def evaluate(options: EvaluateOptions) -> int:
     """Runs the command."""
-    config = options.settings.config()
-    if options.base_url is not None:
-        config = config.with_(engine_options={**config.engine_options, "base_url": options.base_url})
+    config = configured(options.settings, options.base_url)
     agent = get_agent(options.agent, **options.agent_options)
     from trainers.evaluation import evaluate_policy, report_table, trial_table, usage_table
 
-    out = options.out or Path("evaluations") / f"{_file_name(config.model)}-{config.split}"
+    out = options.out or Path("evaluations") / f"{model_name(config.model)}-{config.split}"
     report = evaluate_policy(
         config,
         per_type=options.per_type,
-        tasks=None if options.tasks is None else _lines(options.tasks),
+        tasks=None if options.tasks is None else task_lines(options.tasks),
         attempts=options.attempts,
         greedy_too=options.greedy_too,
         agent=agent,
@@ -105,7 +103,20 @@ def evaluate(options: EvaluateOptions) -> int:
     return 0
 
 
-def _lines(path: Path) -> list[str]:
+def configured(settings: Settings, base_url: str | None) -> TrainConfig:
+    """The settings, with the address of a server among the engine's options if there is one."""
+    config = settings.config()
+    if base_url is None:
+        return config
+    return config.with_(engine_options={**config.engine_options, "base_url": base_url})
+
+
+def task_lines(path: Path) -> list[str]:
+    """The task ids of a file, one a line.
+
+    Raises:
+        ConfigError: It cannot be read, or names none.
+    """
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as error:
@@ -115,12 +126,12 @@ def _lines(path: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def _file_name(model: str) -> str:
+def model_name(model: str) -> str:
     """A model's name or the end of its folder's, as a name of a file."""
     return re.sub(r"[^\w.-]+", "-", "-".join(Path(model).parts[-2:])).strip("-.") or "model"
 
 
-def _complete(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def completed_settings(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What was typed, what the policy's folder says, and the split to test on."""
     found, notes = complete_from_policy(given, learning=False)
     held_out = env_spec(str(found.get("env", TrainConfig.env))).held_out_split
@@ -133,5 +144,5 @@ COMMAND = Command(
     "interrupted; no report was written. With --engine openai, the same command goes on.",
     MAIN,
     agent_help,
-    _complete,
+    completed_settings,
 )

@@ -42,6 +42,8 @@ class SkillsOptions:
 
     The exit status is 1 if something serious was found, or, for diff, if the libraries differ.
 
+    Whether skills help a model, a command of its own measures: skillc skills test.
+
     Examples: skillc skills check alfworld --shows heat; skillc skills shown runs/mine alfworld
     """
 

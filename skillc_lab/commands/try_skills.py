@@ -1,0 +1,143 @@
+"""``skillc skills test``: measure whether skills help a model, hurt it or do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from skill_library import BUILT_IN, load_library
+from skillc_gym.envs.registry import short_type
+from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
+from skillc_lab.cli.command import Command, say
+from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines
+from skillc_lab.skills.effect import SkillTest, check_margin
+from skillc_lab.skills.evals import EVALS_FILE, SkillEval, read_evals
+from skillc_lab.skills.workspace import cases_of, next_iteration, write_workspace
+from trainers.config import Settings, TrainConfig
+from trainers.stats import MARGIN
+from trainers.tracking import make_progress
+
+__all__ = ["COMMAND", "SkillTestOptions"]
+
+PER_TYPE = 8
+MAIN = (
+    *("skills", "model", "env", "data", "split", "margin", "per_type", "tasks", "attempts", "out"),
+    *("base_url", "engine", "eval_temperature", "eval_greedy", "seed", "max_reply_tokens", "max_context"),
+)
+"""The options that matter most."""
+
+
+@dataclass(frozen=True)
+class SkillTestOptions:
+    """Measure whether skills help a model, hurt it or do nothing: each task is played with them and without.
+
+    The verdict is pass where the whole 95 % interval of the difference in success lies above the margin, fail where it
+    lies below minus the margin, and neutral elsewhere; the exit status is 1 for fail. Other settings are those of
+    skillc evaluate.
+
+    A skill's own test cases (evals/evals.json) are played if it brings any, each naming a task_id or a task_type of the
+    environment, unless a panel is named. The results lie as the page on evaluation at agentskills.io lays them out.
+
+    Example: skillc skills test alfworld --model shipped --data generated
+    """
+
+    skills: Annotated[str, tyro.conf.Positional]
+    """A library by name or folder, or the folder of one skill."""
+    settings: Settings
+    margin: float = MARGIN
+    """The smallest difference in success that counts, as a share: 0.05 is five points."""
+    per_type: int | None = None
+    """A fixed panel of so many tasks per type; 8 if neither it nor --tasks is given and the skills bring no evals."""
+    tasks: Path | None = None
+    """A file with a panel: one task id a line."""
+    attempts: int = 1
+    """How often each task is played in each condition."""
+    out: Path | None = None
+    """Folder for the results; NAME-workspace/iteration-N if none, N the next that has none."""
+    base_url: str | None = None
+    """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
+
+
+def try_skills(options: SkillTestOptions) -> int:
+    """Runs the command."""
+    check_margin(options.margin)
+    config = configured(options.settings, options.base_url).with_(library=options.skills)
+    name = load_library(options.skills).name
+    if options.per_type is not None and options.tasks is not None:
+        raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
+    brings_none = options.skills in BUILT_IN or options.per_type is not None or options.tasks is not None
+    evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
+    tasks = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
+    from trainers.evaluation import evaluate_policy
+
+    out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
+    report = evaluate_policy(
+        config,
+        per_type=None if tasks else PER_TYPE if options.per_type is None else options.per_type,
+        tasks=tasks or None,
+        attempts=options.attempts,
+        memory="library",
+        progress=make_progress(),
+        folder=out,
+    )
+    report.save_all(out)
+    test = SkillTest(report.paired, options.margin)
+    about = {"library": name, "model": config.model, "env": config.env, "panel_sha256": report.paired.panel_sha256}
+    cases = cases_of(report.paired, evals)
+    write_workspace(test, cases, out, about)
+    say(test.table())
+    say("Intervals of types are wider, so that all of them hold at once in 95 of 100 tests.\n")
+    say(test.overall.words()[:1].upper() + test.overall.words()[1:] + ".")
+    if report.paired.warning:
+        say(f"Warning: {report.paired.warning}")
+    if any(case.assertions for case in cases):
+        say(f"Assertions of {EVALS_FILE} are words: the environment graded whether tasks are solved, and nothing else.")
+    say(f"Results: {out}")
+    _draw(out, f"{name} with {model_name(config.model)}: {test.overall.words()}")
+    return int(test.overall.verdict == "fail")
+
+
+def _draw(out: Path, title: str) -> None:
+    """Writes the evaluation's page; a model behind a server is tested without what draws it, too."""
+    from skillc_lab.report import make_report
+
+    try:
+        say(f"Page: {make_report(out, title=title).page}")
+    except MissingExtraError as error:
+        say(f"No page: {error}")
+
+
+def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
+    """The tasks of each test case."""
+    if not evals:
+        return {}
+    from trainers.rollout import tasks_of
+
+    types = tasks_of(config)
+    return {each: _tasks(each, types, config) for each in evals}
+
+
+def _tasks(each: SkillEval, types: Mapping[str, str], config: TrainConfig) -> Sequence[str]:
+    if each.task_id:
+        if each.task_id not in types:
+            raise unknown_name("task id", each.task_id, sorted(types), f"The split is {config.split!r}: split=...")
+        return [each.task_id]
+    from trainers.rollout import panel_of
+
+    own = {task: kind for task, kind in types.items() if each.task_type in (kind, short_type(kind))}
+    if not own:
+        raise unknown_name("task type", each.task_type, sorted(map(short_type, set(types.values()))))
+    return panel_of(own, PER_TYPE, config.panel_seed)
+
+
+COMMAND = Command(
+    SkillTestOptions,
+    try_skills,
+    "interrupted; no verdict. With --engine openai, the same command goes on.",
+    MAIN,
+    complete=completed_settings,
+)
