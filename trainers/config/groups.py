@@ -221,8 +221,12 @@ class MemorySettings:
     """Who owns the weights and the optimiser: trl, or a backend of your own as module:NAME."""
     micro_batches: Count = 4
     """Forward and backward passes per optimiser step; raise it when memory runs out."""
-    precision: Literal["auto", "float32", "bfloat16", "pure_bfloat16"] = "auto"
-    """Arithmetic: bfloat16 under autocast over float32 weights, or the weights too; auto: bfloat16 on a GPU only."""
+    precision: Literal["auto", "float32", "bfloat16", "bfloat16_copy", "pure_bfloat16"] = "auto"
+    """Arithmetic: bfloat16 under autocast over float32 weights; bfloat16_copy: throughout, with copies of float32
+    weights, which the optimiser steps on; or the weights too; auto: bfloat16 under autocast on a GPU only."""
+    trained_layers: str = "all"
+    """Layers that are trained: all, or the last N and the last norm with upper:N; the others, and what stands for words
+    at both ends, stay as they are."""
     gradient_checkpointing: bool = False
     """Trades a second forward pass for memory."""
     attention: Literal["sdpa", "flash_attention_2", "flash_attention_3"] = "sdpa"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -21,6 +22,9 @@ MAY_DIFFER = (
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
 
 
+_ADDED = ("trained_layers",)
+"""Settings that hashes of earlier versions did not know: left out of them where they are at their defaults."""
+_UPPER = re.compile(r"upper:[1-9]\d{0,5}")
 _RENAMED: Mapping[str, str] = {
     "preset": "method",
     "preset_options": "method_options",
@@ -68,6 +72,15 @@ class TrainConfig(
             raise ConfigError(
                 "reference_sync_every moves a reference of its own; with lora_rank the reference is the policy without "
                 "its adapters. Leave one of the two out."
+            )
+        if self.trained_layers != "all" and (self.lora_rank or not _UPPER.fullmatch(self.trained_layers)):
+            raise ConfigError(
+                "trained_layers is all, or upper:N with N at least 1 and without lora_rank; got "
+                f"{self.trained_layers!r}."
+            )
+        if self.precision == "bfloat16_copy" and self.gradient_checkpointing:
+            raise ConfigError(
+                "precision=bfloat16_copy and gradient_checkpointing=true exclude each other; leave one out."
             )
         if self.lora_rank and not self.lora_targets:
             raise ConfigError("lora_targets names no layer for the adapters; give all-linear, or module names.")
@@ -146,7 +159,8 @@ class TrainConfig(
     def legacy_json(self) -> dict[str, Any]:
         """All fields by the names that hashes of them were first taken over; whoever hashes settings takes these."""
         old = {new: old for old, new in _RENAMED.items()}
-        return {old.get(name, name): value for name, value in self.to_json().items()}
+        added = {name for name in _ADDED if getattr(self, name) == getattr(TrainConfig, name)}
+        return {old.get(name, name): value for name, value in self.to_json().items() if name not in added}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainConfig:

@@ -35,16 +35,16 @@ class InProcessOptions:
 
 
 def engine_for_trainer(trainer: TrainerModel, draft_tokens: int = 0) -> TransformersEngine:
-    """Generates with the trained weights in place, or with a whole copy where they are spread over processes."""
+    """Generates with the trained weights in place, or with a whole copy where the backend makes one."""
     model: Any = trainer.model
     refresh: Callable[[], object] | None = None
-    if trainer.sharded:
-        if trainer.whole is None:
-            raise ConfigError(
-                "The transformers engine cannot generate with weights that DeepSpeed has sharded; use engine=vllm, or "
-                "shard with FSDP2."
-            )
+    if trainer.whole is not None:
         model, refresh = trainer.whole()
+    elif trainer.sharded:
+        raise ConfigError(
+            "The transformers engine cannot generate with weights that DeepSpeed has sharded; use engine=vllm, or "
+            "shard with FSDP2."
+        )
     return (SharingEngine if trainer.share_prefixes else TransformersEngine)(
         model,
         trainer.eos_ids,
@@ -75,7 +75,7 @@ def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torc
     """
     cuda, precision = torch.cuda.is_available(), checkpoint.settings.precision
     model: Any = checkpoint.load()
-    if cuda and precision != "float32":
+    if (cuda and precision != "float32") or precision == "bfloat16_copy":
         model = model.to(torch.bfloat16)
     moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
     return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None

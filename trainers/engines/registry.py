@@ -44,8 +44,8 @@ class TrainerModel:
     sharded: bool = False
     """Whether the weights are spread over processes."""
     whole: Callable[[], tuple[Any, Callable[[], object]]] | None = None
-    """Makes a whole copy of spread weights on this process, and what brings it up to date, which all processes do
-    together; None where that cannot be had."""
+    """Makes a whole copy of weights that are spread, or that compute in another type, and what brings it up to date,
+    which all processes do together; None where the weights themselves generate, or no copy can be had."""
     processes: int = 1
     """Number of training processes."""
     server: Any = None

@@ -17,6 +17,7 @@ from trainers.engines.batching import Batch, chunks_by_length, common_prefix
 from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
+from trainers.models.segments import SEGMENTS
 
 _Ints = npt.NDArray[np.int64]
 
@@ -335,7 +336,7 @@ def _implementation(model: torch.nn.Module) -> str:
         ConfigError: For flash attention and its kin, which see no mask.
     """
     name = getattr(_text_config(model), "_attn_implementation", "sdpa") or "sdpa"
-    if name not in ("sdpa", "eager"):
+    if name not in ("sdpa", "eager", SEGMENTS):
         raise ConfigError(
             f"engine=transformers needs a mask for every row, which {name} does not take; set attention=sdpa, or "
             "generate with engine=vllm."

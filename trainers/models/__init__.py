@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         load_plain_config,
         load_plain_tokenizer,
         load_tokenizer,
+        train_upper,
         within_model,
         without_bars,
     )
@@ -25,5 +26,5 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "is_hub_name", "load_model", "load_plain_config"]
-__all__ += ["load_plain_tokenizer", "load_tokenizer", "within_model", "without_bars"]
+__all__ += ["load_plain_tokenizer", "load_tokenizer", "train_upper", "within_model", "without_bars"]
 __all__ += ["get_model"]

@@ -6,11 +6,15 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
+import numpy as np
 import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
 from trl.trainer.utils import add_fused_lm_head
 
+from skillc_gym.errors import ConfigError
 from trainers.backends.trl import figures
 from trainers.backends.trl.figures import own_figures
+from trainers.models.segments import segments_of
 from trainers.rollout.batches import Tokens
 from trainers.warmstart import PolicySize, build_model, build_tokenizer
 
@@ -161,3 +165,60 @@ def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
     assert torch.allclose(alone["logprobs"], with_gradient(model, tokens, share=False)[0]["logprobs"], atol=1e-6)
     nothing = Tokens(torch.tensor([[7, 8]]), torch.tensor([[0.0]]))
     assert with_gradient(model, nothing, share=True)[0]["logprobs"].tolist() == [[0.0]]
+
+
+def qwen2(**options):
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, initializer_range=0.3, **options,
+    )  # fmt: skip
+    return Qwen2ForCausalLM(config)
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("options", [{}, {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}])
+def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(alike, options, checkpointing):
+    model = qwen2(**options).train()
+    figures_apart, gradients_apart = with_gradient(model, alike, share=False)
+    if checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    figures_shared, gradients_shared = with_gradient(model, alike, share=True)
+    for name, value in figures_apart.items():
+        assert torch.allclose(figures_shared[name], value, atol=1e-4), name
+    for shared, apart in zip(gradients_shared, gradients_apart, strict=True):
+        assert torch.allclose(shared, apart, rtol=1e-4, atol=1e-4 * float(apart.abs().max()))
+
+
+def test_memory_grows_with_the_tokens_of_the_tree(model):
+    def kept(rows: int) -> int:
+        ids = torch.randint(6, 20, (rows, 60), generator=torch.Generator().manual_seed(0))
+        ids[:, :40] = ids[0, :40]
+        sizes = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: (sizes.append(t.numel()), t)[1], lambda t: t):
+            own_figures(
+                model, model.get_output_embeddings(), Tokens(ids, torch.ones(rows, 2)), {"logprobs"},
+                temperature=1.0, share=True,
+            )  # fmt: skip
+        return sum(sizes)
+
+    small, large, larger = kept(10), kept(40), kept(160)
+    assert (larger - large) == pytest.approx(4 * (large - small), rel=0.05)
+
+
+def test_segments_lie_on_the_way_to_their_tokens():
+    #  0 - 1 - 2 - 3
+    #      |   + - 6 - 7
+    #      + - 4 - 5
+    found = segments_of(np.array([-1, 0, 1, 2, 1, 4, 2, 6]), torch.device("cpu"))
+    assert [(each.start, each.end, each.path.tolist()) for each in found] == [
+        (0, 4, [0, 1, 2, 3]),
+        (4, 6, [0, 1, 4, 5]),
+        (6, 8, [0, 1, 2, 6, 7]),
+    ]
+
+
+def test_attention_that_segments_do_not_know_is_refused(alike):
+    model = qwen2(attention_dropout=0.5).train()
+    with pytest.raises(ConfigError, match="dropout"):
+        with_gradient(model, alike, share=True)

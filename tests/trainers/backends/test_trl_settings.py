@@ -12,6 +12,8 @@ import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
+from safetensors.torch import load_file
+
 from skillc_gym.errors import ConfigError
 from tests.trainers.toys import GRADED, next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
@@ -20,7 +22,7 @@ from trainers.config import TrainConfig
 from trainers.learner import Learner, Weights
 from trainers.models import load_model, load_plain_tokenizer
 from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare
+from trainers.training import prepare, run
 
 
 def made(folder: Path, run: Path, **changes: Any) -> SkillTrainer:
@@ -186,3 +188,58 @@ def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, mo
     assert (asked["model"], asked["revision"]) == ("some/model", "v1")
     with pytest.raises(ConfigError, match=r"revision='v1'.*is a folder"):
         load_plain_tokenizer(TrainConfig(model=str(toy_folder / "model"), revision="v1"))
+
+
+def test_only_the_upper_layers_are_trained(toy_folder: Path, tmp_path: Path) -> None:
+    settings = {"trained_layers": "upper:1", "learning_rate": 1e-2, "steps": 2, "share_prefixes": True, **GRADED}
+    result = run(toy_config(toy_folder, run=str(tmp_path / "run"), **settings))
+    before, after = (load_file(folder / "model.safetensors") for folder in (toy_folder / "model", result.policy))
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    layers = 1 + max(int(name.split(".")[2]) for name in before if ".layers." in name)
+    assert moved
+    assert all(name.startswith((f"model.layers.{layers - 1}.", "model.norm.")) for name in moved)
+    assert all(value.dtype == torch.float32 for value in after.values())
+    with pytest.raises(ConfigError, match="the model has"):
+        made(toy_folder, tmp_path / "more", trained_layers="upper:99")
+    for wrong in ({"trained_layers": "lower:1"}, {"trained_layers": "upper:1", "lora_rank": 2}):
+        with pytest.raises(ConfigError, match="all or upper:N"):
+            toy_config(toy_folder, **wrong)
+
+
+@pytest.mark.parametrize("changes", [{}, {"lora_rank": 2}, {"share_prefixes": True, "engine": "choosing"}])
+def test_copies_in_bfloat16_compute_and_float32_weights_learn(
+    toy_folder: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    settings = {**GRADED, "learning_rate": 1e-2, "kl_coef": 0.05, "max_reply_tokens": 8, **changes}
+    learner = started(toy_folder, tmp_path, precision="bfloat16_copy", **settings)
+    backend = backend_of(learner)
+    backend.prepare(None)
+    engine: Any = learner.setup.rollouts.policy.engine
+    copied = getattr(engine, "_engine", engine).model
+    for update in (1, 2):
+        batches = next_batches(learner)
+        for batch in batches:
+            figures = backend.score(batch.tokens, {"logprobs"})
+            assert torch.allclose(figures["logprobs"], batch.figures["sampling_logprobs"], atol=0.1)
+            backend.backward(learner.loss(batch, update))
+        trained = [p for p in backend.trainer.model.parameters() if p.requires_grad]
+        assert all(p.dtype == torch.float32 and p.grad is not None and p.grad.dtype == torch.float32 for p in trained)
+        backend.step()
+        engine.reset()
+        mine = backend.trainer.accelerator.unwrap_model(backend.trainer.model).state_dict()
+        assert all(torch.equal(value, mine[name].bfloat16()) for name, value in copied.state_dict().items())
+    with pytest.raises(ConfigError, match="exclude each other"):
+        toy_config(toy_folder, precision="bfloat16_copy", gradient_checkpointing=True)
+
+
+def test_gradients_with_copies_are_near_those_without(toy_folder: Path, tmp_path: Path) -> None:
+    found = []
+    for precision in ("float32", "bfloat16_copy"):
+        learner = started(toy_folder, tmp_path / precision, precision=precision, **GRADED)
+        backend = backend_of(learner)
+        if not found:
+            batches = next_batches(learner)
+        for batch in batches:
+            backend.backward(learner.loss(batch, 1))
+        found.append(torch.cat([p.grad.flatten() for p in backend.trainer.model.parameters() if p.grad is not None]))
+    assert torch.nn.functional.cosine_similarity(*found, dim=0) > 0.99

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from skillc_gym.errors import CheckpointError
+from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.backends.trl.arguments import lora_config
 from trainers.backends.trl.colocated import has_first_weights, in_words, sleep, wake_up
 from trainers.backends.trl.figures import own_figures
@@ -20,7 +20,7 @@ from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.transformers import evaluating
 from trainers.engines.types import Engine
 from trainers.learner import Objective, Weights
-from trainers.models import load_model
+from trainers.models import load_model, train_upper
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import derive_seed
@@ -48,9 +48,15 @@ class TrlBackend:
     def __init__(self, config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> None:
         self.config = config
         model = load_model(config)
+        train_upper(model, config.trained_layers)
         make_folder(Path(config.run_folder))
         self.trainer = SkillTrainer(config, objective, model, tokenizer)
         self._sent_steps: dict[str, int] = {}
+        self._copies = config.precision == "bfloat16_copy"
+        if self._copies and (self.trainer.is_fsdp_enabled or self._deepspeed):
+            raise ConfigError(
+                "precision=bfloat16_copy needs whole weights in every process; take bfloat16 with sharding."
+            )
         if self.trainer.effective:
             progress.note(in_words(self.trainer.effective))
 
@@ -95,7 +101,7 @@ class TrlBackend:
                 autocast=torch.bfloat16 if trainer.args.bf16 else None,
                 share_prefixes=config.share_prefixes,
                 sharded=trainer.is_fsdp_enabled or zero_stage(trainer.accelerator) == 3,
-                whole=self._whole if trainer.is_fsdp_enabled else None,
+                whole=self._whole if trainer.is_fsdp_enabled or self._copies else None,
                 processes=self.num_processes,
                 server=getattr(trainer, "vllm_generation", None),
                 sync=lambda: self._if_changed("vllm", lambda: wake_up(trainer.vllm_generation)),
@@ -202,6 +208,7 @@ class TrlBackend:
                 temperature=config.temperature,
                 heads=self.trainer.extras.heads,
                 share=config.share_prefixes,
+                dtype=torch.bfloat16 if self._copies else None,
             )
 
     def _if_changed(self, name: str, send: Callable[[], object]) -> None:
@@ -212,8 +219,9 @@ class TrlBackend:
             self._sent_steps[name] = steps
 
     def _whole(self) -> tuple[Any, Callable[[], object]]:
-        """A whole copy of the sharded weights on this process, and what brings it up to date."""
-        made = WholeCopy(self.trainer.accelerator.unwrap_model(self.trainer.model), self.device)
+        """A whole copy of the weights on this process, and what brings it up to date."""
+        policy = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        made = WholeCopy(policy, self.device, torch.bfloat16 if self._copies else None)
         return made.model, lambda: self._if_changed("copy", made.refresh)
 
 

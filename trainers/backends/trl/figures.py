@@ -6,13 +6,14 @@ every token, and wherever whole distributions or hidden states are wanted, a hoo
 hidden states on their way into the layer.
 
 Rollouts of one task are much alike: they share their prompt, and while they do the same they see the same. As a tree of
-tokens every beginning that rows share goes through the model once, a token attends to those on the way to it, and
-each row reads its figures off its own path. Figures and gradients are those of row by row, up to rounding.
+tokens every beginning that rows share goes through the model once, a token attends to those on the way to it
+(:mod:`trainers.models.segments`), and each row reads its figures off its own path. Figures and gradients are those of
+row by row, up to rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 
 from trainers.engines.scoring import TokenTree
+from trainers.models.segments import attend_by_segments, segments_of
 from trainers.rollout.batches import Tokens
 
 _IGNORED = -100
@@ -40,6 +42,7 @@ def own_figures(
     temperature: float,
     heads: Heads | None = None,
     share: bool = False,
+    dtype: torch.dtype | None = None,
 ) -> Figures:
     """One forward pass over rows of tokens.
 
@@ -50,24 +53,28 @@ def own_figures(
         wants: ``logprobs`` (nats), ``entropies`` (without gradient), ``logits``, or heads by name.
         temperature: Divides the logits; the fused layer was made with the same.
         heads: Modules over the last hidden states, one number each.
-        share: Compute what rows begin alike with once; the model must take any mask.
+        share: Compute what rows begin alike with once.
+        dtype: Compute with copies of the weights in this type; with the weights as they are if None.
 
     Returns:
         Shape (rows, tokens) each, 0 outside the mask; the logits (own tokens row by row, vocabulary).
     """
     columns = tokens.mask.shape[1]
     choosing = tokens.allowed is not None
+    if share:
+        attend_by_segments(model)
+    forward = model if dtype is None else rounded(model, dtype)
     if share or choosing or tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED:
         predictions = as_tree(tokens) if share else row_by_row(tokens)
         found = _picked(
-            model, output_layer, predictions, tokens.allowed, temperature=temperature, wants=wants, heads=heads
+            forward, output_layer, predictions, tokens.allowed, temperature=temperature, wants=wants, heads=heads
         )
     else:
-        found = _fused(model, tokens.input_ids, own_tokens(tokens))
+        found = _fused(forward, tokens.input_ids, own_tokens(tokens))
     return {name: value if name == "logits" else value[:, -columns:] for name, value in found.items()}
 
 
-def _fused(model: Any, input_ids: torch.Tensor, own: torch.Tensor) -> Figures:
+def _fused(model: Callable[..., Any], input_ids: torch.Tensor, own: torch.Tensor) -> Figures:
     labels = input_ids.masked_fill(~own, _IGNORED)
     everything = torch.ones_like(input_ids)
     found = model(input_ids=input_ids, attention_mask=everything, labels=labels, fused_lm_head=True)
@@ -76,7 +83,7 @@ def _fused(model: Any, input_ids: torch.Tensor, own: torch.Tensor) -> Figures:
 
 
 def _picked(
-    model: Any,
+    model: Callable[..., Any],
     output_layer: torch.nn.Module,
     predictions: Predictions,
     allowed: torch.Tensor | None,
@@ -106,6 +113,17 @@ def _picked(
         if name in wants:
             figures[name] = blank.masked_scatter(own, head(hidden[0].float()).squeeze(-1)[which])
     return figures
+
+
+def rounded(model: Any, dtype: torch.dtype) -> Callable[..., Any]:
+    """The forward pass of a model with its weights in another type; gradients go to the weights as they are."""
+
+    def forward(**inputs: Any) -> Any:
+        # Rounded once a pass, where autocast casts every layer's inputs and outputs, too.
+        weights = {name: weight.to(dtype) for name, weight in model.named_parameters()}
+        return torch.func.functional_call(model, weights, kwargs=inputs)
+
+    return forward
 
 
 def within(logits: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
@@ -150,7 +168,7 @@ class Predictions:
         which: Number of the place that predicts each own token; a slice if there is one for each, in order.
     """
 
-    inputs: Mapping[str, torch.Tensor]
+    inputs: Mapping[str, Any]
     own: torch.Tensor
     targets: torch.Tensor
     places: torch.Tensor
@@ -176,10 +194,7 @@ def row_by_row(tokens: Tokens) -> Predictions:
 
 
 def as_tree(tokens: Tokens) -> Predictions:
-    """All rows in one sequence of tokens, each up to its last own token, which nothing has to be predicted from.
-
-    Attention takes the square of the tree's size: of use where rows share much.
-    """
+    """All rows in one sequence of tokens, each up to its last own token, which nothing has to be predicted from."""
     own = own_tokens(tokens)
     mask, ids = own.cpu().numpy(), tokens.input_ids.cpu().numpy()
     ends = np.where(mask.any(1), mask.shape[1] - mask[:, ::-1].argmax(1), 1)
@@ -193,9 +208,11 @@ def as_tree(tokens: Tokens) -> Predictions:
     def tensor(array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(own.device)
 
-    inputs = {
+    inputs: dict[str, Any] = {
         "input_ids": tensor(tree.tokens[None, : tree.inner]),
         "position_ids": tensor(tree.depths[None, : tree.inner]),
-        "attention_mask": tensor(tree.ancestors()[None, None]),
+        # A mask of four dimensions is taken as it is: none is made for a sequence that has its segments.
+        "attention_mask": torch.ones(1, 1, 1, 1, dtype=torch.bool, device=own.device),
+        "segments": segments_of(tree.parents[: tree.inner], own.device),
     }
     return Predictions(inputs, own, tokens.input_ids[own], tensor(predicting), tensor(which))

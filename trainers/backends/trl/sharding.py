@@ -1,4 +1,4 @@
-"""Weights that are spread over processes: what a run may then ask for, and a whole copy of them for rollouts."""
+"""Weights that are spread over processes: what a run may then ask for, and a whole copy of weights for rollouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainers.learner.objective import Objective
 
 
 class WholeCopy:
-    """A copy of a sharded policy that each process has for itself, so that processes may generate out of step.
+    """A copy of a policy that each process has for itself, to generate out of step or in another type.
 
     It takes the memory of all weights once more on each device, and one gathering of the trained weights whenever they
     have changed.
@@ -22,10 +22,11 @@ class WholeCopy:
     Args:
         policy: The policy, before it is sharded in place.
         device: Where the copy generates.
+        dtype: Of its weights; the policy's if None.
     """
 
-    def __init__(self, policy: torch.nn.Module, device: torch.device) -> None:
-        self.model = frozen_copy(policy).to(device)
+    def __init__(self, policy: torch.nn.Module, device: torch.device, dtype: torch.dtype | None = None) -> None:
+        self.model = frozen_copy(policy).to(device, dtype)
         self._policy = policy
         self._filled = False
 

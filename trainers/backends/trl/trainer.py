@@ -28,7 +28,6 @@ from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.sharding import check_sharding
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
-from trainers.engines.transformers import sliding_window
 from trainers.learner import Objective
 
 
@@ -64,8 +63,6 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
         policy = self.accelerator.unwrap_model(self.model)
-        if config.share_prefixes and sliding_window(policy) is not None:
-            raise ConfigError("share_prefixes needs a model whose layers all attend to everything; leave it out.")
         if moving and self.ref_model is None:
             raise ConfigError(
                 "reference_sync_every moves a reference, and with kl_coef=0 this run has none; leave one out."

@@ -1,0 +1,161 @@
+"""Attention over a tree of tokens, in memory that grows with its tokens and not with their square.
+
+Rows that begin alike are one tree, laid out in one sequence: each row's own part is a segment of it, and looks at the
+keys and values on its path, gathered from the segments before it, and at itself. A mask over all pairs of tokens would
+be quadratic, and keep away the kernels that take none. Here a segment's scores are plain products, thrown away after
+use and made again for the gradient, as flash attention does (Dao et al., arXiv 2205.14135), segment for block.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from skillc_gym.errors import ConfigError
+
+SEGMENTS = "skillc_segments"
+"""The name of this attention in a model's configuration; without segments it is SDPA."""
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A run of tokens of the sequence, each the parent of the next."""
+
+    start: int
+    end: int
+    path: torch.Tensor
+    """Places of all tokens from the tree's root to the segment's end, its own last; int64 (keys,)."""
+
+
+def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
+    """Cuts a tree into segments.
+
+    Args:
+        parents: The place of each token's parent, which stands before it; -1 for a root; shape (tokens,).
+        device: Where the paths go.
+    """
+    starts = [0, *(1 + np.flatnonzero(parents[1:] != np.arange(len(parents) - 1))).tolist()]
+    paths: list[_Ints] = []
+    for start, end in pairwise([*starts, len(parents)]):
+        above = int(parents[start])
+        # The path of the segment that holds the parent, up to the parent, which lies so far before that segment's end.
+        holder = bisect_right(starts, above) - 1
+        before = paths[holder][: len(paths[holder]) + above + 1 - starts[holder + 1]] if above >= 0 else parents[:0]
+        paths.append(np.concatenate([before, np.arange(start, end)]))
+    cuts = zip(pairwise([*starts, len(parents)]), paths, strict=True)
+    return tuple(Segment(start, end, torch.from_numpy(path).to(device)) for (start, end), path in cuts)
+
+
+def attend_by_segments(model: Any) -> None:
+    """Lets a model of transformers take ``segments`` in its forward pass; without them nothing changes."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    plain = getattr(model, "module", model)
+    plain = plain.get_base_model() if hasattr(plain, "peft_config") else plain
+    if plain.config._attn_implementation != SEGMENTS:
+        AttentionInterface.register(SEGMENTS, _attention)
+        AttentionMaskInterface.register(SEGMENTS, sdpa_mask)
+        plain.set_attn_implementation(SEGMENTS)
+
+
+def _attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    *,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    segments: Sequence[Segment] | None = None,
+    sliding_window: int | None = None,
+    **others: Any,
+) -> tuple[torch.Tensor, None]:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    if segments is None:
+        options = {"scaling": scaling, "dropout": dropout, "sliding_window": sliding_window, **others}
+        found: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return found
+    strange = [name for name in ("softcap", "s_aux", "position_bias") if others.get(name) is not None]
+    if dropout or strange:
+        raise ConfigError(f"share_prefixes knows no attention with {', '.join(strange) or 'dropout'}; leave it out.")
+    if torch.is_autocast_enabled(query.device.type):
+        dtype = torch.get_autocast_dtype(query.device.type)
+        query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
+    heads, kept = query.shape[1], key.shape[1]
+    # Heads that share keys lie beside each other: (kept heads, heads each, tokens, width).
+    grouped = query[0].reshape(kept, heads // kept, *query.shape[2:])
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    apply: Any = _BySegments.apply
+    seen: torch.Tensor = apply(grouped, key[0], value[0], segments, scale, sliding_window)
+    return seen.flatten(0, 1).transpose(0, 1)[None].contiguous(), None
+
+
+class _BySegments(torch.autograd.Function):
+    """Shapes: queries (k, h, tokens, width), keys and values (k, tokens, width)."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917 - called by autograd
+        ctx: Any,
+        queries: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        segments: Sequence[Segment],
+        scale: float,
+        window: int | None,
+    ) -> torch.Tensor:
+        """Attention, segment by segment."""
+        out = torch.empty_like(queries)
+        for each in segments:
+            seen = _probabilities(queries, keys, each, scale, window) @ values.index_select(1, each.path)
+            own = out[:, :, each.start : each.end]
+            own.copy_(seen.view(own.shape))
+        ctx.save_for_backward(queries, keys, values, out)
+        ctx.options = segments, scale, window
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradient of softmax attention; probabilities are made anew."""
+        queries, keys, values, out = ctx.saved_tensors
+        segments, scale, window = ctx.options
+        (above,) = gradients
+        of_queries = torch.empty_like(queries)
+        # Many segments add to a token's share: summed in float32.
+        of_keys, of_values = torch.zeros_like(keys, dtype=torch.float32), torch.zeros_like(values, dtype=torch.float32)
+        for each in segments:
+            own, path = slice(each.start, each.end), each.path
+            gradient, asking = above[:, :, own].flatten(1, 2), queries[:, :, own]
+            shares = _probabilities(queries, keys, each, scale, window)
+            of_values.index_add_(1, path, (shares.mT @ gradient).float())
+            towards = (gradient.float() * out[:, :, own].flatten(1, 2).float()).sum(-1, keepdim=True)
+            of_scores = shares * (gradient @ values.index_select(1, path).mT - towards) * scale
+            of_scores = of_scores.to(queries.dtype)
+            of_queries[:, :, own] = (of_scores @ keys.index_select(1, path)).view(asking.shape)
+            of_keys.index_add_(1, path, (of_scores.mT @ asking.flatten(1, 2)).float())
+        return of_queries, of_keys.to(keys.dtype), of_values.to(values.dtype), None, None, None
+
+
+def _probabilities(
+    queries: torch.Tensor, keys: torch.Tensor, segment: Segment, scale: float, window: int | None
+) -> torch.Tensor:
+    """What each of a segment's tokens sees of its path, shape (k, h x tokens, keys)."""
+    own, path = segment.end - segment.start, segment.path
+    asking = queries[:, :, segment.start : segment.end]
+    scores = (asking.flatten(1, 2) @ keys.index_select(1, path).mT).float() * scale
+    # A token sees what stands before it on the path: of its own segment the lower triangle, and all before that.
+    place = torch.arange(len(path) - own, len(path), device=keys.device)[:, None]
+    other = torch.arange(len(path), device=keys.device)
+    hidden = other > place if window is None else (other > place) | (other <= place - window)
+    scores.view(*asking.shape[:3], len(path)).masked_fill_(hidden, -torch.inf)
+    return scores.softmax(-1).to(queries.dtype)
