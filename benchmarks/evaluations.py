@@ -2,11 +2,11 @@
 
 python -m benchmarks.evaluations agents runs/agents/* --out benchmarks/records/agents.json
 python -m benchmarks.evaluations policies runs/real-valid_unseen ... --out benchmarks/records/real_start.json
-python -m benchmarks.evaluations course runs/smollm2 --out benchmarks/records/smollm2.json
+python -m benchmarks.evaluations course runs/night/grpo-seed0 --out benchmarks/records/smollm2_grpo.json
 
 ``agents``: of agents without training, with their tries; ``policies``: of policies, with their weights; ``course``: of
-the one folder that ``scripts/smollm2/run.sh`` writes, the warm start, the run, and success before and after. What a
-record holds is of one clean revision.
+a folder that ``scripts/smollm2/night.sh`` writes, the warm start, the run, and success before and after. What a record
+holds is of one clean revision.
 """
 
 from __future__ import annotations

@@ -80,6 +80,8 @@ class Cloning:
     """Weight of the loss on what the demonstrator read, beside its replies'; 0 for a pretrained model."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic: bfloat16 under autocast over float32 weights."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where cloning computes."""
     held_out: int = 0
     """Demonstrations of held-out tasks on which the loss is measured before and after."""
 
@@ -135,7 +137,7 @@ def make(options: MakePolicyOptions) -> int:
     if options.measure < 0:
         raise ConfigError(f"measure, the tasks per type to play, must be at least 0, got {options.measure}.")
     recipe = options.recipe()
-    card = make_policy(recipe, options.out, progress=_show)
+    card = make_policy(recipe, options.out, device=options.cloning.device, progress=_show)
     if options.measure:
         from trainers.warmstart import measure_start
 

@@ -12,6 +12,7 @@ import pytest
 from scripts.newcomer import PAGES, ROOT, Line, Newcomer, lines_of
 from skillc_lab.cli.main import find_command, split_command
 from skillc_lab.cli.options import parse
+from trainers.engines import check_engine
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -24,21 +25,23 @@ def test_training_runs_from_elsewhere(tmp_path: Path):
     assert done.stderr.startswith("skillc train: error: steps")
 
 
-def test_the_courses_commands_are_understood(tmp_path: Path) -> None:
+def test_the_nights_commands_are_understood(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the train extra")
     stand_in = tmp_path / "skillc"
     stand_in.write_text('#!/bin/bash\nprintf "%s\\037" "$@" >> said\necho >> said\n')
     stand_in.chmod(0o755)
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    subprocess.run(["bash", str(SCRIPTS / "smollm2" / "run.sh"), "out"], cwd=tmp_path, env=env, check=True)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "JOBS": "1"}
+    subprocess.run(["bash", str(SCRIPTS / "smollm2" / "night.sh"), "out"], cwd=tmp_path, env=env, check=True)
     said = [line.split("\x1f")[:-1] for line in (tmp_path / "said").read_text().splitlines()]
     commands = [(name.split()[-1], name, words) for name, words in map(split_command, said)]
-    assert [last for last, *_ in commands] == ["get-model", "make-policy", "evaluate", "train", "evaluate", "report"]
+    assert [last for last, *_ in commands] == ["get-model", "make-policy", "evaluate", *["train", "evaluate"] * 9]
     made = {last: parse(find_command(name).options, words, f"skillc {name}") for last, name, words in commands}
-    assert made["make-policy"].recipe().cloning.batches == 60
+    recipe = made["make-policy"].recipe()
+    assert recipe.demonstrations.env_kwargs["task_types"] == ("heat", "cool", "clean")
+    assert set(recipe.demonstrations.error_rates_without_skill.values()) == {1.0}
     config = made["train"].config()
-    assert config.env_kwargs["generator"]["size"] == "small"
-    assert config.chat_options == {"role": "household agent"}
+    assert (config.engine, config.trained_layers, config.precision) == ("choosing", "upper:15", "bfloat16_copy")
+    check_engine(config.engine, config.engine_options)
 
 
 def test_the_newcomer_types_every_line_of_the_pages():

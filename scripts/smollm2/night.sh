@@ -1,0 +1,44 @@
+#!/bin/bash
+# Does a pretrained language model learn to do without its skill? SmolLM2-135M, three methods, three seeds each, in one
+# night of two cores. scripts/smollm2/night.sh FOLDER; the same command goes on where it stopped.
+#
+# Declared before it runs. Start: scripts/smollm2/start.sh, the same for all. Methods: contrastive_relabelling, which is
+# recommended; grpo; context_distillation, which imitates alone. 40 updates of 8 tasks x 8 members, 14 steps, the upper 15
+# of 30 layers; replies are chosen among the possible commands, so that no figure stands beside those of policies that
+# write freely. Primary outcome: success without the skill after the last update on 144 unseen tasks, paired with the
+# start's on the same tasks; seeds are the sample. Learning rates are chosen per method on seed 100, which is not used
+# afterwards, by success without the skill on the panel:
+#     METHODS=grpo SEEDS=100 STEPS=10 RATE=3e-4 PER_TYPE=8 scripts/smollm2/night.sh runs/rates/grpo-3e-4
+#
+# From outside: METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of all methods), PER_TYPE tasks of an evaluation, START (a
+# folder), JOBS at once.
+set -euo pipefail
+out=${1:?the folder to write is missing}
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+start=${START:-$out/start} per_type=${PER_TYPE:-48}
+played=(engine=choosing 'engine.never=["help", "inventory"]' precision=bfloat16_copy share_prefixes=true max_episode_steps=14)
+
+evaluated() {  # MODEL FOLDER
+    test -f "$2/report.json" || skillc evaluate model="$1" "${played[@]}" split=valid_unseen --per-type "$per_type" --out "$2"
+}
+
+course() {  # METHOD SEED: start, before, run and after in one folder, as benchmarks.evaluations reads them
+    local run="$out/$1-seed$2"
+    mkdir -p "$run"
+    ln -sfn "$(realpath "$start")" "$run/start"
+    ln -sfn "$(realpath "$out/before")" "$run/before"
+    skillc train model="$start" "${played[@]}" method="$1" seed="$2" steps="${STEPS:-40}" tasks_per_step="${TASKS:-8}" \
+        group_size="${MEMBERS:-8}" trained_layers=upper:15 micro_batches=8 learning_rate="${RATE:-1e-4}" kl_coef=0 \
+        task_sampling=types panel_per_type=4 validate_every=10 save_every=2 keep_checkpoints=1 run="$run/run"
+    evaluated "$run/run/policy" "$run/after"
+}
+
+if [ "${2:-}" = course ]; then
+    course "$3" "$4"
+    exit
+fi
+test -f "$start/policy_card.json" || bash "$(dirname "$0")/start.sh" "$start"
+evaluated "$start" "$out/before"
+for seed in ${SEEDS:-0 1 2}; do
+    for method in ${METHODS:-contrastive_relabelling grpo context_distillation}; do echo "$method $seed"; done
+done | xargs -P "${JOBS:-$(nproc)}" -L 1 bash "$0" "$out" course
