@@ -53,7 +53,8 @@ def on_files(files: Files, config: Any) -> Files:
     made |= {f"reference/{room}.md": reference_page(room, modules) for room, modules in rooms().items()}
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         made[f"notebooks/{path.stem}.md"] = notebook_page(json.loads(path.read_text(encoding="utf-8")))
-    made |= {f"records/{path.name}": path.read_text(encoding="utf-8") for path in RECORDS.iterdir()}
+    for path in filter(Path.is_file, RECORDS.rglob("*")):
+        made[f"records/{path.relative_to(RECORDS).as_posix()}"] = path.read_text(encoding="utf-8")
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
     for name, content in pictures():

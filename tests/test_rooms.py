@@ -47,7 +47,7 @@ TRAINERS = (
     "training",
     "warmstart",
 )
-LAB = ("tables", "agents", "skills", "planning", "report", "studies", "cli", "commands")
+LAB = ("tables", "agents", "skills", "board", "planning", "report", "studies", "cli", "commands")
 """Rooms of trainers and laboratory from the bottom to the top: a room imports itself and those before it."""
 
 ROWS = {

@@ -141,7 +141,7 @@ class PairedReport:
                 warning=str(data.get("warning", "")),
             )
             recorded = data["panel_sha256"]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ConfigError(
                 f"This is no paired report ({error}); expected what PairedReport.to_json wrote"
             ) from error

@@ -1,0 +1,137 @@
+"""The board as tables, as a part of a page, and as badges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from pathlib import Path
+from statistics import fmean
+
+from skillc_gym.errors import ConfigError
+from skillc_gym.files import replace_file
+from skillc_lab.board.panels import PANELS, BoardPanel
+from skillc_lab.board.published import PUBLISHED
+from skillc_lab.board.result import BoardResult
+from skillc_lab.tables import Row, Table, points, rate
+from trainers.evaluation import PairedReport
+
+__all__ = ["board_tables", "renewed_page", "write_badge"]
+
+START, END = "<!-- board:start -->", "<!-- board:end -->"
+_ARXIV = re.compile(r"^(\d{4}\.\d{5})")
+_NEW = f"# Board\n\n{START}\n{END}\n"
+_HEADS = (
+    *("model", "revision", "without skills", "with skills", "difference"),
+    *("well-formed", "score", "tokens", "reported", "source"),
+)
+_ALWAYS, _NUMBERS = 5, range(2, 9)
+
+
+def board_tables(results: Sequence[BoardResult], place: str = "") -> dict[str, Table]:
+    """A table for every panel: its results, the best without skills first, and what papers report on its world.
+
+    Args:
+        results: Those of all panels.
+        place: Where their files lie, as a link from the page says it; "" for no links.
+    """
+    return {name: _table(name, panel, results, place) for name, panel in PANELS.items()}
+
+
+def _table(name: str, panel: BoardPanel, results: Sequence[BoardResult], place: str) -> Table:
+    own = [each for each in results if each.panel == name]
+    own.sort(key=lambda each: (-each.report.overall.sr_without, each.about["name"]))
+    rows = [*(_row(each, place) for each in own), *_published(panel, linked=bool(place))]
+    # A column that is empty all the way down, such as the score of a world without scores, is left out.
+    kept = [at for at, head in enumerate(_HEADS) if at < _ALWAYS or any(row[at] for row in rows)]
+    return Table([_HEADS[at] for at in kept], [[row[at] for at in kept] for row in rows], numbers=_NUMBERS)
+
+
+def _row(result: BoardResult, place: str) -> Row:
+    report, about = result.report, result.about
+    counts = report.overall
+    title = about["name"] + (f" (skills: {about['library']})" if result.own_skills else "")
+    actions = report.actions()
+    scores = report.to_json()["scores"]
+    return [
+        f"[{title}]({place}/{result.file_name}.json)" if place else title,
+        about["revision"] or about["weights_sha256"][:12],
+        rate(counts.sr_without, counts.sr_without_interval),
+        rate(counts.sr_with, counts.sr_with_interval),
+        points(counts.gap, counts.gap_interval),
+        _both(100 * share if (share := actions[arm]["well_formed"]) is not None else None for arm in _ARMS),
+        _both(100 * scores["all"][arm]["mean"] if scores else None for arm in _ARMS),
+        _both(_tokens(report, arm == "with") for arm in _ARMS),
+        *(None, None),
+    ]
+
+
+_ARMS = ("without", "with")
+
+
+def _both(values: Iterable[float | None]) -> str:
+    """A figure without skills and with them; "" where it is unknown."""
+    found = list(values)
+    return "" if None in found else " / ".join(f"{value:,.0f}" for value in found)
+
+
+def _tokens(report: PairedReport, skill: bool) -> float | None:
+    known = [tokens for outcome in report.outcomes if (tokens := outcome.arm(skill).tokens)]
+    return fmean(known) if known else None
+
+
+def _published(panel: BoardPanel, *, linked: bool) -> Iterator[Row]:
+    for each in PUBLISHED:
+        figure = {"alfworld": each.alfworld, "webshop": each.webshop}.get(panel.published)
+        if figure is not None:
+            shown = f"{figure:.1f}" + (" with skills" if each.skills else "")
+            source = _ARXIV.sub(r"[\1](https://arxiv.org/abs/\1)", each.source) if linked else each.source
+            yield [f"{each.model}, {each.method}", *[None] * (len(_HEADS) - 3), shown, source]
+
+
+def renewed_page(text: str, results: Sequence[BoardResult], place: str) -> str:
+    """A page with the tables between its marks made again; an empty text becomes a page.
+
+    Args:
+        text: The page.
+        results: Those of all panels.
+        place: Where their files lie, as a link from the page says it.
+
+    Raises:
+        ConfigError: The page has no marks.
+    """
+    before, start, rest = (text or _NEW).partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise ConfigError(f"The page has no lines {START} and {END}, between which the tables stand; add them")
+    tables = board_tables(results, place)
+    made = "\n\n".join(_section(PANELS[name], table) for name, table in tables.items())
+    return f"{before}{START}\n\n{made}\n\n{END}{after}"
+
+
+def _section(panel: BoardPanel, table: Table) -> str:
+    return (
+        f"## {panel.title}\n\n{panel.tasks} tasks, {panel.steps} steps: {panel.data}. Hash `{panel.sha256[:12]}`.\n\n"
+        f"```bash\n{panel.command()}\n```\n\n{table.markdown()}"
+    )
+
+
+def write_badge(path: Path, result: BoardResult) -> None:
+    """Writes a picture of one line: the panel, and success without skills."""
+    label = PANELS[result.panel].title
+    value = f"{100 * result.report.overall.sr_without:.1f} % without skills"
+    left, right = (7 * len(text) + 12 for text in (label, value))
+    texts = "".join(
+        f'<text x="{x}" y="14" text-anchor="middle">{escape(text)}</text>'
+        for x, text in ((left / 2, label), (left + right / 2, value))
+    )
+    replace_file(
+        path,
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+            f'aria-label="{escape(label)}: {escape(value)}">'
+            f'<rect width="{left}" height="20" fill="#555"/>'
+            f'<rect x="{left}" width="{right}" height="20" fill="#2a6f97"/>'
+            f'<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">{texts}</g></svg>\n'.encode()
+        ],
+    )

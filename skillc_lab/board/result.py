@@ -1,0 +1,259 @@
+"""A result: a model on a panel, with the outcome of every task; read strictly, and checked by its own outcomes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillc_gym.episodes import iter_jsonl
+from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_lab.board.panels import PANELS, BoardPanel
+from skillc_lab.tables import read_json
+from trainers.config import TrainConfig
+from trainers.evaluation import PairedOutcome, PairedReport
+from trainers.tracking import read_object
+
+__all__ = ["BoardResult", "packed", "read_result", "read_results"]
+
+_ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
+_LONGEST = 2_000
+_EVALUATING: Mapping[str, Any] = {
+    "per_type": None,
+    "attempts": 1,
+    "agent": "zero-shot",
+    "agent_options": {},
+    "memory": "own",
+}
+"""What evaluate is told beside the settings of training, with its defaults."""
+_PLAIN = re.compile(r"[\w .,:;+()/@=%-]*")
+"""What may stand in a table: nothing that Markdown or HTML would read."""
+
+
+@dataclass(frozen=True)
+class BoardResult:
+    """A checked result.
+
+    Attributes:
+        about: Name, model, revision, hash of the weights, skills and their hash, command, hash of the transcripts; ""
+            for what is unknown.
+        panel: Name of its panel.
+        report: Its outcomes; every figure is computed from them.
+        versions: Packages and revision of this project that it was played with.
+    """
+
+    about: Mapping[str, str]
+    panel: str
+    report: PairedReport
+    versions: Mapping[str, Any]
+
+    @property
+    def file_name(self) -> str:
+        """Of its file, without suffix."""
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.about['name']} {self.panel}".lower()).strip("-")
+
+    @property
+    def own_skills(self) -> bool:
+        """Whether other skills than the built-in ones were shown."""
+        shown = self.about["library_sha256"]
+        return bool(shown) and shown != PANELS[self.panel].library_sha256
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able values; outcomes figure by figure, which is a third as long."""
+        report: dict[str, Any] = json.loads(json.dumps(self.report.to_json()))
+        rows = report["outcomes"]
+        report["outcomes"] = {name: [row[name] for row in rows] for name in rows[0]}
+        return {**self.about, "panel": self.panel, "versions": dict(self.versions), "report": report}
+
+
+def read_results(folder: Path) -> list[BoardResult]:
+    """All results of a folder, by file name.
+
+    Raises:
+        ConfigError: One of them is none, or says other figures than its outcomes give.
+    """
+    return [read_result(path) for path in sorted(folder.glob("*.json"))]
+
+
+def read_result(path: Path) -> BoardResult:
+    """Reads a result and checks it: hash of the panel, limits, and every rate and interval, from the outcomes.
+
+    Raises:
+        ConfigError: It is none, of no panel, or says other figures than its outcomes give.
+    """
+    values = read_json(path)
+    try:
+        return _checked(values)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _checked(values: Mapping[str, Any]) -> BoardResult:
+    about = {name: values.get(name, "") for name in _ABOUT}
+    for name, text in about.items():
+        if not isinstance(text, str) or len(text) > _LONGEST or not text.isprintable():
+            raise ConfigError(f"{name} is a line of text of at most {_LONGEST:,} characters")
+    for name in ("name", "revision", "weights_sha256", "library"):
+        if not _PLAIN.fullmatch(about[name]):
+            raise ConfigError(f"{name} has letters, digits, blanks and .,:;+()/@=%_- alone; got {about[name][:80]!r}")
+    for name in ("name", "model", "command"):
+        if not about[name].strip():
+            raise ConfigError(f"it does not say its {name}; make results with skillc board add EVALUATION")
+    named, versions, report = (values.get(name) for name in ("panel", "versions", "report"))
+    if not isinstance(named, str) or named not in PANELS:
+        raise ConfigError(f"panel is one of {', '.join(PANELS)}; got {str(named)[:80]!r}")
+    if not isinstance(versions, dict) or not isinstance(report, dict):
+        raise ConfigError("versions and report are JSON objects; make results with skillc board add EVALUATION")
+    stored = {**report, "outcomes": _rows(report.get("outcomes"))}
+    return BoardResult(about, named, _checked_report(stored, PANELS[named]), versions)
+
+
+def _rows(columns: Any) -> list[dict[str, Any]]:
+    if not isinstance(columns, dict) or not columns or not all(isinstance(each, list) for each in columns.values()):
+        raise ConfigError("report.outcomes is an object with a list for every figure")
+    if len({len(each) for each in columns.values()}) != 1:
+        raise ConfigError("the lists of report.outcomes differ in length; the file was changed or cut")
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _checked_report(stored: Mapping[str, Any], panel: BoardPanel) -> PairedReport:
+    """The report, if it is of the panel's tasks and says what its outcomes say."""
+    report = PairedReport.from_json(stored)
+    if report.panel_sha256 != panel.sha256:
+        raise ConfigError(
+            f"its tasks are not those of {panel.title} ({panel.data}): the hash is {report.panel_sha256[:12]}, not "
+            f"{panel.sha256[:12]}; play {panel.command()}"
+        )
+    played = Counter(outcome.task_id for outcome in report.outcomes)
+    if len(played) != panel.tasks or set(played.values()) != {report.attempts}:
+        raise ConfigError(f"it does not play each of the {panel.tasks} tasks equally often")
+    for outcome in report.outcomes:
+        _check_outcome(outcome, panel)
+    again = json.loads(json.dumps(report.to_json()))
+    for place, said, found in _differences(stored, again):
+        raise ConfigError(f"{place} says {said!r:.60}, and its outcomes give {found!r:.60}; the file was changed")
+    return report
+
+
+def _check_outcome(outcome: PairedOutcome, panel: BoardPanel) -> None:
+    for arm in (outcome.with_skill, outcome.without_skill):
+        counts = [count for count in (arm.well_formed, arm.admissible) if count is not None]
+        if not (0 <= arm.steps <= panel.steps and 0 <= arm.score <= 1 and all(0 <= c <= arm.steps for c in counts)):
+            raise ConfigError(
+                f"{outcome.task_id}: steps lie between 0 and {panel.steps}, scores between 0 and 1, and no more "
+                "replies are counted than there are steps"
+            )
+
+
+def _differences(said: Any, found: Any, place: str = "report") -> Iterator[tuple[str, Any, Any]]:
+    """Where a file says something else than what is computed; what older versions did not write is no difference."""
+    if isinstance(said, dict) and isinstance(found, dict):
+        for name in said:
+            yield from _differences(said[name], found.get(name), f"{place}.{name}")
+        missing = {"overall", "panel_sha256"} & (found.keys() - said.keys())
+        yield from ((f"{place}.{name}", None, found[name]) for name in sorted(missing))
+    elif isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
+        for number, (one, other) in enumerate(zip(said, found, strict=True)):
+            yield from _differences(one, other, f"{place}[{number}]")
+    elif not _same(said, found):
+        yield place, said, found
+
+
+def _same(said: Any, found: Any) -> bool:
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (said, found)]
+    if all(numbers):
+        return math.isclose(said, found, rel_tol=1e-9, abs_tol=1e-12)
+    return type(said) is type(found) and bool(said == found)
+
+
+# From an evaluation --------------------------------------------------------------------------------------------------
+
+
+def packed(folder: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
+    """The result of an evaluation of one of the panels, checked as a file is, and against its transcripts.
+
+    Args:
+        folder: What ``skillc evaluate`` wrote.
+        name: What the row is called; the model's name if none.
+        revision: Commit or version of the model; what the evaluation says if none.
+
+    Raises:
+        MissingDataError: There is no evaluation in the folder.
+        ConfigError: It is of no panel, or of other transcripts.
+    """
+    if not (folder / "report.json").is_file():
+        raise MissingDataError(f"{folder} holds no evaluation: expected report.json, as skillc evaluate writes it")
+    report = PairedReport.load(folder / "report.json")
+    found = next((each for each, panel in PANELS.items() if panel.sha256 == report.panel_sha256), None)
+    if found is None:
+        told = "\n".join(f"  {panel.title}: {panel.command()}" for panel in PANELS.values())
+        raise ConfigError(f"{folder} is an evaluation of none of the board's panels. They are played so:\n{told}")
+    config, settings = (_object(folder / file) for file in ("config.json", "evaluation.json"))
+    model = _place_free(str(config.get("model", "")))
+    about = {
+        "name": name or model,
+        "model": model,
+        "revision": revision or str(settings.get("revision") or ""),
+        "weights_sha256": str(settings.get("weights_sha256", "")),
+        "library": _place_free(str(settings.get("library") or PANELS[found].env)),
+        "library_sha256": str(settings.get("library_sha256", "")),
+        "command": _command(model, settings),
+        "transcripts_sha256": _check_transcripts(folder / "transcripts.jsonl", report),
+    }
+    result = BoardResult(about, found, report, _object(folder / "versions.json"))
+    return _checked(json.loads(json.dumps(result.to_json())))
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        return read_object(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read ({error}); evaluate again into a new folder") from error
+
+
+def _place_free(text: str) -> str:
+    """A name without the folders of the machine that it lies on; ORGANISATION/MODEL stays."""
+    head, colon, tail = text.partition(":")
+    if colon:
+        return f"{head}:{_place_free(tail)}"
+    return Path(text).name if Path(text).is_absolute() or text.startswith(("~", ".")) else text
+
+
+def _command(model: str, settings: Mapping[str, Any]) -> str:
+    """A command that does the same as the one that was typed."""
+    defaults = {**TrainConfig(model=model).to_json(), **_EVALUATING}
+    words = ["skillc", "evaluate", "--model", model]
+    if settings.get("data") == "generated":  # others are places on a machine
+        words += ["--data", "generated"]
+    for name, value in settings.items():
+        if name in ("model", "data") or name not in defaults or value in (None, defaults[name]):
+            continue
+        if isinstance(value, dict):
+            group = name.removesuffix("_options")
+            words += [word for key, each in value.items() for word in (f"--{group}.{key}", json.dumps(each))]
+        else:
+            each = [value] if not isinstance(value, list) else value
+            said = [json.dumps(one) if isinstance(one, bool) else _place_free(str(one)) for one in each]
+            words += [f"--{name.replace('_', '-')}", *said]
+    return shlex.join(words)
+
+
+def _check_transcripts(path: Path, report: PairedReport) -> str:
+    """The file's hash, if the report says what the episodes in it say; "" without one."""
+    if not path.is_file():
+        return ""
+    told: Counter[tuple[str, bool, bool, int]] = Counter()
+    for episode in iter_jsonl(path):
+        told[episode.task_id, bool(episode.condition), episode.won, len(episode)] += 1
+    arms = [(each.task_id, skill, each.arm(skill)) for each in report.outcomes for skill in (True, False)]
+    if told != Counter((task, skill, arm.won, arm.steps) for task, skill, arm in arms):
+        raise ConfigError(f"{path} tells other outcomes than report.json; evaluate again into a new folder")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,155 @@
+"""The board: results are checked by their own outcomes, and the page shows what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skill_library import load_library
+from skillc_gym.errors import ConfigError
+from skillc_lab.board import PANELS, board_tables, read_result, read_results, renewed_page
+from skillc_lab.cli.main import main as skillc
+from trainers.config import TrainConfig
+from trainers.evaluation import PairedReport, open_panel
+
+ROOT = Path(__file__).resolve().parents[3]
+RESULTS = ROOT / "benchmarks" / "records" / "board"
+OURS = RESULTS / "shipped-houses.json"
+
+
+def altered(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A result of ours, changed."""
+    values = json.loads(OURS.read_text())
+    change(values)
+    path = folder / "altered.json"
+    path.write_text(json.dumps(values))
+    return path
+
+
+def test_the_page_shows_what_the_results_say() -> None:
+    page = (ROOT / "docs" / "board.md").read_text(encoding="utf-8")
+    results = read_results(RESULTS)
+    assert page == renewed_page(page, results, "../benchmarks/records/board"), "skillc board add makes it again"
+    assert {path.name for path in RESULTS.glob("*.svg")} == {f"{each.file_name}.svg" for each in results}
+    assert {path.stem for path in RESULTS.glob("*.json")} == {each.file_name for each in results}
+
+
+def test_results_name_no_place_of_the_machine_that_played() -> None:
+    for path in RESULTS.glob("*.json"):
+        assert not {"/work", "/home", "/tmp", "/root"}.intersection(json.loads(path.read_text())["command"].split())
+        assert "/work/" not in path.read_text()
+
+
+def test_the_generated_panel_is_what_its_command_plays() -> None:
+    panel, generator = PANELS["houses"], {"seed": 0, "games_per_type": 400, "size": "small"}
+    assert json.dumps(generator) in panel.command()
+    config = TrainConfig("x", data="generated", split="valid_unseen", env_options={"generator": generator})
+    tasks = open_panel(config, 24).tasks
+    assert len(tasks) == panel.tasks
+    assert set(tasks) == set(read_result(OURS).report.tasks)
+    assert all(each.library_sha256 == load_library(each.env).sha256 for each in PANELS.values())
+
+
+def outcomes(values: dict[str, Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = values["report"]["outcomes"]
+    return found
+
+
+def flip(values: dict[str, Any]) -> None:
+    outcomes(values)["won_without"][0] ^= True
+
+
+def cut(values: dict[str, Any]) -> None:
+    for column in outcomes(values).values():
+        del column[0]
+
+
+def twice(values: dict[str, Any]) -> None:
+    for column in outcomes(values).values():
+        column.append(column[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (flip, "overall.* says .* and its outcomes give"),
+        (lambda values: values["report"]["overall"].update(gap=0.9), r"report\.overall\.gap says 0\.9"),
+        (lambda values: values["report"]["overall"]["gap_interval"].reverse(), r"gap_interval\[0\]"),
+        (lambda values: values["report"].pop("overall"), r"report\.overall says None"),
+        (lambda values: values["report"]["actions"]["with"].update(well_formed=0.1), r"actions\.with\.well_formed"),
+        (cut, "do not match its panel's hash"),
+        (twice, "equally often"),
+        (lambda values: outcomes(values)["task_id"].reverse(), "do not match its panel's hash"),
+        (lambda values: outcomes(values)["steps_with"].__setitem__(0, 10**6), "steps lie between 0 and 20"),
+        (lambda values: outcomes(values)["score_with"].__setitem__(0, float("nan")), "scores between 0 and 1"),
+        (lambda values: outcomes(values)["steps_with"].__setitem__(0, 1e999), "no paired report"),
+        (lambda values: outcomes(values)["won_with"].__setitem__(0, "yes"), r"outcomes\[0\]\.won_with says 'yes'"),
+        (lambda values: outcomes(values)["won_with"].pop(), "differ in length"),
+        (lambda values: values["report"].update(outcomes=[]), "a list for every figure"),
+        (lambda values: values["report"].update(identity={}), "do not match its panel's hash"),
+        (lambda values: values.update(panel="alfworld-seen"), "its tasks are not those of ALFWorld, valid_seen"),
+        (lambda values: values.update(panel=["x"]), "panel is one of"),
+        (lambda values: values.update(panel="moon"), "panel is one of"),
+        (lambda values: values.update(report=7), "JSON objects"),
+        (lambda values: values.update(name="<script>alert(1)</script>"), "name has letters"),
+        (lambda values: values.update(name="[x](javascript:alert)"), "name has letters"),
+        (lambda values: values.update(name=""), "does not say its name"),
+        (lambda values: values.update(name=["x"]), "name is a line of text"),
+        (lambda values: values.update(command="x\ny"), "command is a line of text"),
+        (lambda values: values.update(revision="x" * 9_999), "at most 2,000"),
+    ],
+)
+def test_a_file_that_was_altered_is_refused(
+    change: Callable[[dict[str, Any]], object], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = altered(tmp_path, change)
+    with pytest.raises(ConfigError, match=fault):
+        read_result(path)
+    assert skillc(["board", "add", str(path), "--results", str(tmp_path / "board")]) == 2
+    assert str(path) in capsys.readouterr().err
+    assert not (tmp_path / "board").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "[" * 50_000, '{"name": "x"', "\x00"])
+def test_what_is_no_result_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(ConfigError, match=r"x\.json"):
+        read_result(tmp_path / "x.json")
+    with pytest.raises(ConfigError, match="nowhere"):
+        read_result(tmp_path / "nowhere.json")
+
+
+@given(place=st.integers(0, 143), arm=st.sampled_from(["with", "without"]))
+def test_no_outcome_can_be_changed_alone(place: int, arm: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def change(values: dict[str, Any]) -> None:
+        outcomes(values)[f"won_{arm}"][place] ^= True
+
+    with pytest.raises(ConfigError, match="the file was changed"):
+        read_result(altered(tmp_path_factory.mktemp("board"), change))
+
+
+def test_other_skills_are_named(tmp_path: Path) -> None:
+    def change(values: dict[str, Any]) -> None:
+        values.update(name="Mine", library="my skills", library_sha256="0" * 64)
+
+    table = board_tables([read_result(OURS), read_result(altered(tmp_path, change))])["houses"]
+    assert [row[0] for row in table.rows] == ["Mine (skills: my skills)", "shipped"]
+
+
+def test_a_page_without_marks_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no lines"):
+        renewed_page("# Mine\n", [], ".")
+    made = renewed_page("", [], ".")
+    assert "2505.10978" in made
+    assert renewed_page(made, [], ".") == made
+
+
+def test_a_report_whose_numbers_have_no_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no paired report"):
+        PairedReport.from_json({**json.loads("{}"), "outcomes": [], "seed": float("inf"), "sampling": {}})
