@@ -44,7 +44,8 @@ def _table(name: str, panel: BoardPanel, results: Sequence[BoardResult], place: 
     rows = [*(_row(each, place) for each in own), *_published(panel, linked=bool(place))]
     # A column that is empty all the way down, such as the score of a world without scores, is left out.
     kept = [at for at, head in enumerate(_HEADS) if at < _ALWAYS or any(row[at] for row in rows)]
-    return Table([_HEADS[at] for at in kept], [[row[at] for at in kept] for row in rows], numbers=_NUMBERS)
+    numbers = [place for place, at in enumerate(kept) if at in _NUMBERS]
+    return Table([_HEADS[at] for at in kept], [[row[at] for at in kept] for row in rows], numbers)
 
 
 def _row(result: BoardResult, place: str) -> Row:

@@ -52,6 +52,8 @@ def board(options: BoardOptions) -> int:
         return _add(options, folder)
     if options.result is not None:
         raise ConfigError(f"skillc board show takes no file; to take {options.result} in: skillc board add")
+    if options.results is not None and not folder.is_dir():
+        raise ConfigError(f"{folder} is no folder of results; skillc board add makes one")
     for name, table in board_tables(read_results(folder)).items():
         panel = PANELS[name]
         say(f"{panel.title}: {panel.tasks} tasks, {panel.steps} steps; {panel.data}\n  {panel.command()}\n")
@@ -69,15 +71,14 @@ def _add(options: BoardOptions, folder: Path) -> int:
     target, content = folder / f"{result.file_name}.json", json_line(result.to_json())
     if target.exists() and target.read_bytes() != content:
         raise ConfigError(f"{target} is another result of that name; give a new --name, or delete it")
-    known = read_results(folder)
+    results = [*(each for each in read_results(folder) if each.file_name != result.file_name), result]
+    page = options.page or (_PAGE if _PAGE.is_file() else folder / "board.md")
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    made = renewed_page(text, results, Path(os.path.relpath(folder, page.parent)).as_posix())
     make_folder(folder)
     replace_file(target, [content])
     write_badge(target.with_suffix(".svg"), result)
-    page = options.page or (_PAGE if _PAGE.is_file() else folder / "board.md")
-    text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    place = Path(os.path.relpath(folder, page.parent)).as_posix()
-    results = [*(each for each in known if each.file_name != result.file_name), result]
-    replace_file(page, [renewed_page(text, results, place).encode()])
+    replace_file(page, [made.encode()])
     counts = result.report.overall
     say(
         f"{result.about['name']} on {PANELS[result.panel].title}: {100 * counts.sr_without:.1f} % without skills, "

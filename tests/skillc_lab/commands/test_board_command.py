@@ -72,5 +72,6 @@ def test_evaluations_of_no_panel_and_empty_folders_are_refused(evaluation, tmp_p
         assert fault in capsys.readouterr().err
     assert skillc(["board", "add"]) == 2
     assert skillc(["board", "show", "x.json"]) == 2
+    assert skillc(["board", "--results", str(tmp_path / "nowhere")]) == 2
     assert skillc(["board", "ad"]) == 2
     assert "Did you mean 'add'" in capsys.readouterr().err
