@@ -56,7 +56,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     task_score and action_valid (True at reset).
 
     Two environments made with the same arguments must behave alike: a pickled environment is made again from them and
-    goes back to its moment. The page "Bringing an environment" of the documentation shows one whole.
+    goes back to its moment. The page "My own environment" of the documentation shows one whole.
     """
 
     goal: str

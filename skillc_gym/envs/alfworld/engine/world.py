@@ -1,4 +1,18 @@
-"""The state machine: what each command does to a game's state, what it says, and which commands are admissible."""
+"""The state machine: what each command does to a game's state, what it says, and which commands are admissible.
+
+What one would not guess of upstream is kept:
+
+- Things of a word are numbered by their sorted ids, from the highest down; lists follow the ids and always say "a".
+- ``go to R`` is not admissible at R's place, which other receptacles may share; ``look`` names them all.
+- ``examine O`` works for the held object alone: a comma in the domain keeps the rule for visible ones from holding.
+- ``look`` before the first move sees nothing; only the first feedback lists the receptacles. "Next to it" is said of a
+  thing that was taken out of one receptacle here and put into another one here.
+- A lamp that was switched once stays on, in its description and for the goal. ``use`` says "You turn on" every time.
+- A hot and clean object is "hot and clean", a cool one alone "cold", a container always "normal".
+- The text of ``help`` loses its first line break, since leading white space of a sentence is not said.
+- The goal is tested on every state. After a win the game continues, and the goal can be lost again.
+- White space around a command does not matter; inside it does.
+"""
 
 from __future__ import annotations
 
