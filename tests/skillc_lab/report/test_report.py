@@ -33,6 +33,7 @@ from skillc_lab.report import (
 )
 from skillc_lab.report.records import read_run
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
+from trainers.stats import Interval
 
 if TYPE_CHECKING:
     from matplotlib.text import Text
@@ -254,6 +255,10 @@ def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
     assert (css, "Only 40 %" in said) == ("warn", True)
     older = PairedReport((PairedOutcome("t", "heat", ArmOutcome(True, 1.0, 9), ArmOutcome(False, 0.0, 9)),), 0, {})
     assert tables.measures(older).rows == [], "an older evaluation counted neither"
+
+
+def test_an_interval_ends_at_zero_without_a_sign() -> None:
+    assert tables._range(Interval(-0.004, 0.12)) == "[0, 12]"
 
 
 def test_a_run_without_metrics_shows_its_last_transcripts(tmp_path: Path) -> None:
