@@ -40,6 +40,7 @@ RECIPE = replace(ALTERNATING, name="alternating_half", allocation=Half())
 
 _SHARED = {"share_prefixes": True}
 _COPIES = {"precision": "bfloat16_copy"}
+_FLOAT32 = {"precision": "float32"}
 _EXACT = "row by row, float32"
 _CHOOSING = {"engine": "choosing", "engine_options": {"never": ["help", "inventory"]}}
 PLAYING: Mapping[str, Mapping[str, Any]] = {
@@ -49,20 +50,22 @@ PLAYING: Mapping[str, Mapping[str, Any]] = {
     "shared, 12 drafts, copies": {**_SHARED, **_COPIES, "engine_options": {"draft_tokens": 12}},
     "choosing": _CHOOSING,
     "choosing, shared, copies": {**_CHOOSING, **_SHARED, **_COPIES},
+    "choosing, shared, float32": {**_CHOOSING, **_SHARED, **_FLOAT32},
 }
 """Settings of each side that plays; the first one is what the others are compared with."""
 
 
-def learning_sides(config: TrainConfig) -> dict[str, dict[str, Any]]:
+def learning_sides(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
     """The same of each side that learns; the two in float32 show that they learn the same."""
-    half = max(1, load_plain_config(config).num_hidden_layers // 2)
+    upper = {"trained_layers": f"upper:{max(1, load_plain_config(config).num_hidden_layers // 2)}"}
     return {
         "row by row": {},
-        "shared": {**_SHARED},
+        "shared": _SHARED,
         "shared, copies": {**_SHARED, **_COPIES},
-        "shared, copies, half of the layers": {**_SHARED, **_COPIES, "trained_layers": f"upper:{half}"},
-        _EXACT: {"precision": "float32"},
-        "shared, float32": {**_SHARED, "precision": "float32"},
+        "shared, copies, half of the layers": {**_SHARED, **_COPIES, **upper},
+        _EXACT: _FLOAT32,
+        "shared, float32": {**_SHARED, **_FLOAT32},
+        "shared, float32, half of the layers": {**_SHARED, **_FLOAT32, **upper},
     }
 
 

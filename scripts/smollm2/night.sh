@@ -11,12 +11,13 @@
 #     METHODS=grpo SEEDS=100 STEPS=10 RATE=3e-4 PER_TYPE=8 scripts/smollm2/night.sh runs/rates/grpo-3e-4
 #
 # From outside: METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of all methods), PER_TYPE tasks of an evaluation, START (a
-# folder), JOBS at once.
+# folder), JOBS at once, PRECISION (float32 where a processor is faster so: benchmarks.language_model_costs).
 set -euo pipefail
 out=${1:?the folder to write is missing}
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 start=${START:-$out/start} per_type=${PER_TYPE:-48}
-played=(engine=choosing 'engine.never=["help", "inventory"]' precision=bfloat16_copy share_prefixes=true max_episode_steps=14)
+played=(engine=choosing 'engine.never=["help", "inventory"]' precision="${PRECISION:-bfloat16_copy}" share_prefixes=true)
+played+=(max_episode_steps=14)
 
 evaluated() {  # MODEL FOLDER
     test -f "$2/report.json" || skillc evaluate model="$1" "${played[@]}" split=valid_unseen --per-type "$per_type" --out "$2"
