@@ -9,6 +9,7 @@ from typing import Literal
 from skillc_lab.planning.setups import GIB, Machine
 from skillc_lab.planning.shapes import Arithmetic, ModelShape, layer_bytes
 from trainers.config import TrainConfig
+from trainers.engines import IN_PROCESS
 from trainers.recipes import recipe_in
 
 __all__ = [
@@ -155,12 +156,14 @@ def checkpoint_bytes(config: TrainConfig, shape: ModelShape, work: Workload) -> 
     """A checkpoint on the disk: what is trained with its optimiser's state, and whole models that move beside it."""
     trained, kind, moments = _trained(config, shape, work)
     moving = work.average + bool(config.reference_sync_every)
-    return (kind + moments) * trained + moving * work.weight * shape.parameters
+    weights = kind * trained if config.lora_rank else work.weight * shape.parameters
+    return weights + moments * trained + moving * work.weight * shape.parameters
 
 
 def _trained(config: TrainConfig, shape: ModelShape, work: Workload) -> tuple[int, int, int]:
     """Trained weights, bytes of each, and bytes of optimiser state of each."""
-    trained = shape.adapters(config.lora_rank) if config.lora_rank else shape.parameters
+    whole = shape.parameters if config.upper_layers is None else min(config.upper_layers, shape.layers) * shape.layer
+    trained = shape.adapters(config.lora_rank) if config.lora_rank else whole
     # Adapters are float32 over weights of any type.
     kind = 4 if config.lora_rank else work.weight
     state = _OPTIMISER_BYTES[config.optimiser]
@@ -182,7 +185,9 @@ def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workl
         yield Part("reference", weight * shape.parameters / shards, note=f"the KL penalty's model{spread}")
     if work.average:
         yield Part("average", weight * shape.parameters, note="the teacher's weights, whole")
-    if machine.sharding == "fsdp2" and shards > 1 and config.engine == "transformers":
+    if config.precision == "bfloat16_copy":
+        yield Part("copies", 4 * shape.parameters, note="the weights in bfloat16, to play and to learn with")
+    elif machine.sharding == "fsdp2" and shards > 1 and config.engine in IN_PROCESS:
         yield Part("whole copy", weight * shape.parameters + adapters, note="the weights once more, to generate with")
 
 
@@ -217,7 +222,7 @@ def _output(shape: ModelShape, work: Workload) -> float:
 
 def _playing(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:
     """What generation takes in this process: keys and values of the episodes in progress, or vLLM's share."""
-    if config.engine == "transformers":
+    if config.engine in IN_PROCESS:
         row = 2 * shape.layers * shape.keys * work.compute * work.row_tokens
         note = f"{work.playing} episodes x {work.row_tokens:,} tokens, with room to grow"
         yield Part("KV cache", 1.5 * work.playing * row, "generation", note)

@@ -21,6 +21,7 @@ from skillc_lab.planning.setups import GIB, Machine
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
 from trainers.base import check_sharded
 from trainers.config import TrainConfig
+from trainers.engines import IN_PROCESS
 from trainers.recipes import recipe_in
 
 __all__ = ["Plan", "Remedy", "make_plan"]
@@ -195,7 +196,9 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
         check_sharded({name for loss in recipe.losses for name in loss.heads}, bool(config.reference_sync_every))
     except ConfigError as error:
         yield str(error)
-    if machine.sharding == "zero3" and config.engine == "transformers":
+    if config.precision == "bfloat16_copy":
+        yield "precision=bfloat16_copy needs whole weights in every process; shard with bfloat16."
+    if machine.sharding == "zero3" and config.engine in IN_PROCESS:
         yield "Weights that DeepSpeed has sharded cannot generate in place; use engine=vllm."
 
 

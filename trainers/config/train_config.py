@@ -99,6 +99,11 @@ class TrainConfig(
         return str(named_folder(self.model, self.env) or self.model)
 
     @property
+    def upper_layers(self) -> int | None:
+        """How many of the last layers are trained; None for the whole model."""
+        return None if self.trained_layers == "all" else int(self.trained_layers.partition(":")[2])
+
+    @property
     def sampling(self) -> Sampling:
         """How training's replies are drawn."""
         return Sampling(self.temperature, top_p=self.top_p, top_k=self.top_k, min_p=self.min_p)

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from trainers.engines.openai import OpenAIEngine
     from trainers.engines.openai_options import ServerOptions
     from trainers.engines.random import derive_seed
-    from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
+    from trainers.engines.registry import (
+        ENGINES,
+        IN_PROCESS,
+        CheckpointModel,
+        EngineSpec,
+        TrainerModel,
+        check_engine,
+        engine_spec,
+    )
     from trainers.engines.sharing import SharingEngine
     from trainers.engines.text import FunctionEngine, ScriptedEngine, TextEngine, TextReply, TextRequest
     from trainers.engines.transformers import TransformersEngine
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["ENGINES", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine", "Generation"]
+__all__ = ["ENGINES", "IN_PROCESS", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine", "Generation"]
 __all__ += ["OpenAIEngine", "Request", "Sampling", "ScriptedEngine", "ServerOptions", "SharingEngine"]
 __all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
 __all__ += ["VllmEngine", "check_engine", "derive_seed", "engine_spec", "stream"]

@@ -25,6 +25,8 @@ ENGINES: Mapping[str, str] = {
     "choosing": "trainers.engines.choosing:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
+IN_PROCESS = frozenset({"transformers", "choosing"})
+"""Those that generate with transformers in the training process."""
 
 
 @dataclass(frozen=True)

@@ -150,19 +150,17 @@ def load_model(config: TrainConfig) -> Any:
     )
 
 
-def train_upper(model: Any, trained_layers: str) -> None:
-    """Leaves only the upper layers of a model to be trained, by the setting of that name.
+def train_upper(model: Any, count: int) -> None:
+    """Leaves only the last layers of a model, and its last norm, to be trained.
 
     Raises:
         ConfigError: The model has fewer layers, or none that could be found.
     """
-    if trained_layers == "all":
-        return
-    count, decoder = int(trained_layers.partition(":")[2]), model.get_decoder()
+    decoder = model.get_decoder()
     layers = getattr(decoder, "layers", None)
     if layers is None or len(layers) < count:
         known = "whose layers this model does not name" if layers is None else f"and the model has {len(layers)} layers"
-        raise ConfigError(f"trained_layers={trained_layers}, {known}; take fewer, or trained_layers=all.")
+        raise ConfigError(f"trained_layers=upper:{count}, {known}; take fewer, or trained_layers=all.")
     model.requires_grad_(False)
     for part in (*layers[-count:], getattr(decoder, "norm", None)):
         if part is not None:

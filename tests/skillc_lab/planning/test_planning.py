@@ -120,7 +120,9 @@ def test_a_checkpointed_layer_keeps_its_input(arithmetic: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"lora_rank": 4}, {"kl_coef": 0.0, "method": "grpo"}], ids=["all", "lora", "alone"]
+    "changes",
+    [{}, {"lora_rank": 4}, {"kl_coef": 0.0, "method": "grpo"}, {"trained_layers": "upper:1"}],
+    ids=["all", "lora", "alone", "upper"],
 )
 def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
     config = toy_config(toy_folder, run=str(tmp_path), **changes)

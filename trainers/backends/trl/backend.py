@@ -48,7 +48,8 @@ class TrlBackend:
     def __init__(self, config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> None:
         self.config = config
         model = load_model(config)
-        train_upper(model, config.trained_layers)
+        if config.upper_layers is not None:
+            train_upper(model, config.upper_layers)
         make_folder(Path(config.run_folder))
         self.trainer = SkillTrainer(config, objective, model, tokenizer)
         self._sent_steps: dict[str, int] = {}
