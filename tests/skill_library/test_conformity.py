@@ -42,6 +42,19 @@ def test_every_skill_that_comes_with_the_package_is_valid(package: str) -> None:
     assert complaints(ROOT / package) == {}
 
 
+@pytest.mark.parametrize(
+    ("library", "sha256"),
+    [
+        ("alfworld", "5cafced0ab64886076819fb3712c7f38a318b7b444276ca5056667853050c0d1"),
+        ("webshop", "c306ed76305cc8693737e7bdc1c668f743ee8243400d81fc2ef5cbfa802255ea"),
+        (ROOT / "skillc_gym/envs/coins/skills", "4c21a6353e519318f51e677554dddb1e331be1cbe0e6ee1cb42c3fb5a033806c"),
+    ],
+)
+def test_what_agents_read_has_not_changed_by_a_byte(library: str | Path, sha256: str) -> None:
+    """Recorded results are of these texts; a change is a new version."""
+    assert load_library(library).sha256 == sha256
+
+
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip)
 
 
