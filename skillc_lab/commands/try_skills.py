@@ -72,7 +72,7 @@ def try_skills(options: SkillTestOptions) -> int:
     brings_none = options.skills in BUILT_IN or options.per_type is not None or options.tasks is not None
     evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
     tasks = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
-    from trainers.evaluation import evaluate_policy
+    from trainers.evaluation import evaluate_policy, usage_table
 
     out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
     report = evaluate_policy(
@@ -92,6 +92,8 @@ def try_skills(options: SkillTestOptions) -> int:
     say(test.table())
     say("Intervals of types are wider, so that all of them hold at once in 95 of 100 tests.\n")
     say(test.overall.words()[:1].upper() + test.overall.words()[1:] + ".")
+    if report.usage:
+        say(f"\n{usage_table(report.usage)}\n")
     if report.paired.warning:
         say(f"Warning: {report.paired.warning}")
     if any(case.assertions for case in cases):
