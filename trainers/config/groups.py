@@ -126,6 +126,9 @@ class RolloutSettings:
     """Groups per update, over all processes."""
     group_size: Count = 8
     """Rollouts per group."""
+    redraw_groups: Natural = 0
+    """How often groups whose rollouts all came to the same return are replaced by groups of other tasks, as DAPO does;
+    those that are left at last are left out of the update. 0 keeps all groups."""
     task_sampling: TaskSampling = "uniform"
     """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
     max_reply_tokens: Count = 512

@@ -15,6 +15,7 @@ from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.learner.objective import Objective, policy_value
+from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, parted
 from trainers.learner.rows import LocalBatch, RowAssembler
 from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
@@ -58,8 +59,10 @@ class Learner:
                 f"tasks_per_step ({self.config.tasks_per_step}) must be a multiple of the {backend.num_processes} "
                 "training processes."
             )
+        check_redrawing(self.config, self.method.recipe)
         self.update = 0
         self.stop_requested = False
+        self._left_out: list[Played] = []
         self.counters = {"tokens_generated": 0, "env_steps": 0}
         self.shared = SharedRollouts(setup.rollouts, backend)
         self.rows = RowAssembler(self.config, objective, setup.prompts, setup.pad_id)
@@ -78,26 +81,50 @@ class Learner:
         return tasks, [self.method.n_plus(split.type_of[task], config.group_size) for task in tasks]
 
     def play(self, tasks: Sequence[str], n_plus: Sequence[int], update: int) -> RolloutBatch:
-        """Plays this process's groups; returns all processes' trajectories, group by group."""
+        """Plays this process's groups; returns all processes' trajectories, group by group.
+
+        With ``redraw_groups``, groups that teach nothing are left out, and others played in their place.
+        """
+        config, names = self.config, self.method.recipe.advantage.inputs
+        played, left_out = self._played(tasks, n_plus, update), list[Played]()
+        for again in range(1, config.redraw_groups + 1):
+            teaching, alike = parted(played, config.returns)
+            others = other_tasks(self.setup.split, config, tasks, groups_of(alike), update + again * config.steps)
+            if not others:
+                break
+            counts = [self.method.n_plus(self.setup.split.type_of[task], config.group_size) for task in others]
+            tasks, left_out = [*tasks, *others], [*left_out, *alike]
+            played = [*teaching, *self._played(others, counts, update, again)]
+        if config.redraw_groups:
+            teaching, alike = parted(played, config.returns)
+            # An update of which nothing would be left keeps what it has: its step is one of nothing.
+            played, left_out = (teaching, [*left_out, *alike]) if teaching else (played, left_out)
+        self._left_out = left_out
+        trajectories = [trajectory for trajectory, _ in played]
+        if config.transcripts_every and update % config.transcripts_every == 0 and self.is_main:
+            self.setup.folder.write_transcripts(f"train-{update:06d}", [each.episode for each in trajectories])
+        batch = RolloutBatch.from_trajectories(trajectories, config.returns)
+        return replace(batch, scores={name: [scores[name] for _, scores in played] for name in names})
+
+    def _played(self, tasks: Sequence[str], n_plus: Sequence[int], update: int, again: int = 0) -> list[Played]:
+        """All processes' trajectories of some groups, with the scores that the scheme asks for."""
         config, setup, names = self.config, self.setup, self.method.recipe.advantage.inputs
         setup.rollouts.on_progress = lambda done, total: setup.progress.phase("episodes", done, total)
         own = self.shared.collect_own(
             tasks,
             n_plus,
             config.group_size,
-            seed=derive_seed(config.seed, _PLAY, update),
+            seed=derive_seed(config.seed, _PLAY, update, *([again] if again else [])),
             sampling=config.sampling,
             skills=skill_selectors(self.memory, n_plus, config.group_size, training=True),
             shared_draws=self.memory.shared_draws,
         )
         scores = self.rows.scores(self.backend, own, names) if names else [{} for _ in own]
-        scored = list(zip(own, scores, strict=True))
-        everything = sorted(self.backend.gather(scored), key=lambda entry: entry[0].group)
-        trajectories = [trajectory for trajectory, _ in everything]
-        if config.transcripts_every and update % config.transcripts_every == 0 and self.is_main:
-            setup.folder.write_transcripts(f"train-{update:06d}", [each.episode for each in trajectories])
-        batch = RolloutBatch.from_trajectories(trajectories, config.returns)
-        return replace(batch, scores={name: [scores[name] for _, scores in everything] for name in names})
+        # Groups go round the processes by their numbers, of which each drawing has as many as the first.
+        first = again * config.tasks_per_step
+        numbered = [replace(trajectory, group=trajectory.group + first) for trajectory in own]
+        scored = list(zip(numbered, scores, strict=True))
+        return sorted(self.backend.gather(scored), key=lambda entry: entry[0].group)
 
     def credit(self, batch: RolloutBatch) -> tuple[RolloutBatch, Advantages, Record]:
         """Asks memory, curriculum and scheme what each rollout is worth, and counts what was played.
@@ -110,6 +137,10 @@ class Learner:
         figures |= self._shared_memory.observe(self.backend, batch)
         for metric in self.metrics:
             figures |= metric(batch.trajectories)
+        if self.config.redraw_groups:
+            wasted = rollout_metrics([trajectory for trajectory, _ in self._left_out])
+            figures |= {count: figures[count] + wasted[count] for count in self.counters}
+            figures["groups_left_out"] = groups_of(self._left_out)
         for count in self.counters:
             self.counters[count] += figures[count]
         self.counters["tokens_generated"] += figures.get("tokens_written", 0)

@@ -1,0 +1,59 @@
+"""Groups without differences: left out of an update, and others played in their place.
+
+Where all members of a group came to the same return, advantages over the group are 0 and nothing is learned from it.
+DAPO (arXiv 2503.14476) samples until its batch has no such group; here as often as ``redraw_groups`` allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from skillc_gym.errors import ConfigError
+from trainers.advantages import FloatArray, RolloutBatch
+from trainers.base import Returns, Trajectory
+from trainers.config import TrainConfig
+from trainers.memory import FixedLibrary
+from trainers.recipes.recipe import Recipe
+from trainers.rollout.task_sampling import TaskSplit, sample_tasks
+
+Played = tuple[Trajectory, dict[str, FloatArray]]
+"""A trajectory, and what the scheme asked to know of its tokens."""
+
+
+def parted(played: Sequence[Played], returns: Returns) -> tuple[list[Played], list[Played]]:
+    """Rollouts of groups whose returns differ, and of groups in which all are alike."""
+    batch = RolloutBatch.from_trajectories([trajectory for trajectory, _ in played], returns)
+    seen: dict[int, set[float]] = {}
+    for (trajectory, _), value in zip(played, batch.returns, strict=True):
+        seen.setdefault(trajectory.group, set()).add(float(value))
+    sides: tuple[list[Played], list[Played]] = [], []
+    for each in played:
+        sides[len(seen[each[0].group]) == 1].append(each)
+    return sides
+
+
+def groups_of(played: Sequence[Played]) -> int:
+    """How many groups they are of."""
+    return len({trajectory.group for trajectory, _ in played})
+
+
+def other_tasks(split: TaskSplit, config: TrainConfig, had: Sequence[str], count: int, step: int) -> list[str]:
+    """So many tasks that the update has not had yet, or as many as there are; ``step`` seeds the draw."""
+    left = replace(split, training=tuple(task for task in split.training if task not in set(had)))
+    count = min(count, len(left.training))
+    return sample_tasks(left, count, config.task_sampling, seed=config.seed, step=step) if count else []
+
+
+def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
+    """Refuses to leave groups out where a method learns from those without differences, too.
+
+    Raises:
+        ConfigError: By its rows, curriculum, allocation or memory.
+    """
+    learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
+    if config.redraw_groups and (learns or not isinstance(recipe.memory, FixedLibrary)):
+        raise ConfigError(
+            f"redraw_groups leaves groups without differences out, and {recipe.name} learns from those too, by its "
+            "rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."
+        )
