@@ -8,6 +8,7 @@ from functools import partial
 from skillc_lab.cli.command import Command
 from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.cli.recipe_help import recipe_help
+from trainers.base import end_together
 from trainers.config import Settings
 from trainers.tracking import make_progress
 
@@ -41,7 +42,10 @@ def train(options: TrainOptions) -> int:
     config = options.config()
     from trainers.training import run
 
-    return 0 if run(config, progress=make_progress()).finished else 130
+    finished = run(config, progress=make_progress()).finished
+    if finished:
+        end_together()
+    return 0 if finished else 130
 
 
 COMMAND = Command(

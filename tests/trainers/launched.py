@@ -18,6 +18,7 @@ from trainers.config import TrainConfig
 from trainers.training import RunResult
 
 ROOT = Path(__file__).resolve().parents[2]
+LAUNCHER = (sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0")
 
 
 def train_with_two(
@@ -31,10 +32,9 @@ def train_with_two(
     """Runs ``skillc train`` in two processes, to its end, which may be expected to be a bad one."""
     plain = TrainConfig(model=config.model).to_json()
     words = [f"{name}={_written(value)}" for name, value in config.to_json().items() if value != plain[name]]
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0"]
     done = subprocess.run(
         [
-            *(*launcher, "--standalone", "-m", entry, "train", *words),
+            *(*LAUNCHER, "--standalone", "-m", entry, "train", *words),
             *(f"model={config.model}", f"env=tests.trainers.toys:{config.env}"),
         ],
         cwd=folder,

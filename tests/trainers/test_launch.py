@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from tests.trainers.launched import assert_same_run, train_with_two
+from tests.trainers.launched import LAUNCHER, ROOT, assert_same_run, train_with_two
 from tests.trainers.toys import GRADED, toy_config
 from trainers.base import Trajectory, asked_processes, launch_warning
 from trainers.training import run
@@ -64,6 +65,36 @@ def test_two_processes_train_to_what_one_does(options: dict[str, Any], toy_folde
     assert done.stderr.count("step    1/2") == 1
     assert "Warning: The launcher" not in done.stderr
     assert_same_run(one, tmp_path / "two")
+
+
+LEAVING = """
+import time
+import torch.distributed as distributed
+from pathlib import Path
+from trainers.base import end_together
+distributed.init_process_group("gloo")
+first = distributed.get_rank() == 0
+if first:
+    time.sleep(1)
+    Path("written").touch()
+end_together()
+assert Path("written").exists()
+assert not distributed.is_initialized()
+end_together()
+"""
+
+
+def test_no_process_leaves_before_the_one_that_writes(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    done = subprocess.run(
+        [*LAUNCHER, "--standalone", "leaving.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from trainers.base.options import (
 from trainers.base.processes import (
     asked_processes,
     check_sharded,
+    end_together,
     interrupts,
     launch_warning,
     launcher_words,
@@ -58,5 +59,6 @@ __all__ += ["Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "T
 __all__ += ["check_values", "flat_options", "option_names", "override"]
 __all__ += ["Registry", "current_names", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory", "Usage"]
-__all__ += ["asked_processes", "check_sharded", "interrupts", "launch_warning", "launcher_words", "stop_requests"]
+__all__ += ["asked_processes", "check_sharded", "end_together", "interrupts", "launch_warning", "launcher_words"]
+__all__ += ["stop_requests"]
 __all__ += ["lazy_exports"]

@@ -1,4 +1,4 @@
-"""How a process is asked to stop, whether as many train as the launcher was asked for, and what cannot be sharded."""
+"""How processes are asked to stop and end together, how many the launcher was asked for, what cannot be sharded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,18 @@ def _handled(signals: tuple[signal.Signals, ...], handler: _Handler) -> Iterator
         for number, before in previous.items():
             # None stands for a handler that Python has not set, and cannot set again.
             signal.signal(number, signal.SIG_DFL if before is None else before)
+
+
+def end_together() -> None:
+    """Waits for the launcher's other processes and ends their group; does nothing in a lone process.
+
+    A process that leaves with threads of its group alive may be aborted by them, and the launcher then stops the one
+    that still writes the policy.
+    """
+    distributed: Any = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
 
 
 _COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
