@@ -300,7 +300,8 @@ class TransformersEngine:
             attention_mask=self._mask(where, columns),
             past_key_values=self._cache,
             use_cache=True,
-            logits_to_keep=keep,
+            # A number keeps a view, of which a processor's output layer copies all its weights row by row.
+            logits_to_keep=torch.arange(ids.shape[1] - keep, ids.shape[1], device=self.device),
         )
         logits: torch.Tensor = output.logits[:, -keep:]
         return logits.float()
