@@ -25,6 +25,13 @@ SHORT = {
     "evaluate": "per_type=1 max_episode_steps=4",
 }
 _TABLE = re.compile(r"^\| \[(.*?)\]\(.*?#(\w+)\), (\d+) .*?seeds \|(.*)\|$", re.MULTILINE)
+CONTROLS = {
+    ("real_games_confirmation", "real-hard"): "real_games_controls",
+    ("confirmation", "hard"): "controls",
+    ("confirmation", "easy"): "controls_easy",
+    ("shop_more_seeds", "hard"): "shop_controls",
+}
+"""Records of imitation alone, by record and start."""
 _NUMBER = re.compile(r"[-+]?\d+")
 
 
@@ -83,7 +90,10 @@ def test_the_table_of_results_is_the_records():
         difference = own.against.difference
         low, high = (round(100 * end) for end in difference.interval or ())
         wanted = [round(100 * regime.before.without), _percent(regime.rows[0]), _percent(own)]
-        assert list(map(int, _NUMBER.findall(cells))) == [*wanted, round(100 * difference.mean), low, high], record
+        wanted += [round(100 * difference.mean), low, high]
+        if controls := CONTROLS.get((record, regime.start)):
+            wanted.append(_percent(_regime(controls, start).row("context_distillation")))
+        assert list(map(int, _NUMBER.findall(re.sub(r"\(.*?\)", "", cells)))) == wanted, record
         assert int(seeds) == len(own.seeds)
         assert ("not significant" in cells) == (own.against.verdict != "better"), record
 
