@@ -58,9 +58,7 @@ JARGON: Mapping[str, str] = {
 }
 """Words that readers stumble over, and what the field says instead."""
 
-_MADE = re.compile(
-    r"<!-- (\w+):start -->.*?<!-- \1:end -->|<!--.*?-->|^---\n.*?\n---$", re.DOTALL | re.MULTILINE
-)
+_MADE = re.compile(r"<!-- (\w+):start -->.*?<!-- \1:end -->|<!--.*?-->|^---\n.*?\n---$", re.DOTALL | re.MULTILINE)
 _FIGURE = re.compile(r"(?<![\w.])[-+]?\d[\d,.]*")
 _INTERVAL = re.compile(r"\[\s*[-+]?[\d.,]+\s*%?\s*(?:,|to)\s*[-+]?[\d.,]+\s*%?\s*\]")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
