@@ -140,6 +140,9 @@ def test_the_page_of_commands_names_commands_only():
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `skillc ((?:tools )?[\w-]+)", page, re.MULTILINE)) <= set(command_names())
     assert "| `skillc play` |" in completed("| `skillc plan` | x | y |\n\nz")
+    short = completed("| `skillc tools card`, `fan-out FILE` | x | y |\n")
+    assert "fan-out`" not in short, "a row may name several"
+    assert "| `skillc tools tag-nouns` |" in short
 
 
 def test_the_tables_of_settings_are_those_of_the_doc_strings():

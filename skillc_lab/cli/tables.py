@@ -36,8 +36,12 @@ def renewed(page: str) -> str:
 def completed(page: str) -> str:
     """The page of commands, with a row more in its table for every command that it does not name."""
     *_, last = re.finditer(r"^\| `skillc .*$", page, re.MULTILINE)
-    named = set(re.findall(r"^\| `skillc ((?:tools )?[\w-]+)", page, re.MULTILINE))
-    missing = {name: summary for name, (_, summary) in command_modules().items() if name not in named}
+    cells = " ".join(re.findall(r"^\| (`skillc [^|]*)", page, re.MULTILINE))
+    missing = {
+        name: summary
+        for name, (_, summary) in command_modules().items()
+        if not re.search(rf"`(?:skillc )?(?:tools )?{name.removeprefix('tools ')}[ `]", cells)
+    }
     rows = "".join(f"\n| `skillc {name}` | {summary} | |" for name, summary in missing.items())
     return page[: last.end()] + rows + page[last.end() :]
 
