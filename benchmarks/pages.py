@@ -30,7 +30,8 @@ from trainers.stats import wilson
 
 __all__ = ["RECORDS", "filled_in", "seed_table", "study_tables"]
 
-_DOCS = Path(__file__).resolve().parents[1] / "docs"
+_ROOT = Path(__file__).resolve().parents[1]
+_DOCS = (_ROOT / "docs", _ROOT / "scripts" / "hubs")
 _FILLED = re.compile(r"^(<!--\n(.*?)\n-->)$.*?^<!--/-->$", re.DOTALL | re.MULTILINE)
 _RENAMED = {"inside the noise": "no significant difference", "as good": "equivalent"}
 """Verdicts by the names that older records have for them."""
@@ -212,9 +213,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Writes the tables of all pages, or names the pages where they are stale and returns 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write them")
-    parser.add_argument("--docs", type=Path, default=_DOCS, help="folder of the pages")
+    parser.add_argument("--docs", type=Path, nargs="+", default=_DOCS, help="folders of the pages")
     options = parser.parse_args(argv)
-    stale = {page: text for page in sorted(options.docs.rglob("*.md")) if (text := _fresh(page))}
+    pages = sorted(page for folder in options.docs for page in folder.rglob("*.md"))
+    stale = {page: text for page in pages if (text := _fresh(page))}
     for page, text in stale.items():
         print(f"{page}: {'written' if options.write else 'stale; python -m benchmarks.pages --write'}")
         if options.write:

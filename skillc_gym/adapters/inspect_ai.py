@@ -1,17 +1,22 @@
-"""Inspect: a task whose samples are episodes in pairs, scored by success, its gap and the gap's standard error."""
+"""Inspect: tasks whose samples are episodes in pairs, scored by success, its gap and the gap's standard error.
+
+``inspect eval skillc_gym/alfworld`` finds them by the entry point of the package.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.errors import missing_extra
+from skillc_gym.panels import ranked
 
 try:
-    from inspect_ai import Task
+    from inspect_ai import Task, task
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
     from inspect_ai.scorer import Score, grouped, mean, metric, scorer, stderr
@@ -19,7 +24,7 @@ try:
 except ImportError as error:
     raise missing_extra("inspect-ai", "inspect") from error
 
-__all__ = ["average_score", "gap", "play", "samples", "skill_task", "success"]
+__all__ = ["alfworld", "average_score", "gap", "play", "samples", "skill_task", "success", "webshop"]
 
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _STORE = "episode"
@@ -36,6 +41,31 @@ def skill_task(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest], 
     return Task(dataset=samples(make, requests), solver=play(make), scorer=success(), **task_kwargs)
 
 
+# Inspect is not installed where types are checked, so that its decorators have none.
+@task  # type: ignore[untyped-decorator]
+def alfworld(tasks: int = 20, seed: int = 0, library: str | None = None, **env_kwargs: Any) -> Task:
+    """Household tasks in pairs: ``inspect eval skillc_gym/alfworld -T tasks=8 -T split=valid_seen``.
+
+    Args:
+        tasks: How many tasks, drawn by a hash of seed and name: the same on every machine.
+        seed: Seed of the draw and of the pairs.
+        library: Skill library; the environment's own by default.
+        **env_kwargs: Arguments of the environment; generated games of valid_unseen by default.
+    """
+    return _panel("alfworld", tasks, seed, library, {"data": "generated", "split": "valid_unseen"} | env_kwargs)
+
+
+@task  # type: ignore[untyped-decorator]
+def webshop(tasks: int = 20, seed: int = 0, library: str | None = None, **env_kwargs: Any) -> Task:
+    """Shopping in pairs: ``inspect eval skillc_gym/webshop``; arguments as for :func:`alfworld`."""
+    return _panel("webshop", tasks, seed, library, {"data": "generated", "split": "test"} | env_kwargs)
+
+
+def _panel(env: str, tasks: int, seed: int, library: str | None, env_kwargs: dict[str, Any]) -> Task:
+    make = partial(ChatEnv, env, library=library, **env_kwargs)
+    return skill_task(make, paired_requests(ranked(make().task_ids, seed)[:tasks], seed=seed))
+
+
 def samples(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest]) -> MemoryDataset:
     """One sample per request: the first prompt as input, the request's columns and the task type as metadata."""
     env = make()
@@ -48,7 +78,6 @@ def samples(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest]) -> 
     return MemoryDataset(found)
 
 
-# Inspect is not installed where types are checked, so that its decorators have none.
 @solver  # type: ignore[untyped-decorator]
 def play(make: Callable[[], ChatEnv]) -> Any:
     """Lets the model play a sample's episode; one of Inspect's limits cuts it, and it counts as truncated."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from skillc_gym.episodes import Episode, read_jsonl
+from skillc_gym.episodes import Episode, read_jsonl, to_atif
 from skillc_gym.errors import ConfigError
+from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.serve_webshop import serve_site
 from skillc_lab.report import read_object, replay_page, transcripts_of_step
@@ -21,7 +23,8 @@ __all__ = ["COMMAND", "ReplayOptions"]
 class ReplayOptions:
     """Write a page with recorded episodes, grouped by task, with the skill beside without it.
 
-    With --site, WebShop's episodes are shown in the shop itself, step by step, instead.
+    With --site, WebShop's episodes are shown in the shop itself, step by step, instead. With --atif they are written
+    as trajectories of the Agent Trajectory Interchange Format.
     """
 
     run: Annotated[Path, tyro.conf.Positional]
@@ -30,6 +33,8 @@ class ReplayOptions:
     """Step of a run; the last one that transcripts were kept of if none."""
     out: Path | None = None
     """The page; in RUN/report if none."""
+    atif: Path | None = None
+    """Folder that receives a trajectory in ATIF of each episode."""
     site: bool = False
     """Serve the shop's own pages of the episodes, until Ctrl-C."""
     port: int = 3000
@@ -40,14 +45,26 @@ class ReplayOptions:
 
 def replay(options: ReplayOptions) -> int:
     """Runs the command."""
+    if options.atif:
+        say(f"{_write_atif(options, options.atif)} trajectories: {options.atif}")
+        return 0
     if options.site:
         return serve_site(_shop(options), port=options.port, episodes=_episodes(options))
     say(str(replay_page(options.run, options.step, out=options.out)))
     return 0
 
 
+def _write_atif(options: ReplayOptions, folder: Path) -> int:
+    kept = read_object((options.run if options.run.is_dir() else options.run.parent) / "config.json")
+    number = -1
+    for number, episode in enumerate(_episodes(options)):
+        name = f"{number:06d}-{'with' if episode.condition else 'without'}.json"
+        replace_file(folder / name, [json.dumps(to_atif(episode, kept.get("model"))).encode()])
+    return number + 1
+
+
 def _episodes(options: ReplayOptions) -> list[Episode]:
-    """The recorded episodes of the shop.
+    """The recorded episodes.
 
     Raises:
         ConfigError: There are none.

@@ -1,6 +1,8 @@
 """Inspect: its mock model plays pairs; metrics and provenance are read from the log on disk."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 from scripted import MAKE, expert_reply, run_blocks
@@ -74,6 +76,30 @@ def test_a_single_pair_has_no_standard_error(model, tmp_path):
     task = skill_task(MAKE, paired_requests(MAKE().task_ids[:1]))
     (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")
     assert math.isnan(log.results.scores[0].metrics["gap_stderr"].value)
+
+
+BY_NAME = """
+import sys
+from inspect_ai import eval
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+said = ModelOutput.from_content("mockllm", "<action>look</action>")
+said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+model = get_model("mockllm/model", custom_outputs=lambda *_: said)
+asked = {"tasks": 2, "max_episode_steps": 3}
+eval(sys.argv[1], task_args=asked, model=model, log_dir=".", display="none")
+"""
+
+
+@pytest.mark.parametrize("name", ["alfworld", "webshop"])
+def test_the_tasks_of_the_package_are_found_by_name(name, tmp_path):
+    """As ``inspect eval skillc_gym/alfworld`` finds them: by the entry point, outside of a checkout."""
+    subprocess.run([sys.executable, "-c", BY_NAME, f"skillc_gym/{name}"], cwd=tmp_path, check=True)
+    (written,) = tmp_path.glob("*.eval")
+    log = read_eval_log(str(written))
+    assert (log.status, log.eval.task) == ("success", f"skillc_gym/{name}")
+    records = [sample.scores["success"].metadata for sample in log.samples]
+    assert [record["condition"] for record in records] == [1, 0, 1, 0]
+    assert len({record["task_id"] for record in records}) == 2
 
 
 def test_the_page_runs(model, tmp_path, monkeypatch):

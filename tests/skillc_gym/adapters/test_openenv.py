@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,8 @@ import uvicorn
 from openenv.core import GenericEnvClient
 
 from skillc_gym.adapters.openenv import create_server
+
+HUB = Path(__file__).resolve().parents[3] / "scripts" / "hubs" / "openenv"
 
 
 @contextmanager
@@ -165,12 +168,20 @@ def test_the_web_page_is_there(monkeypatch):
 
 
 def test_the_folder_to_copy_is_what_openenv_accepts(tmp_path):
-    """Its manifest by rule, and its application while it is served; the image is built where there is Docker."""
-    folder = shutil.copytree(PAGES / "openenv", tmp_path / "mine")
+    """Its manifest by rule, its wheel's application while it is served; the image is built where there is Docker."""
+    folder = shutil.copytree(HUB, tmp_path / "mine")
     command = [Path(sys.executable).with_name("openenv"), "validate", "--json"]
     static = json.loads(subprocess.run([*command, folder, "--level", "static"], capture_output=True, check=True).stdout)
     assert static["verdict"] == "pass"
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path / "dist"]
+    subprocess.run([*build, folder], check=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
     names = {}
-    exec(compile((folder / "server" / "app.py").read_text(encoding="utf-8"), "app.py", "exec"), names)
+    app = tmp_path / "installed" / "server" / "app.py"
+    exec(compile(app.read_text(encoding="utf-8"), "app.py", "exec"), names)
     with served(names["app"]) as found:
         assert subprocess.run([*command, "--url", found], capture_output=True, check=False).returncode == 0
+        with GenericEnvClient(base_url=found).sync() as client:
+            client.reset(seed=7, index=0, skill=True)
+            assert client.step({"reply": "<action>look</action>"}).observation["record"]["condition"] == 1

@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +17,26 @@ pytest.importorskip("verifiers", reason="needs the verifiers extra, in an enviro
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def evaluate(folder: Path, *words: str) -> list[dict]:
-    """Runs vf-eval on the page's module; returns the episodes that it wrote."""
+def page_module(folder: Path) -> str:
+    """Writes the module that the page shows; returns its name."""
     page = (ROOT / "docs" / "adapters" / "verifiers.md").read_text(encoding="utf-8")
     (folder / "household.py").write_text(page.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    return "household"
+
+
+def hub_wheel(folder: Path) -> str:
+    """Builds the package for the hub and unpacks its wheel; returns the module's name."""
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    source = shutil.copytree(ROOT / "scripts" / "hubs" / "verifiers", folder / "source")
+    subprocess.run([*build, "-w", folder / "dist", source], check=True)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(folder)
+    return "skillc_household"
+
+
+def evaluate(folder: Path, *words: str, module: Callable[[Path], str] = page_module) -> list[dict]:
+    """Runs vf-eval on a module; returns the episodes that it wrote."""
+    name = module(folder)
     with openai_server(expert_reply) as server:
         options = {
             "--env.taskset.env-kwargs": json.dumps({**ENV_KWARGS, "max_episode_steps": 12}),
@@ -31,7 +50,7 @@ def evaluate(folder: Path, *words: str) -> list[dict]:
         listed = [word for pair in options.items() for word in pair]
         paths = os.pathsep.join([str(folder), str(ROOT)])
         done = subprocess.run(
-            [command, "household", *listed, "--no-rich", *words],
+            [command, name, *listed, "--no-rich", *words],
             env={**os.environ, "PYTHONPATH": paths, "OPENAI_API_KEY": "none"},
             cwd=folder,
             capture_output=True,
@@ -68,6 +87,19 @@ def test_larger_groups_are_mixed_as_asked(tmp_path):
     words = ("--env.taskset.tasks", "1", "--env.taskset.group-size", "4", "--env.taskset.n-plus", "3")
     (episode,) = evaluate(tmp_path, *words)
     assert sorted(trace["info"]["condition"] for trace in episode["traces"]) == [0, 1, 1, 1]
+
+
+def test_the_package_for_the_hub_plays_from_its_wheel(tmp_path):
+    (episode,) = evaluate(tmp_path, "--env.taskset.tasks", "1", module=hub_wheel)
+    assert [trace["metrics"]["gap"] for trace in episode["traces"]] == [1.0, 1.0]
+    code = (
+        "import skillc_household as hub, verifiers.v1 as vf\n"
+        "env = hub.load_environment(tasks=2, group_size=4, n_plus=1)\n"
+        "tasks = list(vf.load_taskset(env.config.taskset))\n"
+        "assert hub.__file__.startswith(%r) and [t.data.conditions for t in tasks] == [[1, 0, 0, 0]] * 2\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    subprocess.run([sys.executable, "-c", code % str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}, check=True)
 
 
 def test_the_page_runs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,14 @@ def test_a_step_is_replayed(run: Path, capsys: Any) -> None:
     assert "train/a" in page.read_text(encoding="utf-8")
     assert skillc(["replay", str(run), "step=11"]) == 2
     assert "skillc replay: error: " in capsys.readouterr().err
+
+
+def test_episodes_are_written_as_trajectories(run: Path, tmp_path: Path, capsys: Any) -> None:
+    assert skillc(["replay", str(run), "--step", "10", "--atif", str(tmp_path / "atif")]) == 0
+    assert "4 trajectories" in capsys.readouterr().out
+    found = [json.loads(file.read_text()) for file in sorted((tmp_path / "atif").glob("*.json"))]
+    assert [one["extra"]["condition"] for one in found] == [1, 0, 1, 0]
+    assert {one["schema_version"] for one in found} == {"ATIF-v1.7"}
 
 
 def test_transcripts_alone_make_a_report(run: Path, tmp_path: Path, capsys: Any) -> None:
