@@ -29,7 +29,7 @@ class HouseholdConfig(SkillTasksetConfig):
     }
 
 
-class HouseholdTaskset(SkillTaskset, vf.Taskset[SkillTask, HouseholdConfig]):
+class HouseholdTaskset(SkillTaskset, vf.Taskset[SkillTask, HouseholdConfig]):  # type: ignore[misc]
     """The tasks of an environment, each a group of episodes with the skill and without."""
 
 
@@ -40,4 +40,5 @@ def load_environment(**taskset: Any) -> SkillEnv:
         **taskset: Fields of ``SkillTasksetConfig``, such as ``env="webshop"``, ``env_kwargs={"data": "generated"}``,
             ``tasks=8``, ``group_size=4``.
     """
-    return vf.load_environment(SkillEnvConfig(taskset={"id": "skillc_household", **taskset}))
+    made: SkillEnv = vf.load_environment(SkillEnvConfig(taskset={"id": "skillc_household", **taskset}))
+    return made
