@@ -14,8 +14,6 @@ from trainers.backends import BACKENDS
 from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
-from trainers.evaluation.policy_memory import save_policy_memory
-from trainers.memory import has_own_choice
 from trainers.models import check_model, hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
@@ -24,7 +22,6 @@ from trainers.rollout.task_sampling import TaskSplit, split_tasks
 from trainers.tracking import write_json
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
 from trainers.tracking.loggers import LOGGERS, Logger
-from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import RunFolder
 
@@ -225,9 +222,7 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
         with folder.new_policy(commit=learner.is_main) as path:
             learner.backend.save_policy(path)
             if learner.is_main:
-                save_policy_settings(path, learner.config)
-            if learner.is_main and has_own_choice(learner.memory):
-                save_policy_memory(path, learner.config, learner.memory.state_dict())
+                learner.describe_policy(path)
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:
         saved = folder.checkpoints()

@@ -15,6 +15,7 @@ from tests.trainers.toys import GRADED, toy_config
 from trainers.config import TrainConfig
 from trainers.models import load_model
 from trainers.recipes import recipe_names
+from trainers.tracking.policy_settings import policy_settings
 from trainers.tracking.progress import SilentProgress
 from trainers.training import RunResult, run, what_acted
 
@@ -199,6 +200,14 @@ def test_adapters_end_in_a_whole_policy_that_can_be_played(config: TrainConfig) 
         expected = beside.eval()(ids).logits
         got = load_model(config.with_(model=str(result.policy), lora_rank=0))(ids).logits
     assert torch.allclose(expected, got, atol=1e-4)
+
+
+def test_a_checkpoint_is_played_as_the_policy_is(config: TrainConfig) -> None:
+    result = run(config.with_(steps=1))
+    (checkpoint,) = result.folder.checkpoints()
+    beside = policy_settings(str(checkpoint), config.env)
+    assert beside is not None
+    assert beside == policy_settings(str(result.policy), config.env)
 
 
 def test_the_same_seed_gives_the_same_metrics(config: TrainConfig, tmp_path: Path) -> None:

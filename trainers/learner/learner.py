@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,20 @@ from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
+from trainers.evaluation.policy_memory import save_policy_memory
 from trainers.learner.objective import Objective, policy_value
 from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, parted
 from trainers.learner.rows import LocalBatch, RowAssembler
 from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
-from trainers.memory import skill_selectors
+from trainers.memory import has_own_choice, skill_selectors
 from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts, derive_seed
 from trainers.rollout.task_sampling import sample_tasks
 from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
+from trainers.tracking.policy_settings import save_policy_settings
 
 _PLAY, _VALIDATE = 1, 3
 """What a seed is derived for."""
@@ -251,8 +254,15 @@ class Learner:
             self.backend.save(partial)
         self.backend.gather([None])
         if self.is_main:
+            self.describe_policy(partial)
             folder.commit(partial, self.update, self.state_dict(), config.keep_checkpoints)
         self.backend.gather([None])
+
+    def describe_policy(self, path: Path) -> None:
+        """Writes beside weights what commands read there: what the policy plays with, and what its memory shows."""
+        save_policy_settings(path, self.config)
+        if has_own_choice(self.memory):
+            save_policy_memory(path, self.config, self.memory.state_dict())
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint holds beside weights and optimiser, as JSON-able values."""
