@@ -37,8 +37,6 @@ from skillc_lab.tables import record_names
 from trainers.recipes import RECOMMENDED
 from trainers.stats import Difference, holm, t_quantile, wilson
 
-__all__ = ["CLAIMS", "main", "visible"]
-
 CLAIMS: Mapping[str, Mapping[str, float]] = {
     "grpo": {"alfworld": 13.0, "webshop": 7.9},
     "skill0": {"alfworld": 4.7, "webshop": 3.1},

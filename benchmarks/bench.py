@@ -18,9 +18,6 @@ from benchmarks import bench_alfworld, bench_webshop
 from benchmarks.measuring import RECORDS, Bench, exit_status, versions_of
 from skillc_lab.tables import write_record
 
-__all__ = ["PARTS", "main"]
-
-
 PARTS: Mapping[str, Callable[[argparse.Namespace], Bench]] = {
     "alfworld": bench_alfworld.measure,
     "webshop": bench_webshop.measure,

@@ -22,8 +22,6 @@ from skillc_gym.envs.alfworld.engine import UpstreamProcess, UpstreamWorld, Worl
 from skillc_gym.envs.alfworld.experts import Planner
 from skillc_gym.errors import MissingDataError, MissingExtraError
 
-__all__ = ["measure"]
-
 EPISODE = 50
 ENVIRONMENTS, GAMES, VECTOR = 1024, 128, 10_000
 MEASURED = 2000

@@ -26,8 +26,6 @@ from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.experts import words
 from skillc_gym.errors import MissingDataError
 
-__all__ = ["anonymous_megabytes", "environment_kilobytes", "measure", "peak_megabytes", "resets", "walk"]
-
 EPISODE = 15
 """Steps after which a walk begins again."""
 PATTERN = "search[<query>]"

@@ -26,8 +26,6 @@ from trainers.evaluation import Change, PairedReport, compare_reports
 from trainers.tracking import one_revision
 from trainers.warmstart import CARD, sha256_of_file
 
-__all__ = ["main"]
-
 _SETTINGS = ("env", "split", "max_episode_steps", "max_reply_tokens", "max_context", "eval_temperature", "seed")
 _OF_AN_UPDATE = (
     *("step", "success_with", "success_without", "tokens_generated", "prompt_tokens"),

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["AGENTS", "agents_page", "llms_page", "main", "opening"]
-
 _ROOT = Path(__file__).resolve().parents[1]
 AGENTS = _ROOT / "AGENTS.md"
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")

@@ -29,8 +29,6 @@ from skillc_gym.envs.alfworld.experts import Explorer, Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames, chosen, proved_by_planner, proved_by_upstream
 from trainers.stats import wilson
 
-__all__ = ["KNOBS", "MOVES", "explored", "main", "planned", "stuck", "turned"]
-
 Found = dict[str, Any]
 
 KNOBS: Mapping[str, Sequence[Any]] = {

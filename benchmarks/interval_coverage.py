@@ -23,8 +23,6 @@ import numpy as np
 from benchmarks.measuring import measurement, options_parser
 from trainers.stats import t_quantile, variance_of_mean
 
-__all__ = ["Setting", "TakingOff", "coverage", "power"]
-
 _TASKS, _TABLES = 144, 500
 
 

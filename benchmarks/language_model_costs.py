@@ -33,8 +33,6 @@ from trainers.recipes import Half
 from trainers.tracking import SilentProgress, complete_settings
 from trainers.training import prepare
 
-__all__ = ["RECIPE", "main", "measure"]
-
 RECIPE = replace(ALTERNATING, name="alternating_half", allocation=Half())
 """Rollouts of both conditions; advantages that leave no row out."""
 

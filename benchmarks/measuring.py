@@ -17,8 +17,6 @@ from skillc_gym.version import __version__
 from skillc_lab.tables import Table, write_record
 from trainers.tracking import require_clean
 
-__all__ = ["RECORDS", "Bench", "Figure", "exit_status", "figure", "measurement", "options_parser", "versions_of"]
-
 RECORDS = Path(__file__).parent / "records"
 
 

@@ -24,8 +24,6 @@ from trainers.recipes import ADDITIONS, Recipe, get_recipe, recipe_names
 from trainers.training import run
 from trainers.warmstart import small_policy_settings
 
-__all__ = ["main", "measure_costs", "same_rollouts"]
-
 BASELINE = "grpo"
 _SAME = "grpo_on_"
 _PARTS = ("generate", "prepare", "update")

@@ -10,8 +10,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NOTEBOOKS", "executed", "main"]
-
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
 
 

@@ -28,8 +28,6 @@ from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport
 from trainers.stats import wilson
 
-__all__ = ["RECORDS", "filled_in", "seed_table", "study_tables"]
-
 _ROOT = Path(__file__).resolve().parents[1]
 _DOCS = (_ROOT / "docs", _ROOT / "scripts" / "hubs")
 _FILLED = re.compile(r"^(<!--\n(.*?)\n-->)$.*?^<!--/-->$", re.DOTALL | re.MULTILINE)

@@ -18,8 +18,6 @@ import gymnasium
 
 from skillc_gym import ALFWORLD_ID, PairedVectorEnv
 
-__all__ = ["main", "measure"]
-
 _GAMES: dict[str, Any] = {"data": "generated", "generator": {"games_per_type": 4}, "max_episode_steps": 1 << 40}
 _CALLS = 2000
 

@@ -45,8 +45,6 @@ from skillc_lab.studies import (
 from skillc_lab.tables import read_json
 from trainers.recipes import RECOMMENDED, get_recipe
 
-__all__ = ["DRAWN", "main", "parameters_of"]
-
 Draw = Callable[[Path], object]
 Points = dict[str, list[tuple[float, MethodRow]]]
 

@@ -22,8 +22,6 @@ import markdown
 
 from skillc_lab.tables import Row, Table
 
-__all__ = ["JARGON", "LIMITS", "Limit", "PlainPage", "main", "measured", "passed", "read_pages"]
-
 _ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -24,8 +24,6 @@ from trainers.config import TrainConfig
 from trainers.recipes import recipe_names
 from trainers.tracking import RunFolder, provenance, write_json
 
-__all__ = ["compare", "configurations", "main", "trace"]
-
 COMMON: Mapping[str, Any] = {
     "model": SHIPPED,
     "data": "generated",

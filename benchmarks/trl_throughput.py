@@ -35,8 +35,6 @@ from trainers.tracking import SilentProgress
 from trainers.training import prepare
 from trainers.warmstart import small_policy_settings
 
-__all__ = ["RECIPE", "main", "measure", "our_updates", "trl_updates"]
-
 
 @dataclass(frozen=True)
 class Alternating(Scheme):

@@ -17,7 +17,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from benchmarks.for_machines import llms_page
-from benchmarks.pages import RECORDS
+from benchmarks.measuring import RECORDS
 from benchmarks.pictures import DRAWN
 from skillc_lab.cli.tables import completed
 

@@ -15,8 +15,6 @@ from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.envs.webshop import OBSERVATION_MODES, WebShopEnv
 from skillc_gym.envs.webshop.catalog import Catalog, open_catalog
 
-__all__ = ["HOUSES", "SHOPS", "actions_target", "outcome_checked", "shop_catalog"]
-
 MOMENTS = 8
 """Earlier moments that a run can return to."""
 

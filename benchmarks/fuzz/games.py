@@ -19,8 +19,6 @@ from skillc_gym.envs.alfworld.data import ArchiveSource, decode, open_games
 from skillc_gym.envs.alfworld.engine import NOTHING_HAPPENS, Game, World
 from skillc_gym.errors import SkillCError
 
-__all__ = ["FIELDS", "LOADER", "STEPPER", "packed", "read_archive", "step_checked"]
-
 FIELDS = ("pddl_domain", "grammar", "pddl_problem", "walkthrough", "solvable")
 PIECES = (
     *("(", ")", "[", "{", '"', ":- ", "#{o.name}#", "#[o:x]#", "(and ", "(exists (?o - object) "),

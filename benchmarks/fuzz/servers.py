@@ -20,8 +20,6 @@ from skillc_gym.errors import SkillCError
 from trainers.engines import OpenAIEngine, ServerOptions, TextRequest
 from trainers.writers import ModelWriter, NotedWriter, PolicyWriter
 
-__all__ = ["ADDRESSES", "ANSWERS", "WRITERS"]
-
 # Answers of servers ---------------------------------------------------------------------------------------------------
 
 _KEY = "sk-A-KEY-THAT-NOBODY-SAYS"

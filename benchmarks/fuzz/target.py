@@ -10,8 +10,6 @@ from typing import Any
 
 from skillc_gym.errors import unknown_name
 
-__all__ = ["GENERATOR", "NAMES", "FuzzTarget", "Run", "bounded", "changed_text", "load"]
-
 NAMES: Mapping[str, str] = {
     "addresses": "servers:ADDRESSES",
     "alfworld-actions": "actions:HOUSES",

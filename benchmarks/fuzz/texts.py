@@ -14,8 +14,6 @@ from skill_library import Skill, SkillCError, SkillLibrary, load_library
 from skill_library.formats import read_agent_skills, read_bank, read_sections, write_library
 from skillc_gym.episodes import Episode, Turn, read_jsonl, to_ansi, to_html, write_jsonl
 
-__all__ = ["EPISODE", "FORMS", "SKILLS", "TRANSCRIPTS"]
-
 _GOOD = "---\nname: heat\ndescription: Heat it.\ntask_types: [heat, cook]\nlicense: MIT\n---\nOpen the microwave.\n"
 _OF_YAML = (
     *("&a ", "*a", "<<: ", "!!python/name:os.system ", "!!binary ", "!!timestamp ", "? ", "[", "{a: "),

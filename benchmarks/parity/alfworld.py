@@ -18,8 +18,6 @@ import numpy as np
 
 from skillc_gym.envs.alfworld.engine import Game, UpstreamProcess, UpstreamWorld, World
 
-__all__ = ["Answer", "Comparison", "compare", "older_wording", "random_walk", "scripts_for", "sum_up"]
-
 WALKS = 2
 STEPS = 36
 STEPS_AFTER_WINNING = 12

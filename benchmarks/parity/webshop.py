@@ -25,18 +25,6 @@ from skillc_gym.envs.webshop.goals import (
 from skillc_gym.envs.webshop.shop import SEPARATOR, Fixes
 from skillc_gym.errors import MissingDataError
 
-__all__ = [
-    "Comparison",
-    "compare_colors",
-    "compare_episodes",
-    "compare_fuzzy",
-    "compare_goals",
-    "compare_nouns",
-    "compare_rewards",
-    "read_cases",
-    "sources",
-]
-
 Case = dict[str, Any]
 
 

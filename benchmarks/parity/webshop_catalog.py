@@ -14,11 +14,6 @@ from skillc_gym.envs.webshop.catalog import BadRowError, Catalog, Product, clean
 from skillc_gym.envs.webshop.search import analyze, tokenize
 from skillc_gym.envs.webshop.shop import Fixes
 
-__all__ = [
-    "compare_loader", "compare_products", "compare_rankings", "compare_real_rankings", "compare_special_searches",
-    "compare_terms", "upstream_record",
-]  # fmt: skip
-
 _ROUNDED = 5.2e-5
 """Recorded scores are rounded to four decimals, and equal ones pulled apart by a millionth."""
 _PLAIN_ROW = {

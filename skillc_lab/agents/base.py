@@ -22,8 +22,6 @@ from trainers.evaluation import PANEL_SEED, PairedReport, PhaseProgress, PolicyP
 from trainers.rollout import GroupRollouts, derive_seed, tasks_of
 from trainers.writers import AgentWriter, AnswerChats, PolicyWriter, StepWriter
 
-__all__ = ["ActingAgent", "Agent", "AgentRunner", "AgentTools", "PlayTasks", "WritingAgent", "at_least", "note"]
-
 PlayTasks = Callable[[Sequence[str], Choose, int], list[Episode]]
 """Plays training tasks without the library's skill, once each; another number draws others from the same start."""
 _GATHERING_SEED, _WRITER_SEED = 6, 7

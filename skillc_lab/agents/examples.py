@@ -13,8 +13,6 @@ from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, format_reply
 
-__all__ = ["demonstrated", "examples_text"]
-
 _MOST_STEPS = 50
 
 

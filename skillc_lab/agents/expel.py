@@ -14,8 +14,6 @@ from skillc_lab.agents.gathering import GatheringAgent, gather
 from trainers.retrieval import nearest, similarity
 from trainers.writers import Edit
 
-__all__ = ["AGENT", "ExpeL", "RuleList"]
-
 _START, _FULL_REMOVAL = 2, 3
 
 

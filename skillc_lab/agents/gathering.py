@@ -12,8 +12,6 @@ from skillc_lab.agents.base import AgentTools, WritingAgent, at_least, note
 from trainers.rollout import panel_of
 from trainers.writers import AgentWriter
 
-__all__ = ["GatheringAgent", "Reflections", "gather"]
-
 _SHOWN_PLANS = 3
 
 

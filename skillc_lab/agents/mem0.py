@@ -15,8 +15,6 @@ from trainers.memory import Entry, SkillBank
 from trainers.retrieval import nearest, similarity
 from trainers.writers import Draft
 
-__all__ = ["AGENT", "Mem0"]
-
 
 @dataclass(frozen=True)
 class Mem0(GatheringAgent):

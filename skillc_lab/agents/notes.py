@@ -11,8 +11,6 @@ from gymnasium.utils import RecordConstructorArgs
 
 from skill_library import SkillText
 
-__all__ = ["Choose", "ShowNotes"]
-
 Choose = Callable[[Mapping[str, Any]], SkillText | None]
 """From the info of a reset (task, type, goal, condition) to what the episode is shown; None for nothing."""
 _GAP = "\n\n"

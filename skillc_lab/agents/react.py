@@ -13,8 +13,6 @@ from skillc_lab.agents.base import ActingAgent, Agent, AgentTools, at_least, not
 from skillc_lab.agents.examples import demonstrated, examples_text
 from trainers.rollout import panel_of
 
-__all__ = ["AGENT", "ReAct"]
-
 _DRAWN = 3
 """Demonstrations per example; the shortest are taken."""
 

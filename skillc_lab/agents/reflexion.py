@@ -11,8 +11,6 @@ from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import ActingAgent, AgentTools, WritingAgent, at_least
 from skillc_lab.agents.gathering import Reflections
 
-__all__ = ["AGENT", "Reflexion"]
-
 
 @dataclass(frozen=True)
 class Reflexion(WritingAgent):

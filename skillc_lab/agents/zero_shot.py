@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from skillc_lab.agents.base import Agent
 
-__all__ = ["AGENT", "ZeroShot"]
-
 
 @dataclass(frozen=True)
 class ZeroShot(Agent):

@@ -16,8 +16,6 @@ from skillc_lab.board.result import BoardResult
 from skillc_lab.tables import Row, Table, points, rate
 from trainers.evaluation import PairedReport
 
-__all__ = ["board_tables", "renewed_page", "write_badge"]
-
 START, END = "<!-- board:start -->", "<!-- board:end -->"
 _ARXIV = re.compile(r"^(\d{4}\.\d{5})")
 _NEW = f"# Board\n\n{START}\n{END}\n"

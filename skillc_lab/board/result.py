@@ -21,8 +21,6 @@ from trainers.config import TrainConfig
 from trainers.evaluation import PairedOutcome, PairedReport
 from trainers.tracking import read_object
 
-__all__ = ["BoardResult", "packed", "read_result", "read_results"]
-
 _ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
 _LONGEST = 2_000
 _EVALUATING: Mapping[str, Any] = {

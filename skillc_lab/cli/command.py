@@ -13,8 +13,6 @@ from skillc_lab.cli.extras import missing_package
 from skillc_lab.cli.options import parse
 from trainers.base import interrupts
 
-__all__ = ["Command", "complain", "count_line", "require_empty", "run_command", "say"]
-
 Options = TypeVar("Options")
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import skillc_gym
 from skillc_gym.errors import MissingExtraError, missing_extra
 
-__all__ = ["PURPOSES", "checkout", "declared_extras", "extra_of", "missing_package", "version_of"]
-
 PURPOSES: Mapping[str, str] = {
     "report": "pictures and pages of runs",
     "train": "train, evaluate, demo, make-policy; holds report",

@@ -15,8 +15,6 @@ from skillc_gym.errors import SkillCError, unknown_name
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, complain, run_command, say
 
-__all__ = ["command_modules", "command_names", "find_command", "main", "split_command"]
-
 _ROOM = "skillc_lab.commands"
 _SUMMARY = re.compile(r"^``skillc ([a-z -]+)``: (.+?)\.?$", re.MULTILINE)
 _TOOLS = "tools"

@@ -25,8 +25,6 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.base import check_values
 
-__all__ = ["ALIASES", "Option", "field_docs", "options_of", "parse"]
-
 Options = TypeVar("Options")
 
 ALIASES: Mapping[str, str] = {

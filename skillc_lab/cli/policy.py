@@ -11,8 +11,6 @@ from trainers.engines import check_engine
 from trainers.recipes import get_recipe
 from trainers.tracking import complete_settings
 
-__all__ = ["complete_from_policy"]
-
 
 def complete_from_policy(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
     """What was typed, and what the policy's folder says for the rest, with lines for the user.

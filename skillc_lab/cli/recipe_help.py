@@ -19,8 +19,6 @@ from trainers.base import flat_options
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe
 
-__all__ = ["agent_help", "recipe_help"]
-
 
 def recipe_help(words: Sequence[str]) -> str:
     """Lists the options of the method that the words of a command choose, with --help-all those of the default one.

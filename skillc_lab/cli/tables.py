@@ -13,8 +13,6 @@ from skillc_lab.cli.main import command_modules
 from skillc_lab.cli.options import Option, options_of
 from trainers.config import Settings
 
-__all__ = ["completed", "renewed", "settings_tables"]
-
 START, END = "<!-- settings:start -->", "<!-- settings:end -->"
 
 

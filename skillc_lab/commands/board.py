@@ -15,8 +15,6 @@ from skillc_lab.board import PANELS, board_tables, packed, read_result, read_res
 from skillc_lab.cli.command import Command, say
 from trainers.tracking import json_line, make_folder
 
-__all__ = ["COMMAND", "BoardOptions"]
-
 _RESULTS, _PAGE = Path("benchmarks/records/board"), Path("docs/board.md")
 
 

@@ -21,8 +21,6 @@ from skillc_lab.tables import Table
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport
 
-__all__ = ["COMMAND", "CardOptions", "environment_card", "policy_card"]
-
 _TAGS = ("reinforcement-learning", "gymnasium", "text-environment", "skillc-gym")
 
 

@@ -14,8 +14,6 @@ from skillc_lab.commands.train import MAIN
 from skillc_lab.studies import ComparisonPlan, compare, held_out_split
 from trainers.config import RECOMMENDED, Settings
 
-__all__ = ["COMMAND", "CompareOptions"]
-
 _OWN = ("methods", "seeds", "out", "held_out", "per_type", "workers", "budget_tokens")
 
 

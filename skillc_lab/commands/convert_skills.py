@@ -17,8 +17,6 @@ from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from trainers.base import Registry
 
-__all__ = ["COMMAND", "FORMATS", "ConvertSkillsOptions"]
-
 FORMATS = Registry("form of skills", "skill_library.formats", "FORMAT", "skillc_gym.skill_formats")
 """Forms by name; a package adds one by an entry point of the group, naming a `SkillFormat`."""
 

@@ -14,8 +14,6 @@ from skillc_lab.commands.demonstration import DemoOptions, run_demo, run_demo_ve
 from skillc_lab.commands.quick_demo import describe_quick_demo, run_quick_demo
 from trainers.tracking import make_progress
 
-__all__ = ["COMMAND", "DemoOptions", "describe", "open_page"]
-
 
 def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""

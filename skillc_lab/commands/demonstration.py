@@ -30,8 +30,6 @@ from trainers.tracking import PlainProgress, Progress, SilentProgress, make_fold
 from trainers.training import run
 from trainers.warmstart import CARD, data_recipe, make_policy, small_policy_settings
 
-__all__ = ["DemoOptions", "check_same", "log_relay", "run_demo", "run_demo_versus"]
-
 Say = Callable[[str], object]
 
 _QUICK: Mapping[str, Any] = {"share_prefixes": True, "engine_options": {"draft_tokens": 3}}

@@ -25,8 +25,6 @@ from trainers.config import TrainConfig
 from trainers.engines import engine_spec
 from trainers.models import context_limit, load_tokenizer
 
-__all__ = ["COMMAND", "DoctorOptions", "Finding", "examine"]
-
 Status = Literal["ok", "missing", "note"]
 
 

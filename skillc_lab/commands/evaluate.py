@@ -17,8 +17,6 @@ from skillc_lab.cli.recipe_help import agent_help
 from trainers.config import Settings, TrainConfig
 from trainers.tracking import make_progress
 
-__all__ = ["COMMAND", "EvaluateOptions"]
-
 MAIN = (
     *(
         "model",

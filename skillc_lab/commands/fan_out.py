@@ -19,8 +19,6 @@ from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.cli.main import split_command
 from trainers.base import Natural, NotNegative, Positive
 
-__all__ = ["COMMAND", "FanOutOptions", "Outcome", "fan_out", "read_commands", "run_one"]
-
 _KEPT = 2000
 """Characters of a command's output that come back."""
 

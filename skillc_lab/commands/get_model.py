@@ -11,8 +11,6 @@ import tyro
 from skillc_lab.cli.command import Command, say
 from trainers.base import package_named
 
-__all__ = ["COMMAND", "GetModelOptions"]
-
 
 @dataclass(frozen=True)
 class GetModelOptions:

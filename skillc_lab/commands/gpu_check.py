@@ -18,8 +18,6 @@ from trainers.config import TrainConfig
 from trainers.tracking import Progress, RunFolder, SilentProgress, make_progress, provenance, write_json
 from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
-__all__ = ["COMMAND", "GpuCheckOptions", "Scale", "as_table", "run_gpu_check", "training_figures", "update_tflops"]
-
 
 @dataclass(frozen=True)
 class GpuCheckOptions:

@@ -21,8 +21,6 @@ from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
 
-__all__ = ["COMMAND", "LearnSkillsOptions"]
-
 
 @dataclass(frozen=True)
 class LearnSkillsOptions:

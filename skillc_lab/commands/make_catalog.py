@@ -16,8 +16,6 @@ from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, JsonSource
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, require_empty, say
 
-__all__ = ["COMMAND", "MakeCatalogOptions"]
-
 FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
 SHOWN_NOTES = 10
 

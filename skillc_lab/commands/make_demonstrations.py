@@ -17,8 +17,6 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from skillc_lab.cli.command import Command, complain
 
-__all__ = ["COMMAND", "MakeDemonstrationsOptions"]
-
 Expert = Callable[[dict[str, Any]], str]
 CONDITIONS = {"on": (True,), "off": (False,), "both": (True, False)}
 

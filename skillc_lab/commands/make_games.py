@@ -14,8 +14,6 @@ from skillc_gym.envs.alfworld.generate import SCENES, GeneratedGames, proved_by_
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, count_line, require_empty, say
 
-__all__ = ["COMMAND", "MakeGamesOptions"]
-
 LAYOUT = "json_2.1.1"
 
 

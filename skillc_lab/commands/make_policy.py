@@ -25,8 +25,6 @@ from trainers.warmstart import (
     write_card,
 )
 
-__all__ = ["COMMAND", "MakePolicyOptions"]
-
 _SHIPPED = shipped_recipe()
 _CLONING = ("batches", "batch_episodes", "learning_rate", "context_weight", "precision")
 _POLICY = ("max_length", "start", "chat", "lora_rank", "held_out")

@@ -19,8 +19,6 @@ from trainers.base import PACKAGES, shipped_names, shipped_policy
 from trainers.engines import ENGINES
 from trainers.tracking import read_object
 
-__all__ = ["COMMANDS"]
-
 Row = tuple[str, str]
 
 

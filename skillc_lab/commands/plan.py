@@ -15,8 +15,6 @@ from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
 
-__all__ = ["COMMAND", "PlanOptions"]
-
 
 @dataclass(frozen=True)
 class PlannedPolicy(PolicySettings):

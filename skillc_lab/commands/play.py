@@ -17,8 +17,6 @@ from skillc_gym.envs.warm_start import WarmStart, load_reference
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.cli.command import Command, say
 
-__all__ = ["COMMAND", "HELP", "WORDS", "Game", "PlayOptions", "in_columns", "play"]
-
 HELP = """TAB completes commands. Words that begin with ":" are for the player, not for the environment:
 
   :commands   what is possible now          :undo [N]   take back one command, or N

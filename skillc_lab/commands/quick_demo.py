@@ -17,8 +17,6 @@ from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.tracking import Progress, SilentProgress, make_folder, write_json
 
-__all__ = ["QuickDemoResult", "describe_quick_demo", "quick_policies", "run_quick_demo", "side_by_side"]
-
 _WIDTH = 78
 _RATES = ("sr_with", "sr_without", "gap")
 _NO_TRAINED = (

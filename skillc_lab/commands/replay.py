@@ -16,8 +16,6 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.serve_webshop import serve_site
 from skillc_lab.report import read_object, replay_page, transcripts_of_step
 
-__all__ = ["COMMAND", "ReplayOptions"]
-
 
 @dataclass(frozen=True)
 class ReplayOptions:

@@ -11,8 +11,6 @@ import tyro
 from skillc_lab.cli.command import Command, say
 from skillc_lab.report import make_report
 
-__all__ = ["COMMAND", "ReportOptions"]
-
 
 @dataclass(frozen=True)
 class ReportOptions:

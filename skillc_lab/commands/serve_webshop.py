@@ -10,8 +10,6 @@ from typing import Any
 
 from skillc_lab.cli.command import Command, say
 
-__all__ = ["COMMAND", "ServeWebshopOptions", "serve_site"]
-
 
 @dataclass(frozen=True)
 class ServeWebshopOptions:

@@ -25,8 +25,6 @@ from skillc_lab.skills.shown import (
 )
 from skillc_lab.tables import Table
 
-__all__ = ["COMMAND", "SkillsOptions"]
-
 Counting = Callable[[str], int]
 
 

@@ -29,8 +29,6 @@ from skillc_lab.studies import (
 )
 from trainers.tracking import require_clean
 
-__all__ = ["COMMAND", "StudyOptions", "say_table"]
-
 
 @dataclass(frozen=True)
 class StudyOptions:

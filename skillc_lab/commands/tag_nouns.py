@@ -11,8 +11,6 @@ from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.goals import keep_nouns, noun_tagger
 from skillc_lab.cli.command import Command, complain, say
 
-__all__ = ["COMMAND", "TagNounsOptions"]
-
 
 @dataclass(frozen=True)
 class TagNounsOptions:

@@ -12,8 +12,6 @@ from trainers.base import end_together
 from trainers.config import Settings
 from trainers.tracking import make_progress
 
-__all__ = ["COMMAND", "MAIN", "TrainOptions"]
-
 MAIN = (
     *("model", "method", "env", "data", "library", "chat"),
     *("steps", "seed", "tasks_per_step", "group_size", "max_reply_tokens", "max_context"),

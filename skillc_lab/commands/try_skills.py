@@ -21,8 +21,6 @@ from trainers.config import Settings, TrainConfig
 from trainers.stats import MARGIN
 from trainers.tracking import make_progress
 
-__all__ = ["COMMAND", "SkillTestOptions"]
-
 PER_TYPE = 8
 MAIN = (
     *("skills", "model", "env", "data", "split", "margin", "per_type", "tasks", "attempts", "out"),

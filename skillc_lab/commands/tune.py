@@ -26,8 +26,6 @@ from skillc_lab.studies import (
 )
 from trainers.tracking import write_json
 
-__all__ = ["COMMAND", "TuneOptions"]
-
 
 @dataclass(frozen=True)
 class TuneOptions(CompareOptions):

@@ -13,8 +13,6 @@ from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format
 from trainers.config import TrainConfig
 from trainers.rollout import chat_format
 
-__all__ = ["EpisodeLength", "episode_length"]
-
 
 @dataclass(frozen=True)
 class EpisodeLength:

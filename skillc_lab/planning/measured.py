@@ -20,8 +20,6 @@ from trainers.tracking import RunFolder
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["engine_agreement", "matmul_tflops", "sharded_training", "sleeping_training", "trained_apart"]
-
 _PATIENCE = 240.0
 _PROMPTS, _LENGTH, _REPLY = 8, 24, 16
 

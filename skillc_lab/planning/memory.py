@@ -12,17 +12,6 @@ from trainers.config import TrainConfig
 from trainers.engines import IN_PROCESS
 from trainers.recipes import recipe_in
 
-__all__ = [
-    "Part",
-    "Workload",
-    "checkpoint_bytes",
-    "host_bytes",
-    "memory_parts",
-    "total_of",
-    "update_operations",
-    "workload_of",
-]
-
 Phase = Literal["always", "update", "generation"]
 
 _TILE = (4096, 32768)

@@ -24,8 +24,6 @@ from trainers.config import TrainConfig
 from trainers.engines import IN_PROCESS
 from trainers.recipes import recipe_in
 
-__all__ = ["Plan", "Remedy", "make_plan"]
-
 
 @dataclass(frozen=True)
 class Remedy:

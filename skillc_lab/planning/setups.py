@@ -13,19 +13,6 @@ from typing import Any, Literal, get_args
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.config import TrainConfig
 
-__all__ = [
-    "GIB",
-    "LAUNCHERS",
-    "Machine",
-    "Setup",
-    "Sharding",
-    "launch_command",
-    "launcher_file",
-    "load_setup",
-    "setup_names",
-    "typed_words",
-]
-
 GIB = 2**30
 LAUNCHERS = ("fsdp2", "zero3")
 """Kinds of sharding for which a configuration of accelerate comes along."""

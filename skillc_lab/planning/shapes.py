@@ -16,8 +16,6 @@ from typing import Any, Literal
 from trainers.config import TrainConfig
 from trainers.models import load_plain_config
 
-__all__ = ["KNOWN", "Arithmetic", "ModelShape", "config_of", "layer_bytes", "shape_of"]
-
 KNOWN: Mapping[str, Mapping[str, Any]] = json.loads(
     (resources.files("skillc_lab.planning") / "models.json").read_text(encoding="utf-8")
 )

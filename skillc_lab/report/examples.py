@@ -9,8 +9,6 @@ from typing import NamedTuple
 from skillc_gym.episodes import Episode
 from trainers.tracking import short_type
 
-__all__ = ["Fold", "TaskEpisodes", "all_folds", "choose_tasks", "examples", "group_by_task"]
-
 
 class Fold(NamedTuple):
     """Episodes that stand in one row of a page, under a line that says how they ended.

@@ -28,8 +28,6 @@ from trainers.evaluation import PairedCounts, PairedReport, compare_reports
 from trainers.stats import Interval, wilson
 from trainers.tracking import short_type
 
-__all__ = ["draw_before_after", "save_figures", "save_outcome_figure", "save_versus"]
-
 _SIDES = ((WITH, "with", -1), (WITHOUT, "without", 1))
 
 

@@ -32,8 +32,6 @@ from skillc_lab.report.tables import (
     versus_table,
 )
 
-__all__ = ["ReportFiles", "make_report", "render_page", "replay_page"]
-
 
 @dataclass(frozen=True)
 class ReportFiles:

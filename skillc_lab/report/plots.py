@@ -10,8 +10,6 @@ from skillc_lab.report.records import RunRecords, Series, moving_mean
 from skillc_lab.report.style import SOFT, WITH, WITHOUT, LineStyle, rate_axis, step_axis, title, type_styles
 from trainers.stats import wilson
 
-__all__ = ["Draw", "draw_type", "plots_of", "quiet_figures", "type_legend"]
-
 Draw = Callable[[Any, RunRecords], None]
 
 _WINDOW = 10

@@ -16,21 +16,6 @@ from trainers.evaluation import PairedReport
 from trainers.tracking import iter_records
 from trainers.tracking import read_object as read_bounded_object
 
-__all__ = [
-    "ComparedRun",
-    "Evaluation",
-    "RunRecords",
-    "Series",
-    "Source",
-    "moving_mean",
-    "read_evaluation",
-    "read_object",
-    "read_run",
-    "read_source",
-    "transcripts_of_step",
-]
-
-
 _LARGEST = 1e15
 _MAX_TYPES = 64
 """What a file may ask to be drawn at most."""

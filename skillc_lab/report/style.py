@@ -14,25 +14,6 @@ from zlib import crc32
 from skillc_gym.errors import missing_extra
 from trainers.tracking import short_type
 
-__all__ = [
-    "COLUMN",
-    "METHOD_COLOURS",
-    "SOFT",
-    "WITH",
-    "WITHOUT",
-    "LineStyle",
-    "figure_style",
-    "method_styles",
-    "method_words",
-    "new_figure",
-    "rate_axis",
-    "rates_across",
-    "start_styles",
-    "step_axis",
-    "title",
-    "type_styles",
-]
-
 COLUMN = 4.2
 """Width in inches of a figure that a telephone shows legibly."""
 SOFT = "#5b626d"

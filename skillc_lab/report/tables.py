@@ -22,20 +22,6 @@ from trainers.evaluation import (
 from trainers.stats import Interval
 from trainers.tracking import short_type
 
-__all__ = [
-    "Card",
-    "RunColumn",
-    "acted_table",
-    "cards",
-    "cut_notes",
-    "first_validation",
-    "lead",
-    "measures",
-    "results",
-    "retirements",
-    "versus_table",
-]
-
 _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut by the budget K(t)"}
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from skill_library import Skill, SkillLibrary
 
-__all__ = ["Finding", "SkillLength", "check_library", "diff_libraries", "lint_library", "skill_lengths"]
-
 _ALIKE = 0.9
 _LONG = 400
 _NAMED_THING = re.compile(r"\b[a-z]+ (?:[2-9]|[1-9]\d+)\b")

@@ -13,8 +13,6 @@ from skillc_lab.tables import Cell, Table, points, rate
 from trainers.evaluation import PairedCounts, PairedOutcome, PairedReport
 from trainers.stats import Interval, detectable_difference
 
-__all__ = ["Effect", "SkillTest"]
-
 Verdict = Literal["pass", "neutral", "fail"]
 _ERROR = 0.05
 

@@ -11,8 +11,6 @@ from skill_library import SkillFileError, read_bounded
 from skillc_gym.errors import ConfigError, SkillCError
 from trainers.tracking import parse_object
 
-__all__ = ["EVALS_FILE", "SkillEval", "read_evals"]
-
 EVALS_FILE = Path("evals") / "evals.json"
 """Where a skill's folder has them."""
 

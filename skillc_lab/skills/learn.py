@@ -10,8 +10,6 @@ from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.writers import LLMWriter, NotedWriter, Writer, supported_steps
 
-__all__ = ["learn_skills"]
-
 
 def learn_skills(
     episodes: Sequence[Episode], writer: Writer, *, short_names: Mapping[str, str] | None = None

@@ -15,19 +15,6 @@ from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_lab.skills.check import Finding
 from skillc_lab.tables import Table
 
-__all__ = [
-    "ShownText",
-    "Standing",
-    "check_shown",
-    "episode_files",
-    "printable",
-    "read_episodes",
-    "shown_table",
-    "shown_text",
-    "shown_texts",
-    "standing",
-]
-
 Standing = Literal["same", "same and more", "changed", "not in it"]
 """How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
 its skill another text; or no skill of that name for the task type."""

@@ -20,8 +20,6 @@ from skillc_lab.skills.evals import SkillEval
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking import make_folder, write_json
 
-__all__ = ["TestCase", "cases_of", "next_iteration", "write_workspace"]
-
 BENCHMARK = "benchmark.json"
 _ARMS = {"with_skill": True, "without_skill": False}
 

@@ -21,8 +21,6 @@ from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.tracking import RunFolder, make_folder, provenance, read_object, write_json
 from trainers.training import run, what_acted
 
-__all__ = ["Changed", "Replay", "begun_cells", "cell_path", "read_cell", "run_cell", "write_cell"]
-
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     """Trains and evaluates one cell, going on where it was interrupted; None if it is interrupted again.

@@ -14,8 +14,6 @@ from skillc_lab.studies.result import CellResult, TaskOutcome
 from trainers.config import TrainConfig
 from trainers.tracking import make_folder
 
-__all__ = ["CellCheck", "check_cell", "require_recorded", "restore_cells"]
-
 
 @dataclass(frozen=True)
 class CellCheck:

@@ -12,8 +12,6 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["Declaration", "declared_in", "now", "preregistration", "require_preregistered"]
-
 
 @dataclass(frozen=True)
 class Declaration:

@@ -12,8 +12,6 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.report import LineStyle, figure_style, method_styles, new_figure, rate_axis
 from skillc_lab.studies.record import Regime
 
-__all__ = ["before_and_after", "draw_hero"]
-
 
 def before_and_after(regime: Regime, method: str) -> list[tuple[float, float]]:
     """Success without the skill before and after training, on the same held-out tasks, one pair per seed.

@@ -31,8 +31,6 @@ from skillc_lab.studies.table import MethodRow, comparison_table
 from trainers.recipes import RECOMMENDED
 from trainers.stats import MeanEstimate
 
-__all__ = ["TOLD_APART", "curve_names", "draw_comparison", "draw_curves", "draw_record", "draw_regime_map"]
-
 TOLD_APART = (RECOMMENDED, "skillc", "half_skill_grpo", "skill_grpo", "skill0")
 """Methods other than the baseline if there are more than a picture can tell apart and nobody chooses: the candidate,
 the method of the paper, and what shows skills otherwise."""

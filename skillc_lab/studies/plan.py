@@ -15,8 +15,6 @@ from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
 from trainers.recipes import get_recipe, recipe_in
 
-__all__ = ["UNTRAINED", "Cell", "ComparisonPlan", "read_method"]
-
 UNTRAINED = "untrained"
 """Stands in the place of a method for a starting point as it is."""
 

@@ -17,8 +17,6 @@ from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.table import MethodRow, method_rows
 from trainers.tracking import one_revision, provenance, write_json
 
-__all__ = ["ComparisonRecord", "Regime", "by_lead", "read_record", "regimes_of", "write_comparison"]
-
 
 @dataclass(frozen=True)
 class ComparisonRecord:

@@ -9,17 +9,6 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError, TranscriptError
 
-__all__ = [
-    "CellResult",
-    "CurvePoint",
-    "TaskOutcome",
-    "Usage",
-    "area_under_curve",
-    "area_weights",
-    "by_env_steps",
-    "tokens_to_reach",
-]
-
 
 @dataclass(frozen=True)
 class TaskOutcome:

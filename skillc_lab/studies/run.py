@@ -16,8 +16,6 @@ from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.workers import run_jobs
 from trainers.tracking import make_folder, one_revision, provenance, read_object
 
-__all__ = ["compare", "require_one_revision"]
-
 Note = Callable[[str], object]
 Work = Callable[[ComparisonPlan, Cell], object]
 

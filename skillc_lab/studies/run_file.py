@@ -18,8 +18,6 @@ from skillc_lab.studies.tuning import cross
 from trainers.config import TrainConfig, current_settings
 from trainers.warmstart import small_policy_settings
 
-__all__ = ["RunFile", "check_settings", "held_out_split", "read_run_file"]
-
 
 @dataclass(frozen=True)
 class RunFile:

@@ -10,8 +10,6 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, area_weights
 from trainers.stats import Difference, Interval, MeanEstimate, mean_difference, mean_over_seeds_and_tasks
 
-__all__ = ["area", "area_difference", "change", "difference", "success"]
-
 
 def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Difference:
     """Compares two methods' skill-free success over the seeds that both have, task by task.

@@ -15,8 +15,6 @@ from skillc_lab.studies.significance import area, area_difference, change, diffe
 from skillc_lab.tables import ACTED, Table, acted_cell, points, rate
 from trainers.stats import Difference, MeanEstimate, Verdict, holm
 
-__all__ = ["COLUMNS", "BaselineComparison", "Column", "MethodRow", "comparison_table", "method_rows"]
-
 _TARGET = 0.6
 
 

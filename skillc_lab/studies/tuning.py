@@ -17,8 +17,6 @@ from skillc_lab.studies.result import CellResult, area_under_curve
 from skillc_lab.studies.run import compare
 from skillc_lab.tables import Row, Table
 
-__all__ = ["TunedSetting", "best_settings", "cross", "rank_settings", "read_grid", "tune", "tuning_table"]
-
 
 @dataclass(frozen=True)
 class TunedSetting:

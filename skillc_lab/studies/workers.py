@@ -13,8 +13,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeVar, cast
 
-__all__ = ["run_jobs"]
-
 Job = TypeVar("Job")
 _THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 

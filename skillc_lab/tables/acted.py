@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-__all__ = ["ACTED", "acted_cell", "acted_heads"]
-
 
 def _mean(form: str, factor: float = 1.0) -> Callable[[Sequence[float]], str]:
     return lambda values: f"{factor * fmean(values):{form}}"

@@ -9,8 +9,6 @@ from typing import Any
 from skillc_gym.errors import ConfigError, SkillCError
 from trainers.tracking import provenance, read_object, write_json
 
-__all__ = ["read_json", "record_names", "write_record"]
-
 
 def read_json(path: str | Path) -> dict[str, Any]:
     """Reads a record.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-__all__ = ["Cell", "Row", "Table", "points", "rate"]
-
 
 class Cell(NamedTuple):
     """A figure with a note on it, such as its interval; HTML shows the note small, below the figure."""

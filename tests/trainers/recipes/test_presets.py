@@ -10,7 +10,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.commands.compare import CompareOptions
-from skillc_lab.commands.demo import DemoOptions
+from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.planning import load_setup, setup_names
 from trainers.advantages import Grpo
 from trainers.config import RECOMMENDED, TrainConfig
