@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from benchmarks.across_studies import main, visible
-from benchmarks.interval_coverage import Setting, TakingOff, coverage, power
 from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_run_file, write_comparison
 from tests.benchmarks.study_records import METHODS, cell, outcomes, written
 from trainers.stats import Difference
@@ -116,17 +115,3 @@ def test_records_of_other_tasks_are_refused(tmp_path: Path, replayed: tuple[Path
     (tmp_path / "other.json").write_text(json.dumps(values))
     assert main(["texts", str(replayed[0]), str(tmp_path / "other.json")]) == 2
     assert "2 panels" in capsys.readouterr().err
-
-
-def test_simulated_tables_of_equal_methods_are_covered_and_large_differences_seen():
-    quiet = Setting(3, 0.5, 0.0, 0.0)
-    found = coverage(quiet, tables=40)
-    assert found["coverage"] > 0.9
-    seen = power(quiet, tables=10)
-    assert seen is not None
-    assert found["half_width"] < seen < 0.4
-
-
-def test_runs_that_take_off_by_luck_need_more_seeds():
-    few, many = (TakingOff(seeds, share=0.2).coverage(tables=400) for seeds in (5, 12))
-    assert few < 0.85 < many

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from benchmarks import bench, bench_webshop, bench_webshop_catalog, measure_shopper, parity_webshop
+from benchmarks import bench, bench_webshop, parity_webshop
 from benchmarks.bench_browser import KINDS, group_members, megabytes, processor_seconds
 from benchmarks.bench_webshop import environment_kilobytes, resets, walk
 from benchmarks.measuring import Bench, Figure
@@ -66,31 +66,6 @@ def test_a_missed_goal_is_the_status(monkeypatch, ours, more, status):
     figure = Figure("f", ours, None, 1.0, more)
     monkeypatch.setattr(bench, "PARTS", {"one": lambda _: Bench("S", [figure])})
     assert bench.main(["--quick"]) == status
-
-
-@pytest.mark.slow
-def test_a_catalogue_is_built_and_measured(tmp_path):
-    out = tmp_path / "found.json"
-    words = ["--sizes", "60", "--queries", "4", "--work", str(tmp_path / "work"), "--out", str(out), "--allow-changes"]
-    assert bench_webshop_catalog.main(words) == 0
-    (result,) = json.loads(out.read_text())["results"]
-    assert result["products"] == 60
-    assert {"build seconds", "steps/s", "KB per environment", "search median CPU ms"} <= set(result)
-
-
-def test_the_shopper_is_reported_by_split(tmp_path):
-    catalog, out = str(open_catalog("generated", size=60).folder), tmp_path / "new" / "shopper.json"
-    words = ["--data", catalog, "--tasks", "20", "--out", str(out), "--allow-changes"]
-    assert measure_shopper.main(words) == 0
-    report = json.loads(out.read_text())["synthetic test"]
-    assert report["tasks"] == 20
-    assert 0.5 < report["mean_score"] <= 1.0
-    assert all(task_id.startswith("synthetic/") for task_id in report["unreachable"])
-
-
-def test_missing_products_are_a_sentence(tmp_path, capsys):
-    assert measure_shopper.main(["--data", str(tmp_path / "none")]) == 2
-    assert "none" in capsys.readouterr().err
 
 
 @pytest.mark.slow
