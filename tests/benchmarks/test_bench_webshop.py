@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 
 import pytest
 
 from benchmarks import bench, bench_webshop, parity_webshop
-from benchmarks.bench_browser import KINDS, group_members, megabytes, processor_seconds
 from benchmarks.bench_webshop import environment_kilobytes, resets, walk
 from benchmarks.measuring import Bench, Figure
 from skillc_gym.envs.webshop import WebShopEnv
@@ -76,17 +73,3 @@ def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_d
     record = json.loads(out.read_text())
     assert [compared["differences"] for compared in record["compared"][:-1]] == [[]] * 11
     assert set(record["all_fixes"]) == set().union(*record["fixes"].values())
-
-
-def test_a_browsers_processes_are_counted_by_kind():
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
-        try:
-            assert group_members(process.pid) == [process.pid]
-            used = processor_seconds(process.pid)
-        finally:
-            process.kill()
-    assert set(used) <= set(KINDS)
-    assert used["Python"] > 0
-    assert group_members(process.pid) == []
-    assert megabytes([os.getpid()]) > 1
-    assert megabytes([2**22 + 1]) == 0
