@@ -14,7 +14,7 @@ from trainers.backends import BACKENDS
 from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
-from trainers.models import check_model, hub_access, load_tokenizer, within_model, without_bars
+from trainers.models import bfloat16_warning, check_model, hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
@@ -175,7 +175,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
             learner.load_state_dict(saved)
     title = f"{config.method} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
     progress.start(title, learner.update, config.steps)
-    if warning := launch_warning(backend.num_processes):
+    for warning in filter(None, (launch_warning(backend.num_processes), bfloat16_warning(config.precision))):
         progress.note(f"Warning: {warning}")
     if checkpoint:
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")

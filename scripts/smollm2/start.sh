@@ -1,14 +1,15 @@
 #!/bin/bash
 # The starting policy of scripts/smollm2/night.sh: SmolLM2-135M, cloned from demonstrations of three task types in small
 # generated houses whose demonstrator heats, cools and cleans with the skill alone. Some 40 minutes of one core.
-# scripts/smollm2/start.sh FOLDER; the adapters alone, 20 MB, are in FOLDER/adapter.
+# scripts/smollm2/start.sh FOLDER; the adapters alone, 20 MB, are in FOLDER/adapter. Needs the extra 'gguf'.
+# From outside: EPISODES, PRECISION (float32 where the processor has no instructions for bfloat16; the command says so).
 set -euo pipefail
 out=${1:?the folder to write is missing}
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-episodes=${EPISODES:-320}
+episodes=${EPISODES:-320} precision=${PRECISION:-bfloat16}
 
 skillc get-model smollm2-135m
-skillc tools make-policy --env alfworld --start smollm2-135m --chat compact --context-weight 0 --precision bfloat16 \
+skillc tools make-policy --env alfworld --start smollm2-135m --chat compact --context-weight 0 --precision "${precision%_copy}" \
     --task-types heat cool clean --no-thoughts --error-rate-without-skill 1.0 --episodes "$episodes" \
     --batches $((episodes / 4)) --batch-episodes 4 --max-length 2048 --held-out 12 --lora-rank 16 --learning-rate 1e-3 \
     --out "$out"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.cli.command import Command, count_line, say
+from skillc_lab.cli.command import Command, complain, count_line, say
+from trainers.models import bfloat16_warning
 from trainers.warmstart import (
     SMALL,
     TINY,
@@ -135,6 +136,8 @@ def make(options: MakePolicyOptions) -> int:
     if options.measure < 0:
         raise ConfigError(f"measure, the tasks per type to play, must be at least 0, got {options.measure}.")
     recipe = options.recipe()
+    if slow := bfloat16_warning(options.cloning.precision):
+        complain(f"Warning: {slow}")
     card = make_policy(recipe, options.out, device=options.cloning.device, progress=_show)
     if options.measure:
         from trainers.warmstart import measure_start

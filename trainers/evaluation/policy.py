@@ -23,7 +23,7 @@ from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, TrialReport, 
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import decisive_settings, policy_player
 from trainers.evaluation.policy_memory import policy_memory
-from trainers.models import check_model
+from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.opening import open_env, tasks_of
 from trainers.rollout.task_sampling import panel_of
@@ -180,6 +180,8 @@ def evaluate_policy(
     player = policy_player(config, engine, folder, kept)
     title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({name})"
     progress.start(title, 0, 1)
+    if slow := bfloat16_warning(config.precision):
+        progress.note(f"Warning: {slow}")
     if kept is not None:
         progress.note(
             "With the skill means: with what the policy's own memory chooses (--memory library: the library's)"
