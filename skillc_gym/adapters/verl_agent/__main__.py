@@ -51,10 +51,10 @@ def _patch(options: argparse.Namespace) -> None:
     if options.write:
         for path, _, after in changes:
             path.write_text(after, encoding="utf-8")
-    elif changes:
-        _say("\nNothing is changed yet: add --write", to=sys.stderr)
-    else:
+    if not changes:
         _say("Both lines are there already", to=sys.stderr)
+    elif not options.write:
+        _say("\nNothing is changed yet: add --write", to=sys.stderr)
 
 
 def _changes(checkout: Path) -> Iterator[tuple[Path, str, str]]:

@@ -133,7 +133,14 @@ def alfworld_panel(
         dataset: As in :meth:`AlfworldGames.read`.
         reset: Which validation: each plays the next game of every member's cycle.
         **options: Arguments of the environment.
+
+    Raises:
+        ConfigError: There is no such validation, or one without members; or as :meth:`AlfworldGames.read`.
     """
+    if members < 1 or reset < 0:
+        raise ConfigError(
+            f"A validation has 1 member or more, and the first is 0; got {members} members, number {reset}"
+        )
     games = AlfworldGames.read(config, dataset, **options)
     env: Any = gymnasium.make(env_spec("alfworld").id, **games.env_kwargs).unwrapped
     listed = games.listed(env.task_ids)

@@ -352,7 +352,8 @@ def test_patch_prints_two_lines_and_writes_when_asked(checkout, capsys):
     ]
     capsys.readouterr()
     assert main(["patch", str(checkout), "--write"]) == 0
-    assert capsys.readouterr().out == ""
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "Both lines are there already\n")
     places[0].write_text("from .envs import build_alfworld_envs, more\n")
     assert main(["patch", str(checkout)]) == 2
     assert "has no line" in capsys.readouterr().err
@@ -364,6 +365,9 @@ def test_panel_prints_a_task_a_line(capsys):
     said = capsys.readouterr()
     assert said.out.split() == alfworld_panel(None, 0, 5, data="generated")
     assert said.err.startswith("5 draws of ")
+    for words in (["--members", "0"], ["--validation", "-1"]):
+        assert main(["panel", "--data", "generated", *words]) == 2
+        assert "1 member or more" in capsys.readouterr().err
 
 
 def test_the_page_runs():
