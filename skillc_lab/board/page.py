@@ -49,7 +49,9 @@ def _table(name: str, panel: BoardPanel, results: Sequence[BoardResult], place: 
 def _row(result: BoardResult, place: str) -> Row:
     report, about = result.report, result.about
     counts = report.overall
-    title = about["name"] + (f" (skills: {about['library']})" if result.own_skills else "")
+    notes = [f"skills: {about['library']}"] if result.own_skills else []
+    notes += [f"agent: {report.agent}"] if report.agent not in ("", "zero-shot") else []
+    title = about["name"] + (f" ({'; '.join(notes)})" if notes else "")
     actions = report.actions()
     scores = report.to_json()["scores"]
     return [

@@ -55,7 +55,7 @@ class BoardResult:
     @property
     def file_name(self) -> str:
         """Of its file, without suffix."""
-        return re.sub(r"[^a-z0-9]+", "-", f"{self.about['name']} {self.panel}".lower()).strip("-")
+        return re.sub(r"[\W_]+", "-", f"{self.about['name']} {self.panel}".lower()).strip("-")
 
     @property
     def own_skills(self) -> bool:
@@ -80,13 +80,19 @@ def read_results(folder: Path) -> list[BoardResult]:
     return [read_result(path) for path in sorted(folder.glob("*.json"))]
 
 
-def read_result(path: Path) -> BoardResult:
+def read_result(path: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
     """Reads a result and checks it: hash of the panel, limits, and every rate and interval, from the outcomes.
+
+    Args:
+        path: The file.
+        name: What the row is called; what the file says if none.
+        revision: Commit or version of the model; what the file says if none.
 
     Raises:
         ConfigError: It is none, of no panel, or says other figures than its outcomes give.
     """
-    values = read_json(path)
+    given = {"name": name, "revision": revision}
+    values = read_json(path) | {key: text for key, text in given.items() if text is not None}
     try:
         return _checked(values)
     except ConfigError as error:
@@ -124,6 +130,8 @@ def _rows(columns: Any) -> list[dict[str, Any]]:
 def _checked_report(stored: Mapping[str, Any], panel: BoardPanel) -> PairedReport:
     """The report, if it is of the panel's tasks and says what its outcomes say."""
     report = PairedReport.from_json(stored)
+    if not _PLAIN.fullmatch(report.agent):
+        raise ConfigError(f"report.agent has letters, digits, blanks and .,:;+()/@=%_- alone; got {report.agent!r:.80}")
     if report.panel_sha256 != panel.sha256:
         raise ConfigError(
             f"its tasks are not those of {panel.title} ({panel.data}): the hash is {report.panel_sha256[:12]}, not "
@@ -183,7 +191,7 @@ def packed(folder: Path, name: str | None = None, revision: str | None = None) -
         revision: Commit or version of the model; what the evaluation says if none.
 
     Raises:
-        MissingDataError: There is no evaluation in the folder.
+        MissingDataError: There is no evaluation in the folder, or one without transcripts.
         ConfigError: It is of no panel, or of other transcripts.
     """
     if not (folder / "report.json").is_file():
@@ -244,9 +252,9 @@ def _command(model: str, settings: Mapping[str, Any]) -> str:
 
 
 def _check_transcripts(path: Path, report: PairedReport) -> str:
-    """The file's hash, if the report says what the episodes in it say; "" without one."""
+    """The file's hash, if the report says what the episodes in it say."""
     if not path.is_file():
-        return ""
+        raise MissingDataError(f"{path} is not there, and outcomes are checked by it; evaluate again into a new folder")
     told: Counter[tuple[str, bool, bool, int]] = Counter()
     for episode in iter_jsonl(path):
         told[episode.task_id, bool(episode.condition), episode.won, len(episode)] += 1

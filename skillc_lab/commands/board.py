@@ -34,9 +34,9 @@ class BoardOptions:
     result: Annotated[Path | None, tyro.conf.Positional] = None
     """The folder of an evaluation, or the file of a result."""
     name: str | None = None
-    """What the row of an evaluation is called; the model's name if none."""
+    """What the row is called; the model's name, or what a file says, if none."""
     revision: str | None = None
-    """Commit or version of the model."""
+    """Commit or version of the model; what the evaluation or the file says if none."""
     results: Path | None = None
     """Folder of all results; benchmarks/records/board where that is, else board."""
     page: Path | None = None
@@ -65,7 +65,7 @@ def _add(options: BoardOptions, folder: Path) -> int:
     if options.result.is_dir():
         result = packed(options.result, options.name, options.revision)
     else:
-        result = read_result(options.result)
+        result = read_result(options.result, options.name, options.revision)
     target, content = folder / f"{result.file_name}.json", json_line(result.to_json())
     if target.exists() and target.read_bytes() != content:
         raise ConfigError(f"{target} is another result of that name; give a new --name, or delete it")

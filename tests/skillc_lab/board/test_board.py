@@ -97,6 +97,7 @@ def twice(values: dict[str, Any]) -> None:
         (lambda values: values.update(panel=["x"]), "panel is one of"),
         (lambda values: values.update(panel="moon"), "panel is one of"),
         (lambda values: values.update(report=7), "JSON objects"),
+        (lambda values: values["report"].update(agent="<b>x</b>"), r"report\.agent has letters"),
         (lambda values: values.update(name="<script>alert(1)</script>"), "name has letters"),
         (lambda values: values.update(name="[x](javascript:alert)"), "name has letters"),
         (lambda values: values.update(name=""), "does not say its name"),
@@ -140,6 +141,20 @@ def test_other_skills_are_named(tmp_path: Path) -> None:
 
     table = board_tables([read_result(OURS), read_result(altered(tmp_path, change))])["houses"]
     assert [row[0] for row in table.rows] == ["Mine (skills: my skills)", "shipped"]
+
+
+def test_an_agent_that_is_more_than_the_model_is_named(tmp_path: Path) -> None:
+    path = altered(tmp_path, lambda values: values["report"].update(agent="reflexion"))
+    (row,) = board_tables([read_result(path)])["houses"].rows
+    assert row[0] == "shipped (agent: reflexion)"
+
+
+def test_a_file_can_be_given_another_name_and_names_of_all_scripts_are_told_apart() -> None:
+    names = {read_result(OURS, name).file_name for name in ("\u6a21\u578b one", "\u6a21\u578b", "\u667a\u80fd", None)}
+    assert len(names) == 4
+    assert read_result(OURS, "Mine", "v2").about["revision"] == "v2"
+    with pytest.raises(ConfigError, match="name has letters"):
+        read_result(OURS, "[x](y)")
 
 
 def test_a_page_without_marks_is_refused() -> None:

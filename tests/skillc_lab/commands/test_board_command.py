@@ -56,6 +56,8 @@ def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_p
     assert "[My model](theirs/my-model-four.json)" in (tmp_path / "page.md").read_text()
     assert skillc(["board", "add", str(evaluation), "--name", "my model", "--revision", "v2"]) == 2
     assert "another result of that name" in capsys.readouterr().err
+    assert skillc(["board", "add", str(result), "--name", "Other"]) == 0
+    assert (result.parent / "other-four.json").is_file()
 
 
 def test_transcripts_must_tell_what_the_report_tells(small, evaluation, tmp_path, capsys):
@@ -64,6 +66,9 @@ def test_transcripts_must_tell_what_the_report_tells(small, evaluation, tmp_path
     write_jsonl(folder / "transcripts.jsonl", read_jsonl(folder / "transcripts.jsonl")[1:])
     assert skillc(["board", "add", str(folder), "--results", str(tmp_path / "board")]) == 2
     assert "tells other outcomes" in capsys.readouterr().err
+    (folder / "transcripts.jsonl").unlink()
+    assert skillc(["board", "add", str(folder), "--results", str(tmp_path / "board")]) == 2
+    assert "outcomes are checked by it" in capsys.readouterr().err
 
 
 def test_evaluations_of_no_panel_and_empty_folders_are_refused(evaluation, tmp_path, capsys):
