@@ -40,7 +40,9 @@ class FrontMatter:
             _check_events(text)
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as error:
-            raise ValueError(f"the front matter is not YAML: {error}") from error
+            raise ValueError(
+                f"the front matter is not YAML ({_reason(error)}); a value with ': ' or '#' in it goes in quotes"
+            ) from error
         if not isinstance(node, yaml.MappingNode):
             raise ValueError(f"the front matter must be fields like 'name: heat', got {brief(text.strip())}")
         self._fields = _named(node)
@@ -58,11 +60,19 @@ class FrontMatter:
     def __contains__(self, name: str) -> bool:
         return name in self._fields
 
-    def texts(self, name: str) -> dict[str, str]:
-        """A field's own fields, those that hold a text or a number; empty if there is no such field."""
+    def texts(self, name: str, read: Sequence[str]) -> dict[str, str]:
+        """A field's own fields, those that are asked for and there; empty if there is no such field.
+
+        Raises:
+            ValueError: One of them is neither a text nor a number.
+        """
         node = self._fields.get(name)
         entries = _named(node) if isinstance(node, yaml.MappingNode) else {}
-        return {key: str(value.value) for key, value in entries.items() if isinstance(value, yaml.ScalarNode)}
+        found = {key: entries[key] for key in read if key in entries}
+        for key, value in found.items():
+            if not isinstance(value, yaml.ScalarNode):
+                raise ValueError(f"{name}.{key} must be a text, several joined by commas; got {_shown(value)}")
+        return {key: str(value.value) for key, value in found.items()}
 
     def string(self, name: str) -> str:
         """A field's text without surrounding white space.
@@ -90,6 +100,13 @@ class FrontMatter:
         if not entries or not all(_is_string(entry) and entry.value for entry in entries):
             raise ValueError(f"{name} must be a list of strings ({example}), got {_shown(node)}")
         return tuple(entry.value for entry in entries)
+
+
+def _reason(error: yaml.YAMLError) -> str:
+    """What is wrong, and in which line of the file."""
+    mark = getattr(error, "problem_mark", None)
+    where = f", line {mark.line + 2}" if mark is not None else ""
+    return f"{getattr(error, 'problem', None) or error}{where}"
 
 
 def _check_events(text: str) -> None:

@@ -80,7 +80,7 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
         front, body = _split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))
         fields = FrontMatter(front)
         fields.require(("name", "description"))
-        ours = fields.texts("metadata")
+        ours = fields.texts("metadata", ("task_types", "minimal", "library_name"))
         text = "\n\n".join(filter(None, [body.strip(), *beside]))
         if not text:
             raise ValueError("the text after the front matter is empty; write what the agent should read there")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from skill_library import BUILT_IN, load_library
+from skill_library import BUILT_IN, SkillLibrary, load_library
 from skillc_gym.envs.registry import short_type
 from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
 from skillc_lab.cli.command import Command, say
@@ -64,12 +64,14 @@ def try_skills(options: SkillTestOptions) -> int:
     """Runs the command."""
     check_margin(options.margin)
     config = configured(options.settings, options.base_url).with_(library=options.skills)
-    name = load_library(options.skills).name
+    library = load_library(options.skills)
+    name = library.name
     if options.per_type is not None and options.tasks is not None:
         raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
     brings_none = options.skills in BUILT_IN or options.per_type is not None or options.tasks is not None
     evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
     tasks = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
+    config = _with_served_types(config, library, tasks)
     from trainers.evaluation import evaluate_policy, usage_table
 
     out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
@@ -111,6 +113,23 @@ def _draw(out: Path, title: str) -> None:
         say(f"No page: {error}")
 
 
+def _with_served_types(config: TrainConfig, library: SkillLibrary, tasks: Sequence[str]) -> TrainConfig:
+    """Asks for all skills before anything is played; where no tasks are named, those types are played that have one."""
+    if not library.task_types:
+        return config
+    from trainers.rollout import tasks_of
+
+    types = tasks_of(config)
+    kinds = sorted({types[task] for task in tasks or types if task in types})
+    served = tuple(filter(library.serves, kinds))
+    if served and not tasks and len(served) < len(kinds):
+        say(f"{library.name} serves {', '.join(map(short_type, served))}: tasks of these types are played.")
+        return config.with_(task_types=served)
+    for kind in kinds:
+        library.for_task(kind)
+    return config
+
+
 def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
     """The tasks of each test case."""
     if not evals:
@@ -122,15 +141,18 @@ def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[
 
 
 def _tasks(each: SkillEval, types: Mapping[str, str], config: TrainConfig) -> Sequence[str]:
+    asked = f"The test case {each.name} names it."
     if each.task_id:
         if each.task_id not in types:
-            raise unknown_name("task id", each.task_id, sorted(types), f"The split is {config.split!r}: split=...")
+            raise unknown_name(
+                "task id", each.task_id, sorted(types), f"{asked} The split is {config.split!r}: split=..."
+            )
         return [each.task_id]
     from trainers.rollout import panel_of
 
     own = {task: kind for task, kind in types.items() if each.task_type in (kind, short_type(kind))}
     if not own:
-        raise unknown_name("task type", each.task_type, sorted(map(short_type, set(types.values()))))
+        raise unknown_name("task type", each.task_type, sorted(map(short_type, set(types.values()))), asked)
     return panel_of(own, PER_TYPE, config.panel_seed)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from skill_library import Skill, SkillLibrary
+from skillc_gym.envs.registry import short_type
 
 _ALIKE = 0.9
 _LONG = 400
@@ -57,7 +58,7 @@ def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list
         if not library.serves(kind)
     ]
     unknown = [
-        Finding(skill.name, f"serves {kind}, which the environment does not have", True)
+        Finding(skill.name, f"serves {kind}, which the environment does not have{_meant(kind, known)}", True)
         for skill in library.skills
         for kind in skill.task_types
         if known and not skill.is_general and kind not in known
@@ -78,6 +79,13 @@ def diff_libraries(first: SkillLibrary, second: SkillLibrary) -> list[str]:
         before, after = (_lines(skills.get(name)) for skills in (old, new))
         lines += difflib.unified_diff(before, after, f"{first.name}/{name}", f"{second.name}/{name}", lineterm="")
     return lines
+
+
+def _meant(kind: str, known: Sequence[str]) -> str:
+    """The type that a short or a mistyped name may mean."""
+    full = {short_type(each): each for each in known} | {each: each for each in known}
+    near = difflib.get_close_matches(kind, full, n=1)
+    return f"; did you mean {full[near[0]]}?" if near else ""
 
 
 def _duplicates(library: SkillLibrary) -> list[Finding]:

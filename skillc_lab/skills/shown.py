@@ -20,6 +20,7 @@ Standing = Literal["same", "same and more", "changed", "not in it"]
 its skill another text; or no skill of that name for the task type."""
 
 _GAP = "\n\n"
+_COPIES = "eval-*/*/outputs/transcripts.jsonl"
 _HEADS = ("type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256")
 
 
@@ -48,11 +49,15 @@ class ShownText:
 
 
 def episode_files(place: Path) -> list[Path]:
-    """A file of recorded episodes, or a folder's at any depth: ``transcripts*.jsonl`` and ``transcripts/*.jsonl``."""
+    """A file of recorded episodes, or a folder's at any depth: ``transcripts*.jsonl`` and ``transcripts/*.jsonl``.
+
+    What a skill's test copies to its cases (``eval-NAME/with_skill/outputs``) is left out where the test's own file is.
+    """
     if place.is_file():
         return [place]
     found = sorted(place.absolute().rglob("*.jsonl"))
-    return [path for path in found if path.name.startswith("transcripts") or path.parent.name == "transcripts"]
+    named = [path for path in found if path.name.startswith("transcripts") or path.parent.name == "transcripts"]
+    return [path for path in named if not (path.match(_COPIES) and path.parents[3] / path.name in named)]
 
 
 def read_episodes(files: Iterable[Path]) -> Iterator[Episode]:

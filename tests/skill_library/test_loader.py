@@ -123,6 +123,8 @@ def test_extra_fields_are_allowed_and_rules_in_the_text_stay(tmp_path):
         ("---\n- a\n---\ntext", "must be fields"),
         ("---\n2001-99-99\n---\ntext", "must be fields"),
         ("---\nname: [\n---\ntext", "not YAML"),
+        ("---\nname: a\ndescription: Use when: asked\n---\nt", "line 3\\); a value with ': ' .* in quotes"),
+        ("---\nname: a\ndescription: d\nmetadata:\n  task_types: [x, y]\n---\nt", "joined by commas; got a list of 2"),
         ("---\nname: a\n---\ntext", "lacks description"),
         ("---\nname: 3\ndescription: d\ntask_types: [x]\n---\nt", "name must be a non-empty string"),
         ("---\nname: a\ndescription: ' '\ntask_types: [x]\n---\nt", "description must be a non-empty string"),

@@ -115,3 +115,19 @@ def test_hostile_folders_are_refused(server, skill, tmp_path, capsys):
         assert skillc(words(server, folder)) == 2
         assert fault in capsys.readouterr().err
     assert server.requests == []
+
+
+def test_a_skill_for_one_type_is_tested_on_that_type(server, tmp_path, capsys):
+    world = [word for word in WORLD if word not in ("--task-types", "pick")]
+    kinds = {name: tmp_path / name for name in ("pick_and_place_simple", "fly")}
+    for kind, folder in kinds.items():
+        write_library([Skill("own", "d", (kind,), "Skill: carry it.")], folder)
+    named = ["--model", "scripted", "--engine", "openai", "--base-url", server.base_url, *world, "--per-type", "1"]
+    out = tmp_path / "out"
+    assert skillc(["skills", "test", str(kinds["fly"]), *named, "--out", str(out)]) == 2
+    assert "it serves fly" in capsys.readouterr().err
+    assert not out.exists()
+    assert skillc(["skills", "test", str(kinds["pick_and_place_simple"]), *named, "--out", str(out)]) == 0
+    assert "serves pick: tasks of these types" in capsys.readouterr().out
+    assert (out / "eval-pick").is_dir()
+    assert not (out / "eval-heat").exists()

@@ -140,3 +140,11 @@ def test_a_folder_gives_all_that_runs_and_evaluations_recorded_in_it(tmp_path, m
     assert [file.name for file in episode_files(Path())] == ["train-000010.jsonl"]
     assert episode_files(tmp_path / "metrics.jsonl") == [tmp_path / "metrics.jsonl"]
     assert episode_files(tmp_path / "nowhere") == []
+
+
+def test_the_episodes_of_a_skills_test_count_once(tmp_path):
+    case = "eval-heat/with_skill/outputs/transcripts.jsonl"
+    for name in ("transcripts.jsonl", case):
+        write_jsonl(tmp_path / name, [without()])
+    assert episode_files(tmp_path) == [tmp_path / "transcripts.jsonl"]
+    assert episode_files(tmp_path / "eval-heat") == [tmp_path / case]

@@ -123,6 +123,12 @@ def test_gaps_strangers_and_duplicates_are_found():
     assert found == [("", True), ("b", True), ("a", False)]
 
 
+def test_a_short_name_of_a_type_is_answered_with_the_full_one():
+    library = SkillLibrary("l", (Skill("a", "d", ("heat",), "go there"),))
+    kinds = ("pick_heat_then_place_in_recep", "pick_and_place_simple")
+    assert "did you mean pick_heat_then_place_in_recep?" in check_library(library, kinds)[-1].message
+
+
 def test_what_names_a_single_task_is_found():
     skills = [
         Skill("a", "d", ("heat",), "take mug 3 from shelf 12, not b0griuas5h"),
