@@ -146,6 +146,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     from trainers.learner import Learner, Setup, make_objective
 
     recipe = recipe_in(config.env, config.method, config.method_options)
+    check_model(config.reference_path)
     check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)

@@ -209,7 +209,10 @@ class ReferenceSettings:
     """KL penalty and its reference."""
 
     kl_coef: NotNegative = 0.01
-    """Weight of the KL penalty (k3) to the starting policy; 0 does without a reference model."""
+    """Weight of the KL penalty (k3) to the reference, the starting policy; 0 does without a reference model."""
+    reference_model: str = ""
+    """Folder or name of a checkpoint that is the reference in place of the starting policy: for the penalty, and a
+    separate teacher where a method has teacher_weights=reference; same tokens as the policy's, not with lora_rank."""
     reference_sync_every: Natural = 0
     """Updates after which the reference moves towards the policy; 0 for never."""
     reference_sync_weight: Part = 0.6

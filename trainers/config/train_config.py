@@ -22,7 +22,7 @@ MAY_DIFFER = (
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
 
 
-_ADDED = ("trained_layers", "redraw_groups")
+_ADDED = ("trained_layers", "redraw_groups", "reference_model")
 """Settings that hashes of earlier versions did not know: left out of them where they are at their defaults."""
 _UPPER = re.compile(r"upper:[1-9]\d{0,5}")
 _RENAMED: Mapping[str, str] = {
@@ -73,6 +73,11 @@ class TrainConfig(
                 "reference_sync_every moves a reference of its own; with lora_rank the reference is the policy without "
                 "its adapters. Leave one of the two out."
             )
+        if self.reference_model and self.lora_rank:
+            raise ConfigError(
+                "reference_model is a model of its own; with lora_rank the reference is the policy without its "
+                "adapters. Leave one of the two out."
+            )
         if self.trained_layers != "all" and (self.lora_rank or not _UPPER.fullmatch(self.trained_layers)):
             raise ConfigError(
                 "trained_layers is all, or upper:N with N at least 1 and without lora_rank; got "
@@ -97,6 +102,11 @@ class TrainConfig(
             MissingDataError: It is one that ``skillc get-model`` fetches, and was not fetched yet.
         """
         return str(named_folder(self.model, self.env) or self.model)
+
+    @property
+    def reference_path(self) -> str:
+        """Folder or name of the reference's checkpoint: the starting policy's, where no other is named."""
+        return str(named_folder(self.reference_model, self.env) or self.reference_model) or self.model_path
 
     @property
     def upper_layers(self) -> int | None:

@@ -14,7 +14,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from safetensors.torch import load_file
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.conftest import make_model
 from tests.trainers.toys import GRADED, next_batches, toy_config
 from trainers.backends.trl.backend import TrlBackend
@@ -131,6 +131,25 @@ def test_the_critics_head_is_clipped_with_the_policy(
     monkeypatch.setattr(trainer.optimizer, "step", lambda: seen.append(norm([*policy, *heads])))
     assert learner.backend.step()["grad_norm"] == pytest.approx(before, rel=1e-4)
     assert seen == pytest.approx([0.01], rel=1e-3)
+
+
+def test_a_separate_teacher(toy_folder: Path, tmp_path: Path) -> None:
+    taught = load_model(toy_config(toy_folder))
+    with torch.no_grad():
+        taught.get_output_embeddings().weight.mul_(3)
+    taught.save_pretrained(tmp_path / "teacher")
+    options = {"method": "grpo_opsd", "method_options": {"teacher_weights": "reference"}, "kl_coef": 0.0}
+    learner = started(toy_folder, tmp_path / "run", **options, reference_model=str(tmp_path / "teacher"))
+    trainer = backend_of(learner).trainer
+    assert torch.equal(trainer.ref_model.get_output_embeddings().weight, taught.get_output_embeddings().weight)
+    assert not torch.equal(trainer.model.get_output_embeddings().weight, taught.get_output_embeddings().weight)
+    assert trainer.model.config._name_or_path == toy_config(toy_folder).model_path
+    with pytest.raises(ConfigError, match="leave reference_model out"):
+        made(toy_folder, tmp_path / "unread", reference_model=str(tmp_path / "teacher"), kl_coef=0.0)
+    with pytest.raises(MissingDataError, match="nowhere"):
+        made(toy_folder, tmp_path / "missing", reference_model=str(tmp_path / "nowhere"))
+    with pytest.raises(ConfigError, match="lora_rank"):
+        toy_config(toy_folder, reference_model=str(tmp_path / "teacher"), lora_rank=2)
 
 
 def norm(parameters: list[torch.nn.Parameter]) -> float:

@@ -84,7 +84,7 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         max_grad_norm=config.max_grad_norm,
         # The policy is loaded already; this is for the reference, which goes where its process is: by itself TRL would
         # spread it over all GPUs in some ways to start several processes, FSDP among them.
-        model_init_kwargs={"device_map": None, **({"revision": config.revision} if config.revision else {})},
+        model_init_kwargs={"device_map": None, **_revision(config)},
         # The penalty is the learner's; here it only decides whether there is a reference model.
         beta=(config.kl_coef or 1.0) if reference else 0.0,
         epsilon=config.clip,
@@ -105,6 +105,10 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         disable_tqdm=True,
         **serving,
     )
+
+
+def _revision(config: TrainConfig) -> dict[str, str]:
+    return {"revision": config.revision} if config.revision and not config.reference_model else {}
 
 
 def _liger(config: TrainConfig) -> bool:

@@ -49,7 +49,8 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         from datasets import Dataset
 
         serving = engine_spec(config.engine).server_options(config)
-        with started_with(serving) as self.effective, _quiet("model_init_kwargs"), warnings.catch_warnings():
+        named, quiet = _reference_named(model, config.reference_path), _quiet("model_init_kwargs")
+        with started_with(serving) as self.effective, named, quiet, warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
             warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
             super().__init__(
@@ -60,6 +61,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 reward_funcs=_no_reward,
                 train_dataset=Dataset.from_dict({"prompt": [""]}),  # it must have one; nobody reads it
             )
+        _check_reference(self.accelerator.unwrap_model(self.model), self.ref_model, config)
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
         policy = self.accelerator.unwrap_model(self.model)
@@ -133,6 +135,30 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""
         Trainer._load_from_checkpoint(self, str(checkpoint))
+
+
+@contextmanager
+def _reference_named(model: Any, path: str) -> Iterator[None]:
+    """TRL loads its reference from where the policy's configuration says that the policy is from."""
+    own = model.config._name_or_path
+    model.config._name_or_path = path
+    try:
+        yield
+    finally:
+        model.config._name_or_path = own
+
+
+def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
+    if reference is None and config.reference_model:
+        raise ConfigError(
+            f"Nothing asks for the reference {config.reference_model}; set kl_coef, or take a method whose teacher it "
+            "is (method.teacher_weights=reference), or leave reference_model out."
+        )
+    if reference is not None and reference.config.vocab_size != policy.config.vocab_size:
+        raise ConfigError(
+            f"The reference {config.reference_path} has {reference.config.vocab_size} tokens and the policy "
+            f"{policy.config.vocab_size}; a reference must have the policy's own."
+        )
 
 
 @contextmanager
