@@ -73,7 +73,7 @@ def _types(skill: Skill, types: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     if missing:
         raise SkillFileError(
             f"{skill.name!r} serves {brief(missing[0])}, which is no task type of the environment; say which one it is "
-            f"({missing[0]}=TYPE, or {missing[0]}=* for all); known are {', '.join(sorted(types))}"
+            f"(--types {missing[0]}=TYPE, or {missing[0]}=* for all); known are {', '.join(sorted(types))}"
         )
     found = tuple(dict.fromkeys(kind for name in skill.task_types for kind in types[name]))
     return (EVERY_TYPE,) if EVERY_TYPE in found else found
