@@ -48,17 +48,7 @@ QUERIES: dict[str, Query] = {"own": own_words, "new": new_words}
 
 
 def walk(env: WebShopEnv, steps: int, *, seed: int = 0, query: str = "own") -> float:
-    """Clicks at random among the actions listed at every step; a random task every `EPISODE` steps.
-
-    Args:
-        env: The environment.
-        steps: The number of steps.
-        seed: Seeds the clicks and the tasks.
-        query: What is searched for: a name in `QUERIES`.
-
-    Returns:
-        Steps per second of processor time, the choosing and the resets included.
-    """
+    """Clicks at random among the actions listed, a random task every `EPISODE` steps; steps per second of processor time."""
     rng, text = random.Random(seed), QUERIES[query]
     _, info = env.reset(seed=seed)
     started = time.process_time()

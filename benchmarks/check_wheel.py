@@ -69,11 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def check(python: str, work: Path, *, plain: bool, demo: bool) -> None:
-    """Builds, installs and runs.
-
-    Raises:
-        StepError: A step did not end as it should.
-    """
+    """Builds, installs and runs."""
     wheel = build(python, work)
     step([python, "-m", "venv", "--clear", "env"], work)
     install(work, [str(wheel)])
@@ -117,11 +113,7 @@ def commands(steps: Sequence[tuple[str, int]], work: Path) -> None:
 
 
 def step(words: Sequence[str], work: Path, status: int = 0) -> None:
-    """Runs one program and prints how it went.
-
-    Raises:
-        StepError: With another exit status, with what it said last.
-    """
+    """Runs one program and prints how it went; with another exit status, a StepError with what it said last."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ALFWORLD_DATA")}
     began = time.perf_counter()
     done = subprocess.run(

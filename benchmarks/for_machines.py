@@ -52,13 +52,7 @@ def _rooms(architecture: str) -> Iterator[str]:
 
 
 def llms_page(readme: str, nav: Sequence[Any], pages: Mapping[str, str]) -> str:
-    """The site's map in the form of llmstxt.org: what it is, and each page by section, with its first sentence.
-
-    Args:
-        readme: README's text.
-        nav: The site's navigation, as ``mkdocs.yml`` has it.
-        pages: Markdown of the pages, by their places; others of the navigation are left out.
-    """
+    """The site's map in the form of llmstxt.org: what it is, and each page by section, with its first sentence."""
     lines = ["# skillc-gym", "", f"> {_plain(opening(readme))}"]
     for entry in nav:
         (section, below), *_ = entry.items()

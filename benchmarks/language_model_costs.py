@@ -134,14 +134,7 @@ def _ratios(sides: dict[str, dict[str, Any]], figure: str) -> None:
 
 
 def measure(config: TrainConfig) -> dict[str, Any]:
-    """Plays and learns with every side.
-
-    Args:
-        config: The settings that all sides have in common.
-
-    Returns:
-        The record: figures by side, and by how much each is cheaper than the first one.
-    """
+    """Plays and learns with every side: figures by side, and by how much each is cheaper than the first one."""
     config = config.with_(method=f"{__name__}:RECIPE")
     playing: dict[str, dict[str, Any]] = {}
     learning: dict[str, dict[str, Any]] = {}

@@ -60,17 +60,7 @@ def __getattr__(name: str) -> Recipe:
 
 
 def measure_costs(config: TrainConfig, methods: Sequence[str], *, rounds: int, updates: int) -> dict[str, Any]:
-    """Measures methods in turns.
-
-    Args:
-        config: Settings of the runs; each round has a seed of its own.
-        methods: Presets.
-        rounds: How often every method has its turn.
-        updates: Updates of a turn, after one that is left out.
-
-    Returns:
-        The record: per method the medians over its updates, and how they compare with GRPO's.
-    """
+    """Measures methods in turns, each after an update that is left out; medians, and how they compare with GRPO's."""
     presets = list(dict.fromkeys([BASELINE, *methods]))
     beside = _references(presets)
     turns = list(dict.fromkeys(preset for pair in zip(beside.values(), beside, strict=True) for preset in pair))

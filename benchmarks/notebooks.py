@@ -14,14 +14,7 @@ NOTEBOOKS = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
 
 
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Runs every code cell in one namespace, in order.
-
-    Args:
-        notebook: The notebook as JSON has it; left as it is.
-
-    Returns:
-        A copy with each cell's number and what it printed.
-    """
+    """A copy of a notebook with each cell's number and what it printed; they run in one namespace, in order."""
     result, names = copy.deepcopy(notebook), {"__name__": "__main__"}
     cells = [cell for cell in result["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(cells, start=1):

@@ -36,12 +36,7 @@ _RENAMED = {"inside the noise": "no significant difference", "as good": "equival
 
 
 def filled_in(page: str) -> str:
-    """A page's text with the figures of its records below every template; names that one sets hold in later ones.
-
-    Raises:
-        ConfigError: A record is not there.
-        TemplateError: The page asks for something that no record has.
-    """
+    """A page's text with the figures of its records below every template; names that one sets hold in later ones."""
     templates = [found[2] for found in _FILLED.finditer(page)]
     made = iter(environment().from_string("\0".join(templates)).render().split("\0"))
     return _FILLED.sub(lambda found: f"{found[1]}\n\n{next(made).strip()}\n\n<!--/-->", page)

@@ -149,11 +149,7 @@ def parameters_of(regime: Regime) -> Points:
 
 
 def draw_sensitivity(regime: Regime, path: Path) -> None:
-    """Draws a plot per parameter: success without and with the skill by the parameter's value.
-
-    Raises:
-        ConfigError: No method is the baseline with one option changed.
-    """
+    """Draws a plot per parameter: success without and with the skill by the parameter's value."""
     table = parameters_of(regime)
     if not table:
         raise ConfigError("Sensitivity needs methods such as skillc:omega=0.2 beside their baseline skillc")

@@ -106,12 +106,7 @@ class _Prose(HTMLParser):
 
 
 def measured(name: str, text: str) -> PlainPage:
-    """A page's measures.
-
-    Args:
-        name: What the page is called in the report.
-        text: The page in Markdown.
-    """
+    """A page's measures."""
     text = _MADE.sub("", text)
     prose = _Prose()
     prose.feed(markdown.markdown(text, extensions=["tables", "fenced_code", "attr_list", "md_in_html"]))
@@ -152,12 +147,7 @@ def _figures(pages: Sequence[PlainPage]) -> Iterator[tuple[str, str, float, str]
 
 
 def passed(pages: Sequence[PlainPage], held: bool) -> dict[str, list[str]]:
-    """What passes a limit, by the limit's name.
-
-    Args:
-        pages: README first, then the others.
-        held: What is held, instead of what is wanted.
-    """
+    """What passes a limit that is held, else one that is wanted, by the limit's name."""
     found: dict[str, list[str]] = {}
     for limit, page, figure, more in _figures(pages):
         if figure > (LIMITS[limit].held if held else LIMITS[limit].wanted):

@@ -55,11 +55,7 @@ Rows = list[TokenRow]
 
 
 def our_updates(config: TrainConfig) -> tuple[list[float], list[Rows]]:
-    """Runs our trainer.
-
-    Returns:
-        Seconds and rows of every update.
-    """
+    """Runs our trainer; seconds and rows of every update."""
     rows: list[Rows] = []
 
     def keep(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
@@ -162,14 +158,7 @@ def _no_reward(**_: Any) -> list[float]:
 
 
 def measure(config: TrainConfig) -> dict[str, Any]:
-    """Measures both sides.
-
-    Args:
-        config: A run of ours in the conversation form; ``steps`` says how many updates.
-
-    Returns:
-        The record: seconds per update of both, tokens of the rows, and how many times TRL's throughput ours is.
-    """
+    """Seconds per update of both sides, tokens of the rows, and how many times TRL's throughput ours is."""
     ours, rows = our_updates(config)
     theirs = trl_updates(config, rows)
     tokens = [sum(row.length for row in update) for update in rows]

@@ -122,11 +122,7 @@ _FINDING = re.compile(r"(?:ERROR: libFuzzer: |=== Uncaught Python exception: ===
 
 
 def recorded(args: argparse.Namespace) -> int:
-    """Fuzzes in a process of its own, since the fuzzer never returns, and writes ``fuzz.json``; other entries stay.
-
-    Returns:
-        The fuzzer's exit status, 0 if nothing was found.
-    """
+    """Fuzzes in a process of its own, since the fuzzer never returns, and writes ``fuzz.json``; other entries stay."""
     asked = {name: getattr(args, name) for name in ("seconds", "memory", "seed", "findings")}
     with tempfile.TemporaryDirectory(prefix="skillc-corpus-") as work:
         options = [word for name, value in {**asked, "work": work}.items() for word in (f"--{name}", str(value))]

@@ -20,12 +20,7 @@ MOMENTS = 8
 
 
 def actions_target(environments: Callable[[], Sequence[TextTaskEnv]], pieces: Sequence[str]) -> Callable[[Any], Run]:
-    """Makes what a fuzz target makes: a player of fuzzed actions.
-
-    Args:
-        environments: Makes the environments, once.
-        pieces: What actions of this world are made of.
-    """
+    """Makes what a fuzz target makes: a player of fuzzed actions."""
 
     def make(atheris: Any) -> Run:
         envs = environments()
@@ -67,11 +62,7 @@ def _action(provider: Any, listed: Sequence[str], pieces: Sequence[str]) -> str:
 
 
 def outcome_checked(env: TextTaskEnv, before: dict[str, Any], action: str) -> dict[str, Any]:
-    """Makes a step, checks what must hold of any answer, and returns the info.
-
-    Raises:
-        AssertionError: Something does not hold.
-    """
+    """Makes a step, checks what must hold of any answer, and returns the info."""
     observation, reward, terminated, truncated, info = env.step(action)
     assert observation in env.observation_space, "an observation outside its space"
     observation.encode()

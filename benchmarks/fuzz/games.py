@@ -169,11 +169,7 @@ def _command(provider: Any, world: World) -> str:
 
 
 def step_checked(world: World, command: str) -> None:
-    """Makes a step and checks what must hold of any answer.
-
-    Raises:
-        AssertionError: Something does not.
-    """
+    """Makes a step and checks what must hold of any answer."""
     before, possible = world.state, world.is_admissible(command)
     answer, admissible = world.step(command)
     assert admissible is possible, "admissible and answered differently"

@@ -65,16 +65,7 @@ class Comparison:
 def compare(
     task_id: str, raw: Mapping[str, Any], process: UpstreamProcess, *, oracle: str, seed: int = 0, wording: str = "file"
 ) -> Comparison:
-    """Plays a game with both engines and compares every answer.
-
-    Args:
-        task_id: The game's id.
-        raw: The content of its file.
-        process: Where upstream runs.
-        oracle: What to call the process in the result, "plain" or "cached".
-        seed: Seed of the random walks; the walks also depend on the task id.
-        wording: What to call the content in the result, "file" or "older".
-    """
+    """Plays a game with both engines and compares every answer."""
     started = time.perf_counter()
     game = Game.parse(task_id, raw)
     scripts = scripts_for(game, seed)
@@ -108,14 +99,7 @@ def scripts_for(game: Game, seed: int) -> list[list[str]]:
 
 
 def random_walk(game: Game, rng: np.random.Generator, steps: int, first: Sequence[str] = ()) -> list[str]:
-    """Returns commands of a random walk: about 70 % admissible, 15 % inadmissible, 15 % malformed.
-
-    Args:
-        game: The game to walk in.
-        rng: Where the choices come from.
-        steps: Length of the walk, without ``first``.
-        first: Commands to begin with.
-    """
+    """Returns commands of a random walk: about 70 % admissible, 15 % inadmissible, 15 % malformed."""
     world = World(game)
     world.reset()
     commands = list(first)

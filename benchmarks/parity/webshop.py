@@ -55,9 +55,6 @@ def read_cases(folder: Path, name: str) -> Any:
     """Reads a ``.json`` or ``.jsonl`` file, or the same with ``.xz``.
 
     Lines that are no JSON are left out: a few texts with line ends in them were broken when they were recorded.
-
-    Raises:
-        MissingDataError: If there is neither.
     """
     plain, packed = folder / name, folder / f"{name}.xz"
     if not plain.exists() and not packed.exists():
@@ -160,14 +157,7 @@ def compare_goals(folder: Path) -> Comparison:
 def compare_episodes(
     folder: Path, *, compat: str | Fixes = "upstream", tagger: NounTagger | Callable[[str], Sequence[str]] | None = None
 ) -> Comparison:
-    """Replays the recorded episodes, and compares every observation, reward, flag, list of actions and address.
-
-    Args:
-        folder: The reference vectors.
-        compat: As of the environment; with "fixed", what differs is what the fixes change. An episode is left at its
-            first difference.
-        tagger: The noun tagger.
-    """
+    """Replays the recorded episodes, and compares every observation, reward, flag, list of actions and address."""
     found = Comparison("episodes" if compat == "upstream" else f"episodes, compat={compat}")
     envs: dict[tuple[str, str, bool], WebShopEnv] = {}
     for episode in read_cases(folder, "episodes.jsonl"):
@@ -187,7 +177,7 @@ def compare_episodes(
         for place, got, expected in _replay(envs[key], episode):
             found.add(f"{episode['id']} step {place}", got, expected)
             found.counts["purchases"] += bool(expected.get("done"))
-            if got != expected:
+            if got != expected:  # what follows would differ too
                 break
     return found
 

@@ -101,12 +101,7 @@ def compare_rankings(folder: Path) -> Comparison:
 
 
 def compare_real_rankings(folder: Path, data: str | None = None) -> Comparison:
-    """Compares order and scores of a real index's hits among the real thousand products.
-
-    Args:
-        folder: The reference vectors.
-        data: The folder with the real products; None for ``$WEBSHOP_DATA``.
-    """
+    """Compares order and scores of a real index's hits among the real thousand products."""
     found = Comparison("rankings of the real products")
     catalog = open_catalog(data)
     for case in read_cases(folder, "lucene_hits_1k.jsonl"):
