@@ -1,11 +1,16 @@
-"""A table as data: heads and rows, written as Markdown, as HTML or in columns of plain text."""
+"""Tables as data: Markdown, HTML or plain text; the records behind them, and columns of methods' own parts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from skillc_gym.errors import ConfigError, SkillCError
+from trainers.tracking import provenance, read_object, write_json
 
 
 class Cell(NamedTuple):
@@ -121,3 +126,70 @@ def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0
     """
     ends = ", ".join(f"{100 * min(max(end, -1.0), 1.0):+.{digits}f}" for end in interval or ())
     return f"{100 * mean:+.1f}" + (f" [{ends}]" if ends else "")
+
+
+# Records: what a measurement or a study found, with the revision that it was made on ---------------------------------
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Reads a record.
+
+    Raises:
+        ConfigError: There is none, or it holds something else than one JSON object.
+    """
+    try:
+        return read_object(Path(path))
+    except (OSError, ValueError, SkillCError) as error:
+        raise ConfigError(f"{path} is no record that can be read: {error}") from error
+
+
+def write_record(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes a record, marked with the revision that it was made on and whether the tree had changes.
+
+    Raises:
+        StorageError: The disk is full or read-only.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {**values, "git": provenance()["git"]})
+
+
+def record_names(paths: Sequence[Path]) -> list[str]:
+    """What a table calls the records that it was made from: no folder of a machine, only what was given below it."""
+    return [path.name if path.is_absolute() else path.as_posix() for path in paths]
+
+
+# What a method's own parts did in runs: columns beside its score, where it has such parts -----------------------------
+
+
+def _mean(form: str, factor: float = 1.0) -> Callable[[Sequence[float]], str]:
+    return lambda values: f"{factor * fmean(values):{form}}"
+
+
+def _updates(values: Sequence[int]) -> str:
+    return ", ".join(map(str, values))
+
+
+ACTED: Mapping[str, tuple[str, Callable[[Sequence[Any]], str]]] = {
+    "bank_uses": ("bank uses", _mean(",.0f")),
+    "entries_added": ("entries added", _mean(",.0f")),
+    "teacher_part": ("teacher's part", _mean(".3g")),
+    "relabelled_updates": ("updates with a relabelled row, %", _mean(".0f", 100)),
+    "withdrawn_at": ("skill withdrawn at update", _updates),
+}
+"""Heads, and how the figures of several seeds are shown, by the names of :func:`trainers.training.what_acted`; a run
+that also says ``withdraws`` is of a method that may take the skill away."""
+
+
+def acted_cell(name: str, runs: Iterable[Mapping[str, Any]]) -> str:
+    """A figure over a method's runs; "" where it has no such part, or the runs do not say."""
+    known = [run for run in runs if run]
+    values = [run[name] for run in known if isinstance(run.get(name), int | float)]
+    if name == "withdrawn_at" and any(run.get("withdraws") or run.get("withdrawn_types") for run in known):
+        return ", ".join(str(run.get(name) or "never") for run in known)
+    return ACTED[name][1](values) if values else ""
+
+
+def acted_heads(runs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The figures that any of the runs has."""
+    known = list(runs)
+    return [name for name in ACTED if acted_cell(name, known)]
