@@ -48,7 +48,7 @@ QUERIES: dict[str, Query] = {"own": own_words, "new": new_words}
 
 
 def walk(env: WebShopEnv, steps: int, *, seed: int = 0, query: str = "own") -> float:
-    """Clicks at random among the actions listed, a random task every `EPISODE` steps; steps per second of processor time."""
+    """Clicks at random among the actions listed, a random task every `EPISODE` steps; steps per second of processor."""
     rng, text = random.Random(seed), QUERIES[query]
     _, info = env.reset(seed=seed)
     started = time.process_time()
@@ -122,10 +122,11 @@ def measure(options: argparse.Namespace) -> Bench:
         statistics.median(walk(env, steps, seed=seed, query=query) for seed in range(ROUNDS))
         for query in ("own", "new")
     )
+    made = gymnasium.make(WEBSHOP_ID, disable_env_checker=True, **choice)
     figures = [
         _beside("steps/s of one core's time, random clicks, actions listed", rate, "rate", 20_000, more=True),
         _beside("the same, every search a new one, steps/s", new, "rate", more=True),
-        Figure("the same walks through gymnasium.make, steps/s", _made_rate(choice, steps)),
+        Figure("the same walks through gymnasium.make, steps/s", walk(made, steps)),  # type: ignore[arg-type]
         _beside("reset, us", resets(env, 20_000), "reset", 20),
         _beside("search, ms (median)", _search(env), "search"),
         Figure("a further environment in the process, KB", environment_kilobytes(env, ENVIRONMENTS), None, 20),
@@ -154,11 +155,6 @@ def _choice(named: str | None) -> Choice:
             raise
         return {"data": "generated", "generator": {"size": PRODUCTS}}
     return {"data": named}
-
-
-def _made_rate(choice: Choice, steps: int) -> float:
-    env = gymnasium.make(WEBSHOP_ID, disable_env_checker=True, **choice)
-    return walk(env, steps)  # type: ignore[arg-type]
 
 
 def _search(env: WebShopEnv) -> float:

@@ -59,7 +59,7 @@ def llms_page(readme: str, nav: Sequence[Any], pages: Mapping[str, str]) -> str:
         below = [entry] if isinstance(below, str) else below
         lines += ["", f"## {section}", ""]
         lines += [
-            f"- [{title or _heading(pages[at])}]({at}){_said(pages[at])}"
+            f"- [{title or str(re.findall(r'^# (.*)', pages[at], re.MULTILINE)[0])}]({at}){_said(pages[at])}"
             for title, at in _entries(below)
             if at in pages
         ]
@@ -74,10 +74,6 @@ def _entries(nav: Sequence[Any]) -> Iterator[tuple[str, str]]:
                 yield title, below
             else:
                 yield from _entries(below)
-
-
-def _heading(text: str) -> str:
-    return str(re.findall(r"^# (.*)", text, re.MULTILINE)[0])
 
 
 def _said(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,26 +35,8 @@ EXACT: tuple[Callable[[Path], Comparison], ...] = (
 """What must be equal."""
 
 
-@dataclass(frozen=True)
-class Effects:
-    """The recordings that fixes change (episodes by id, hidden commands): each fix alone, and all together."""
-
-    alone: dict[str, frozenset[str]]
-    together: frozenset[str]
-
-    @property
-    def unexplained(self) -> frozenset[str]:
-        """The recordings that change with all fixes and with none alone."""
-        return self.together - frozenset().union(*self.alone.values())
-
-
-def fix_effects(folder: Path) -> Effects:
-    """Replays all recorded episodes and hidden commands with each fix alone, then with all of them."""
-    alone = {name: _changed(folder, replace(UPSTREAM, **{name: True})) for name in FIXES}
-    return Effects(alone, _changed(folder, FIXED))
-
-
 def _changed(folder: Path, fixes: Fixes) -> frozenset[str]:
+    """The recordings that some fixes change: episodes by id, hidden commands."""
     episodes = compare_episodes(folder, compat=fixes)
     hidden = parity_catalog.compare_special_searches(folder, compat=fixes)
     lines = [line.split(" step ")[0] for line in episodes.differences]
@@ -67,14 +49,15 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
         found.append(parity_catalog.compare_real_rankings(options.reference, options.data))
     except MissingDataError as error:
         print(f"The rankings of the real products were not compared: {error}", file=sys.stderr)
-    effects = fix_effects(options.reference)
+    alone = {name: _changed(options.reference, replace(UPSTREAM, **{name: True})) for name in FIXES}
+    together = _changed(options.reference, FIXED)
     compared = [
         {"name": each.name, "cases": each.cases, "counts": dict(each.counts), "differences": each.differences}
         for each in [*found, parity.compare_nouns(options.reference)]
     ]
-    fixes = {name: sorted(changed) for name, changed in effects.alone.items()}
-    unexplained = sorted(effects.unexplained)
-    told = {"fixes": fixes, "all_fixes": sorted(effects.together), "unexplained": unexplained}
+    fixes = {name: sorted(changed) for name, changed in alone.items()}
+    unexplained = sorted(together.difference(*alone.values()))
+    told = {"fixes": fixes, "all_fixes": sorted(together), "unexplained": unexplained}
     return {"version": __version__, "compared": compared, **told}
 
 

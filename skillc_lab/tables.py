@@ -165,16 +165,12 @@ def _mean(form: str, factor: float = 1.0) -> Callable[[Sequence[float]], str]:
     return lambda values: f"{factor * fmean(values):{form}}"
 
 
-def _updates(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
-
-
 ACTED: Mapping[str, tuple[str, Callable[[Sequence[Any]], str]]] = {
     "bank_uses": ("bank uses", _mean(",.0f")),
     "entries_added": ("entries added", _mean(",.0f")),
     "teacher_part": ("teacher's part", _mean(".3g")),
     "relabelled_updates": ("updates with a relabelled row, %", _mean(".0f", 100)),
-    "withdrawn_at": ("skill withdrawn at update", _updates),
+    "withdrawn_at": ("skill withdrawn at update", lambda values: ", ".join(map(str, values))),
 }
 """Heads, and how the figures of several seeds are shown, by the names of :func:`trainers.training.what_acted`; a run
 that also says ``withdraws`` is of a method that may take the skill away."""

@@ -27,11 +27,6 @@ def demonstrated(
 ) -> list[Episode]:
     """Lets the environment's expert play tasks, with its thoughts.
 
-    Args:
-        spec: The environment.
-        make_env: Makes it.
-        task_ids: The tasks.
-
     Raises:
         ConfigError: The environment comes without an expert.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -52,7 +52,9 @@ class _ReAct(ActingAgent):
         types = tools.training_tasks()
         drawn = panel_of(types, _DRAWN * self.options.examples, tools.seed)
         for kind, tasks in tasks_by_type({task: types[task] for task in drawn}).items():
-            self._shown[kind] = self._shortest(demonstrated(tools.spec, tools.make_env, tasks))
+            won = [episode for episode in demonstrated(tools.spec, tools.make_env, tasks) if episode.won]
+            won.sort(key=lambda episode: (len(episode), episode.task_id))
+            self._shown[kind] = won[: self.options.examples]
 
     def choose(self, info: Mapping[str, Any]) -> SkillText | None:
         shown = self._shown.get(info["task_type"], [])
@@ -63,10 +65,6 @@ class _ReAct(ActingAgent):
 
     def figures(self) -> dict[str, Any]:
         return {"examples": {kind: [episode.task_id for episode in shown] for kind, shown in self._shown.items()}}
-
-    def _shortest(self, played: Sequence[Episode]) -> list[Episode]:
-        won = [episode for episode in played if episode.won]
-        return sorted(won, key=lambda episode: (len(episode), episode.task_id))[: self.options.examples]
 
 
 AGENT = ReAct()

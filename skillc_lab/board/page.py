@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from importlib import resources
 from pathlib import Path
 from statistics import fmean
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.board.panels import PANELS, BoardPanel
-from skillc_lab.board.published import PUBLISHED
 from skillc_lab.board.result import BoardResult
 from skillc_lab.tables import Row, Table, points, rate
 from trainers.evaluation import PairedReport
@@ -82,12 +83,13 @@ def _tokens(report: PairedReport, skill: bool) -> float | None:
 
 
 def _published(panel: BoardPanel, *, linked: bool) -> Iterator[Row]:
-    for each in PUBLISHED:
-        figure = {"alfworld": each.alfworld, "webshop": each.webshop}.get(panel.published)
-        if figure is not None:
-            shown = f"{figure:.1f}" + (" with skills" if each.skills else "")
-            source = _ARXIV.sub(r"[\1](https://arxiv.org/abs/\1)", each.source) if linked else each.source
-            yield [f"{each.model}, {each.method}", *[None] * (len(_HEADS) - 3), shown, source]
+    """What papers report, for the rows that are not filled yet; their columns are named in the file."""
+    text = resources.files("skillc_lab.board").joinpath("published.csv").read_text(encoding="utf-8")
+    for each in csv.DictReader(text.splitlines()):
+        if figure := each.get(panel.published):
+            shown = figure + " with skills" * (each["skills"] == "yes")
+            source = _ARXIV.sub(r"[\1](https://arxiv.org/abs/\1)", each["source"]) if linked else each["source"]
+            yield [f"{each['model']}, {each['method']}", *[None] * (len(_HEADS) - 3), shown, source]
 
 
 def renewed_page(text: str, results: Sequence[BoardResult], place: str) -> str:
@@ -106,15 +108,12 @@ def renewed_page(text: str, results: Sequence[BoardResult], place: str) -> str:
     if not start or not end:
         raise ConfigError(f"The page has no lines {START} and {END}, between which the tables stand; add them")
     tables = board_tables(results, place)
-    made = "\n\n".join(_section(PANELS[name], table) for name, table in tables.items())
-    return f"{before}{START}\n\n{made}\n\n{END}{after}"
-
-
-def _section(panel: BoardPanel, table: Table) -> str:
-    return (
+    made = "\n\n".join(
         f"## {panel.title}\n\n{panel.tasks} tasks, {panel.steps} steps: {panel.data}. Hash `{panel.sha256[:12]}`.\n\n"
-        f"```bash\n{panel.command()}\n```\n\n{table.markdown()}"
+        f"```bash\n{panel.command()}\n```\n\n{tables[name].markdown()}"
+        for name, panel in PANELS.items()
     )
+    return f"{before}{START}\n\n{made}\n\n{END}{after}"
 
 
 def write_badge(path: Path, result: BoardResult) -> None:

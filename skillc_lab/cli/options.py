@@ -260,7 +260,9 @@ class _Words:
         head, dot, name = text.partition(".")
         head = head.replace("-", "_")
         end = _GROUP_END if dot or head.endswith(_GROUP_END) else ""
-        for each in (head.removesuffix(end), *_other_names(head.removesuffix(end))):
+        plain = head.removesuffix(end)
+        others = (new if old == plain else old for old, new in ALIASES.items() if plain in (old, new))
+        for each in (plain, *others):
             if each + end in self._options:
                 return (f"{each}.{name.replace('-', '_')}" if name else "") if dot else each + end
         return ""
@@ -270,10 +272,6 @@ class _Words:
         remedy = f"Options of a group are written {', '.join(groups)}." if groups else ""
         names = [_dashed(name) if dashed else name for name in self._options]
         return unknown_name("option", text, names, remedy)
-
-
-def _other_names(name: str) -> list[str]:
-    return [new for old, new in ALIASES.items() if old == name] + [old for old, new in ALIASES.items() if new == name]
 
 
 @functools.cache

@@ -49,7 +49,10 @@ def agent_help(words: Sequence[str]) -> str:
 
 def _page(kind: str, name: str, summary: str, options: Mapping[str, Any], part: Any) -> str:
     docs = dict(_docs(part, ""))
-    rows = [f"  {kind}.{key}={_shown(value)}\n{_indented(docs.get(key, ''))}" for key, value in options.items()]
+    rows = [
+        f"  {kind}.{key}={_shown(value)}\n{textwrap.indent(textwrap.fill(docs.get(key, ''), 92), ' ' * 6)}"
+        for key, value in options.items()
+    ]
     return "\n".join([f"Options of the {kind} {name} with their defaults ({summary})", *rows])
 
 
@@ -81,7 +84,3 @@ def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _indented(text: str) -> str:
-    return textwrap.indent(textwrap.fill(text, 92), " " * 6)

@@ -18,21 +18,17 @@ from trainers.tracking import make_progress
 def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""
     if options.quick:
-        return _quick(options)
+        result = run_quick_demo(options, progress=make_progress())
+        say(describe_quick_demo(result))
+        if options.open_page:
+            open_page(result.page)
+        return 0
     alone = options.other is None
     summary = run_demo(options, progress=make_progress()) if alone else run_demo_versus(options, say=complain)
     if not summary["finished"]:
         complain(f"Interrupted after {summary['steps']} updates; the same command goes on from there.")
         return 130
     say(describe(summary))
-    return 0
-
-
-def _quick(options: DemoOptions) -> int:
-    result = run_quick_demo(options, progress=make_progress())
-    say(describe_quick_demo(result))
-    if options.open_page:
-        open_page(result.page)
     return 0
 
 

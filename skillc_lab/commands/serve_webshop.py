@@ -61,14 +61,7 @@ def serve(options: ServeWebshopOptions) -> int:
 
 
 def serve_site(shop: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 3000, **site: Any) -> int:
-    """Serves a shop and says where.
-
-    Args:
-        shop: The shop's arguments.
-        host: Where to listen.
-        port: Port; 0 for any that is free.
-        **site: What else `open_site` takes.
-    """
+    """Serves a shop on a port, 0 for any that is free, and says where; ``site`` is what else `open_site` takes."""
     from skillc_gym.envs.webshop.site import address_of_socket, bound_socket, open_site
     from skillc_gym.envs.webshop.site import serve as serve_until_interrupted
 

@@ -89,14 +89,7 @@ def make_report(
 
 
 def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: Sequence[ComparedRun] = ()) -> str:
-    """Renders the page; every recorded text is escaped, every figure inlined.
-
-    Args:
-        title: Its heading.
-        source: What there is to report.
-        figures: PNG files by name.
-        runs: The runs that are compared, the page's own first.
-    """
+    """Renders the page; every recorded text is escaped, every figure inlined; the page's own run is the first."""
     run, before, after = source.run, source.before.report, source.after.report
     values: dict[str, Any] = {"config": source.config, "versions": source.versions}
     method = method_words(str(source.config["method"])) if run and "method" in source.config else ""
@@ -206,13 +199,11 @@ def _templates() -> Any:
         raise missing_extra("jinja2", "train") from error
     found = Environment(loader=PackageLoader("skillc_lab.report"), autoescape=True, trim_blocks=True)
     found.filters["fragment"] = lambda shown: Markup(to_fragment(shown.episodes, shown.names))
-    found.filters["inlined"] = _inlined
+    found.filters["inlined"] = lambda picture: (
+        f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+    )
     found.filters["pretty"] = lambda values: json.dumps(values, indent=1, ensure_ascii=False)
     return found
-
-
-def _inlined(picture: Path) -> str:
-    return f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
 
 
 def _render(name: str, title: str, values: Mapping[str, Any]) -> str:

@@ -48,18 +48,14 @@ def learn_skills(
     skills = [general] if general else []
     for kind, own in sorted(drafts.items()):
         name = unique(plain_name((short_names or {}).get(kind, kind)), [skill.name for skill in skills])
-        mistake = _mistake(_of_type(kind, ruled))
-        text = "\n\n".join([*own, *filter(None, [mistake])])
-        skills.append(Skill(name, _learned_from(_of_type(kind, episodes)), (kind,), text))
+        text = "\n\n".join([*own, *filter(None, [_mistake(_of_type(kind, ruled))])])
+        played = _of_type(kind, episodes)
+        skills.append(Skill(name, f"Learned from {len(played)} episodes, {_won(played)} of them won.", (kind,), text))
     return skills
 
 
 def _of_type(kind: str, episodes: Sequence[Episode]) -> list[Episode]:
     return [episode for episode in episodes if episode.task_type == kind]
-
-
-def _learned_from(episodes: Sequence[Episode]) -> str:
-    return f"Learned from {len(episodes)} episodes, {_won(episodes)} of them won."
 
 
 def _mistake(episodes: Sequence[Episode]) -> str:

@@ -36,13 +36,15 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     if not trained.finished:
         return None
     folder, updates = trained.folder, [record for record in trained.metrics if record["event"] == "train"]
+    # Whether the method may take a task type's skill away.
+    withdraws = any(each.get("retirement", {}).get("by") for each in trained.metrics if each["event"] == "validation")
     result = CellResult(
         **own,
         **_held_out(plan, cell, trained.policy),
         curve=_curve(trained.metrics, folder.transcripts_path),
         usage=_usage(updates, trained.metrics),
         skills=updates[-1].get("memory", {}) if updates else {},
-        acted={**what_acted(trained.metrics), "withdraws": _withdraws(trained.metrics)},
+        acted={**what_acted(trained.metrics), "withdraws": withdraws},
     )
     write_cell(plan, cell, result)
     for spent in (folder.checkpoints_path, folder.transcripts_path):
@@ -68,11 +70,6 @@ def begun_cells(plan: ComparisonPlan) -> list[tuple[str, str, Mapping[str, Any]]
             written = read_object(begun if begun.is_file() else done)
             found.append((cell.name, str(written.get("started", "")), written.get("run_file", {})))
     return found
-
-
-def _withdraws(metrics: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the method may take a task type's skill away."""
-    return any(record.get("retirement", {}).get("by") for record in metrics if record["event"] == "validation")
 
 
 def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:

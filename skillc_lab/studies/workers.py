@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -45,7 +45,10 @@ def run_jobs(work: Callable[[Job], object], jobs: Mapping[Path, Job], workers: i
                 yield job, process.exitcode == 0
     finally:
         # Ctrl-C, or a caller that wants no more: they finish their update and save.
-        _stop([process for _, process in running.values()])
+        for _, process in running.values():
+            process.terminate()
+        for _, process in running.values():
+            process.join()
 
 
 def _started(work: Callable[[Job], object], job: Job, log: Path) -> BaseProcess:
@@ -62,13 +65,6 @@ def _started(work: Callable[[Job], object], job: Job, log: Path) -> BaseProcess:
             else:
                 os.environ[name] = value
     return process
-
-
-def _stop(processes: Sequence[BaseProcess]) -> None:
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        process.join()
 
 
 def _work(work: Callable[[Job], object], job: Job, log: Path, parent: int) -> None:
