@@ -10,8 +10,6 @@ from dataclasses import replace
 from skill_library.errors import SkillFileError, brief
 from skill_library.skill import Skill, SkillLibrary
 
-__all__ = ["CONTROLS", "FILLER", "control_library"]
-
 FILLER = "to"
 """Stands for every word of a blank skill. A small policy must know the word, or the blank skill is an empty one."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import reprlib
 
-__all__ = ["SkillCError", "SkillFileError", "brief"]
-
 
 class SkillCError(Exception):
     """Anything this project raises on purpose; catch it to catch them all."""

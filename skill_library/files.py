@@ -9,8 +9,6 @@ from typing import BinaryIO
 
 from skill_library.errors import SkillCError
 
-__all__ = ["UnreadableFileError", "read_bounded", "stays_inside"]
-
 
 class UnreadableFileError(SkillCError, OSError):
     """A file that is not a regular file, is too large, or may not be read."""

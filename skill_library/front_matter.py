@@ -8,8 +8,6 @@ import yaml
 
 from skill_library.errors import brief
 
-__all__ = ["FrontMatter"]
-
 _MAX_CHARACTERS = 16_384
 _MAX_DEPTH = 8
 _MAX_BRACKETS = 256

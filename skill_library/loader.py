@@ -15,8 +15,6 @@ from skill_library.files import UnreadableFileError, read_bounded, stays_inside
 from skill_library.front_matter import FrontMatter
 from skill_library.skill import EVERY_TYPE, SKILL_FILE, Skill, SkillLibrary
 
-__all__ = ["BUILT_IN", "MAX_FILE_BYTES", "check_inside", "decode", "load_library", "read_skill", "skill_files"]
-
 BUILT_IN = ("alfworld", "webshop")
 """Names of the libraries that come with the package."""
 

@@ -11,8 +11,6 @@ from functools import cached_property
 
 from skill_library.errors import SkillFileError, brief
 
-__all__ = ["EVERY_TYPE", "GRADES", "SKILL_FILE", "Skill", "SkillLibrary", "SkillText", "fit_text"]
-
 EVERY_TYPE = "*"
 """The task type of a general skill: it stands in front of the task's own."""
 

@@ -12,8 +12,6 @@ from skill_library.formats.names import check_size
 from skill_library.loader import MAX_FILE_BYTES, check_inside, decode, read_skill, skill_files
 from skill_library.skill import Skill
 
-__all__ = ["FORMATS", "read_agent_skills"]
-
 _MOST_REFERENCES = 100
 
 

@@ -15,8 +15,6 @@ from skill_library.formats.form import SkillFormat
 from skill_library.formats.names import check_count, check_size, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
-__all__ = ["FORMAT", "read_bank", "to_bank"]
-
 _SKILL = re.compile(r"(?P<title>[^\n]*)\n(?P<principle>.*?)(?:\nApply when: (?P<when_to_apply>[^\n]*))?", re.DOTALL)
 _MISTAKE = re.compile(
     r"Mistake: (?P<description>.*?)(?:\nWhy: (?P<why_it_happens>.*?))?\nInstead: (?P<how_to_avoid>.*)", re.DOTALL

@@ -11,8 +11,6 @@ from skill_library.errors import SkillFileError
 from skill_library.formats.names import plain_name, unique
 from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
 
-__all__ = ["require_free", "write_library"]
-
 _LONGEST_DESCRIPTION = 1024
 
 

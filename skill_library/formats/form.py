@@ -8,8 +8,6 @@ from typing import Any
 
 from skill_library.skill import Skill
 
-__all__ = ["SkillFormat"]
-
 
 @dataclass(frozen=True)
 class SkillFormat:

@@ -10,8 +10,6 @@ from skill_library.errors import SkillFileError, brief
 from skill_library.loader import MAX_SKILLS
 from skill_library.skill import EVERY_TYPE, MAX_CHARACTERS, Skill
 
-__all__ = ["assign_types", "check_count", "check_size", "plain_name", "unique"]
-
 _LONGEST = 64
 
 

@@ -10,8 +10,6 @@ from skill_library.formats.form import SkillFormat
 from skill_library.formats.names import check_count, check_size, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
-__all__ = ["FORMAT", "read_sections", "to_sections"]
-
 # Blanks are tried from the beginning of their run alone: a line of them would take quadratic time otherwise.
 _HEAD = re.compile(r"^###[ \t]++(\S.*?)(?<![ \t])[ \t]++###[ \t]*+$", re.MULTILINE)
 _GENERAL = re.compile(r"general|common", re.IGNORECASE)

@@ -16,8 +16,6 @@ from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
-__all__ = ["EPISODE_OVER", "ChatEnv", "ChatStep", "EpisodeRequest", "paired_requests"]
-
 
 @dataclass(frozen=True)
 class EpisodeRequest:

@@ -24,8 +24,6 @@ try:
 except ImportError as error:
     raise missing_extra("inspect-ai", "inspect") from error
 
-__all__ = ["alfworld", "average_score", "gap", "play", "samples", "skill_task", "success", "webshop"]
-
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _STORE = "episode"
 

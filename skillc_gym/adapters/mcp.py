@@ -19,8 +19,6 @@ try:
 except ImportError as error:
     raise missing_extra("mcp", "mcp") from error
 
-__all__ = ["EpisodeTools", "create_server"]
-
 
 class EpisodeTools:
     """The tools.

@@ -16,8 +16,6 @@ try:
 except ImportError as error:
     raise missing_extra("openenv", "openenv") from error
 
-__all__ = ["ChatAction", "ChatObservation", "SkillEnvironment", "create_server"]
-
 
 class ChatAction(Action):  # type: ignore[misc]
     """A reply of the agent."""

@@ -14,8 +14,6 @@ try:
 except ImportError as error:
     raise missing_extra("skyrl-gym", "skyrl") from error
 
-__all__ = ["SkillTextEnv", "register_environment"]
-
 
 class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
     """One episode.

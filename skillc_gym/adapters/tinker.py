@@ -15,8 +15,6 @@ try:
 except ImportError as error:
     raise missing_extra("tinker-cookbook", "tinker") from error
 
-__all__ = ["ChatMessageEnv", "PairedDataset", "PairedGroupBuilder"]
-
 
 class ChatMessageEnv(MessageEnv):  # type: ignore[misc]
     """One episode in messages.

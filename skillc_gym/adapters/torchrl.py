@@ -19,8 +19,6 @@ try:
 except ImportError as error:
     raise missing_extra("torchrl", "torchrl") from error
 
-__all__ = ["RandomAdmissible", "masked_env"]
-
 
 def masked_env(env: gymnasium.Env[Any, Any]) -> Any:
     """Wraps an environment for TorchRL.

@@ -7,8 +7,6 @@ from typing import Any
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
 
-__all__ = ["ToolEnvironment", "dataset_rows"]
-
 
 class ToolEnvironment:
     """One environment as TRL 1.16 asks for it: ``reset(**row)``, one tool, ``get_reward()``.

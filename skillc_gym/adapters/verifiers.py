@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise missing_extra("verifiers", "verifiers") from error
 
-__all__ = ["ChatHarness", "SkillData", "SkillEnv", "SkillEnvConfig", "SkillTask", "SkillTaskset", "SkillTasksetConfig"]
-
 
 class SkillTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
     """Which tasks of which environment; ``--env.taskset.*`` on the command line."""

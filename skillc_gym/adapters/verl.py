@@ -15,8 +15,6 @@ try:
 except ImportError as error:
     raise missing_extra("verl", "verl") from error
 
-__all__ = ["SkillAgentLoop"]
-
 
 @register("skillc")
 class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]

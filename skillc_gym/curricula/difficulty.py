@@ -14,8 +14,6 @@ import numpy as np
 
 from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
 
-__all__ = ["RULES", "DifficultyCurriculum", "DifficultyOptions", "Record"]
-
 RULES = ("target", "progress")
 _VERSION = 1
 

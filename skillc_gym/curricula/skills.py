@@ -10,9 +10,6 @@ from typing import Any
 
 from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
 
-__all__ = ["ALFWORLD_CAPACITY", "RETIREMENT_REASONS", "CurriculumOptions", "InternalizationCurriculum", "Retirement"]
-__all__ += ["scale_capacity"]
-
 _VERSION = 2
 
 

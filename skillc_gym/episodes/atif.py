@@ -7,8 +7,6 @@ from typing import Any
 from skillc_gym.episodes.record import Episode, Turn
 from skillc_gym.version import __version__
 
-__all__ = ["to_atif"]
-
 
 def to_atif(episode: Episode, model: str | None = None) -> dict[str, Any]:
     """An episode as a JSON-able trajectory.

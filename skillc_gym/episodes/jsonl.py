@@ -11,8 +11,6 @@ from skillc_gym.episodes.record import Episode
 from skillc_gym.errors import MissingDataError, TranscriptError
 from skillc_gym.files import replace_file
 
-__all__ = ["MAX_LINE_BYTES", "iter_jsonl", "read_jsonl", "write_jsonl"]
-
 MAX_LINE_BYTES = 16_777_216
 """Longest line that is read: an episode as JSON."""
 

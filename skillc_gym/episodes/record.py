@@ -9,8 +9,6 @@ from typing import Any
 from skill_library.errors import brief
 from skillc_gym.errors import TranscriptError
 
-__all__ = ["Episode", "EpisodeRecorder", "Turn", "checked"]
-
 
 @dataclass(frozen=True)
 class Turn:

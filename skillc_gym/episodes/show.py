@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from skillc_gym.episodes.record import Episode, Turn
 from skillc_gym.pages import page, resource
 
-__all__ = ["STYLE", "to_ansi", "to_fragment", "to_html"]
-
 STYLE = resource("skillc_gym.episodes", "transcripts.css")
 """The styles of :func:`to_fragment`; every class begins with ``tr``."""
 

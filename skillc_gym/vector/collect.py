@@ -12,8 +12,6 @@ from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
 from skillc_gym.vector.paired import PairedVectorEnv
 
-__all__ = ["FinishedGroup", "Policy", "collect"]
-
 Policy = Callable[[Sequence[Any], Sequence[dict[str, Any]]], Sequence[Any]]
 """Observations and infos of the members that need an action -> their actions."""
 

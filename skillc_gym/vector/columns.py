@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["InfoColumns", "info_columns"]
-
 Info = Mapping[str, Any]
 _BOOLS = {bool, np.bool_}
 

@@ -15,8 +15,6 @@ from gymnasium.envs.registration import EnvSpec
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers.skill_injection import SkillInjection
 
-__all__ = ["AnyEnv", "member_maker", "step_at_once", "wrapped"]
-
 AnyEnv = gymnasium.Env[Any, Any]
 
 

@@ -10,8 +10,6 @@ import gymnasium
 from skillc_gym.spaces import Unicode
 from skillc_gym.vector.paired import PairedVectorEnv
 
-__all__ = ["measure_overhead"]
-
 
 class _Idle(gymnasium.Env[str, str]):
     """Answers at once."""

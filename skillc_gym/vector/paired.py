@@ -22,8 +22,6 @@ from skillc_gym.vector.requests import ResetOptions, group_seeds, member_actions
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 
-__all__ = ["PairedVectorEnv"]
-
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 

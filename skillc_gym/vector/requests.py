@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["ResetOptions", "group_seeds", "member_actions"]
-
 _KNOWN = ("task_ids", "n_plus", "skills", "reset_mask")
 _SEED_BOUND = 2**64
 _WHOLE = (int, np.integer)

@@ -12,8 +12,6 @@ from gymnasium.utils import RecordConstructorArgs
 from skillc_gym.spaces import Unicode, require_text
 from skillc_gym.wrappers.stack import text_space
 
-__all__ = ["REPLY_LENGTH", "ActionFormat", "ParsedReply", "format_reply", "parse_reply", "parse_tail_reply"]
-
 REPLY_LENGTH = 65_536
 """Longest reply in characters that the action space promises to take."""
 

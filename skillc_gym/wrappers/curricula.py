@@ -16,8 +16,6 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 
-__all__ = ["Curriculum", "ProceduralCurriculum", "SkillCurriculum"]
-
 
 class Curriculum(Protocol):
     """What the wrapper asks of a curriculum; :class:`~skillc_gym.curricula.skills.InternalizationCurriculum` is one."""

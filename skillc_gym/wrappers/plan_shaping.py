@@ -11,8 +11,6 @@ from skillc_gym.envs.registry import description_of
 from skillc_gym.envs.warm_start import load_reference
 from skillc_gym.errors import ConfigError
 
-__all__ = ["PlanShaping"]
-
 
 class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Adds ``gamma * phi(s') - phi(s)`` to the reward, where ``phi`` is minus the length of the shortest plan, scaled.

@@ -23,8 +23,6 @@ from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper, text_space
 
-__all__ = ["PROMPT_LENGTH", "ChatPrompt"]
-
 PROMPT_LENGTH = 1 << 20
 """Longest user message in characters that the observation space promises, skills on or off."""
 

@@ -15,8 +15,6 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.stack import find_wrapper, text_space
 
-__all__ = ["SkillChoice", "SkillInjection"]
-
 SkillChoice = SkillText | Callable[[dict[str, Any]], SkillText | None]
 """A text, or a function that chooses one when it sees the info of the reset (task, type, goal); None: the library's."""
 

@@ -9,8 +9,6 @@ from gymnasium.spaces import Text
 
 from skillc_gym.errors import ConfigError
 
-__all__ = ["find_wrapper", "text_space"]
-
 WrapperT = TypeVar("WrapperT", bound=gymnasium.Wrapper)
 
 

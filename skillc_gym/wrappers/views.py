@@ -18,8 +18,6 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.stack import text_space
 
-__all__ = ["DiscreteCommands", "TextHistory", "TypeStatistics", "WordPresence", "commands_of_all_tasks", "words_of"]
-
 
 class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Numbers a fixed list of commands; the action is an index into it.

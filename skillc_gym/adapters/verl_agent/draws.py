@@ -16,8 +16,6 @@ import yaml
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 
-__all__ = ["AlfworldGames", "alfworld_panel", "game_cycle", "web_data"]
-
 _FOLDERS = {
     "train": "data_path",
     "eval_in_distribution": "eval_id_data_path",

@@ -14,8 +14,6 @@ import yaml
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["read_chat"]
-
 _N = TypeVar("_N", bound=ast.AST)
 _AGENT = "agent_system/environments"
 _CONFIG = "verl/trainer/config/ppo_trainer.yaml"

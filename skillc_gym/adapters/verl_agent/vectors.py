@@ -16,8 +16,6 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_gym.vector import PairedVectorEnv
 
-__all__ = ["AlfworldEnvs", "ShowSkills", "WebshopEnvs", "build_alfworld_envs", "build_webshop_envs"]
-
 Infos = list[dict[str, Any]]
 NPlus = int | Callable[[str, int], int]
 """How many members of a group see the skill: a number, or a function of task type and group size."""

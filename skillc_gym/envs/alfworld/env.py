@@ -24,8 +24,6 @@ from skillc_gym.spaces import Unicode
 if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.render.house_view import HouseView
 
-__all__ = ["ALFWorldEnv", "GameState"]
-
 ENGINES = ("native", "textworld")
 
 

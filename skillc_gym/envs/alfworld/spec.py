@@ -6,8 +6,6 @@ from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
 
-__all__ = ["ALFWORLD", "SPECS"]
-
 _DEMO = DemoTasks(
     held_out_splits=("valid_unseen",),
     held_out_per_type=40,

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 from skillc_gym.errors import unknown_name
 
-__all__ = ["SHORT_NAMES", "SPLITS", "TASK_TYPES", "resolve_task_types", "split_of", "task_type_of"]
-
 TASK_TYPES: tuple[str, ...] = (
     "pick_and_place_simple",
     "look_at_obj_in_light",

@@ -17,8 +17,6 @@ from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import InfoColumns, info_columns
 
-__all__ = ["ALFWorldVectorEnv", "make_vector"]
-
 StepResult = tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 

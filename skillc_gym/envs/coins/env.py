@@ -15,8 +15,6 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
-__all__ = ["CoinCollectorEnv"]
-
 _LONGEST_ANSWER, _LONGEST_COMMAND = 400, 64
 _GOAL = "find the coin and take it."
 _MOVES = {f"go {way}": way for way in DIRECTIONS}

@@ -7,8 +7,6 @@ from typing import Any
 
 from skillc_gym.envs.coins.tasks import DIRECTIONS, OPPOSITE
 
-__all__ = ["CoinSeeker", "demonstrator"]
-
 
 class CoinSeeker:
     """Plays from the commands alone.

@@ -10,8 +10,6 @@ from skillc_gym.envs.coins.tasks import SPLITS
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import DemoTasks, WarmStart
 
-__all__ = ["COINS", "SPECS"]
-
 _ROLE = "You walk through rooms described in words, one at a time. You fulfil the task by giving one command per turn."
 _WARM_START = WarmStart(
     expert="skillc_gym.envs.coins.expert:demonstrator",

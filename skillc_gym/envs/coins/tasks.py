@@ -18,8 +18,6 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["DEAD_ENDS", "DIRECTIONS", "MOST_MOVES", "OPPOSITE", "SPLITS", "Family", "Maze", "TaskSet", "build_maze"]
-
 DEAD_ENDS: Mapping[str, int] = {"easy": 0, "medium": 1, "hard": 2}
 """Task types, and how many dead ends a room of the chain has at most."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, ShopState, WebShopEnv
+    from skillc_gym.envs.webshop.env import OBSERVATION_MODES, ShopState, WebShopEnv
+    from skillc_gym.envs.webshop.spec import TASK_TYPE
 
 __all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
 

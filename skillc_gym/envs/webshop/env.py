@@ -33,8 +33,6 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
-__all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
-
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
 MAX_OBSERVATION = 1 << 20
 _UPSTREAM_ACTION, _UPSTREAM_OBSERVATION = 1 << 18, 1 << 26

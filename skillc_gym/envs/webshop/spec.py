@@ -8,8 +8,6 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import DemoTasks, Spelling, WarmStart
 
-__all__ = ["SPECS", "TASK_TYPE", "WEBSHOP", "WEBSHOP_BROWSER"]
-
 TASK_TYPE = "shopping"
 
 # Labels to click on come back as they were, punctuation and all; prices lose their cents.

@@ -7,8 +7,6 @@ from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["REPLACED", "goal_of_session", "read_upstream"]
-
 REPLACED = {
     "filter_goals": "choose tasks by name: reset(options={'task_id': ...}) with ids from env.unwrapped.task_ids, whose "
     "goals are env.unwrapped.goals.goal(index)",

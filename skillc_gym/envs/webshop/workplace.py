@@ -14,8 +14,6 @@ from typing import IO
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["publish", "reserve", "work_folder"]
-
 
 @contextmanager
 def work_folder(folder: Path) -> Iterator[Path]:

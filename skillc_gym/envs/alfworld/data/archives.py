@@ -20,8 +20,6 @@ from typing import BinaryIO
 
 from skillc_gym.errors import InvalidGameError, SkillCError
 
-__all__ = ["archive_files"]
-
 MAX_MEMBERS = 50_000
 MAX_NAME = 1_000
 MAX_MEMBER_BYTES = 256_000_000

@@ -16,8 +16,6 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.tasks import resolve_task_types, task_type_of
 from skillc_gym.errors import unknown_name
 
-__all__ = ["LOADED_GAMES", "FileGames", "GameSet"]
-
 LOADED_GAMES = 256
 """How many parsed games a set keeps; the least recently used one goes first."""
 

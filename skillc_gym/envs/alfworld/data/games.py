@@ -15,8 +15,6 @@ from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_gym.panels import choose_panel
 
-__all__ = ["GENERATED", "data_path", "open_games", "panel"]
-
 DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
 GENERATOR_OPTIONS = (

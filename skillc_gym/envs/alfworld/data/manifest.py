@@ -14,8 +14,6 @@ from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, split_of
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["Manifest", "manifest_of", "official_manifests", "require_official"]
-
 
 @dataclass(frozen=True)
 class Manifest:

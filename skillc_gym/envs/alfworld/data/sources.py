@@ -21,8 +21,6 @@ from skillc_gym.envs.alfworld.data.archives import archive_files
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import InvalidGameError, MissingDataError, unknown_name
 
-__all__ = ["ArchiveSource", "FolderSource", "Source", "open_source"]
-
 GAME_FILE = "game.tw-pddl"
 LAYOUT = "json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl"
 FETCH = (

@@ -16,8 +16,6 @@ from skillc_gym.envs.alfworld.engine.wording import Wording, goal_of, read_wordi
 from skillc_gym.envs.alfworld.tasks import task_type_of
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["MAX_ANSWER", "MAX_COMMAND", "Game"]
-
 MAX_ANSWER = 32_768
 MAX_COMMAND = 4_096
 MAX_MESSAGE = 1_000

@@ -12,8 +12,6 @@ from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem, predicates
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["Goal", "Indexing", "compile_goal"]
-
 Test = Callable[[State], bool]
 Binding = dict[str, str]
 

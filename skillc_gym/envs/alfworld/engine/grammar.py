@@ -17,9 +17,6 @@ from typing import Any
 
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["ActionText", "Alternative", "Grammar", "Part", "conditions_of", "grammar_text", "parse_grammar"]
-__all__ += ["split_sentence"]
-
 MAX_CHARACTERS = 200_000
 """ALFWorld's have 13,000."""
 

@@ -8,8 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["display_names", "renamed", "renumbered"]
-
 # Every run of letters and digits is matched as a whole, so that no place in it is tried twice.
 _NAMED = re.compile(r"(\d*)(\w+)( \d+)?")
 

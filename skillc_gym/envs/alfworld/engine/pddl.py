@@ -17,18 +17,6 @@ from typing import Any
 
 from skillc_gym.errors import InvalidGameError
 
-__all__ = [
-    "Expression",
-    "Fact",
-    "Problem",
-    "domain_actions",
-    "domain_text",
-    "parse_expression",
-    "parse_problem",
-    "predicates",
-    "sections_of",
-]
-
 Expression = list[Any]
 """A nested list of lower-case words, as written between brackets."""
 

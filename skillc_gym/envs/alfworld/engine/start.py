@@ -9,8 +9,6 @@ from gymnasium.error import ResetNeeded
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.world import World
 
-__all__ = ["STOPPED", "Engine", "NativeStarter", "Starter"]
-
 
 class Engine(Protocol):
     """What plays a game: the native state machine or upstream's engine."""

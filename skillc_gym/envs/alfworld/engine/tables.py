@@ -11,8 +11,6 @@ from skillc_gym.envs.alfworld.engine.pddl import Problem, predicates
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["Tables"]
-
 Joined = tuple[tuple[int, ...], ...]
 """Per thing of one kind, things of another kind, ascending."""
 

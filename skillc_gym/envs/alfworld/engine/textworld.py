@@ -24,8 +24,6 @@ from skillc_gym.envs.alfworld.engine.start import Engine
 from skillc_gym.envs.alfworld.engine.wording import goal_of
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
 
-__all__ = ["UpstreamProcess", "UpstreamStarter", "UpstreamWorld", "require_upstream"]
-
 WORKER = Path(__file__).with_name("upstream_worker.py")
 GAMES_PER_PROCESS = 20
 """Upstream grows by some 6 MB with each game, from 80 MB on; resets and steps leave it as it is."""

@@ -7,19 +7,6 @@ from typing import NamedTuple
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.state import State
 
-__all__ = [
-    "Effect",
-    "View",
-    "condition_of",
-    "contents",
-    "examined_object",
-    "examined_receptacle",
-    "introduction",
-    "inventory",
-    "look",
-    "view_of",
-]
-
 CACHED_VIEWS = 256
 """How many views a game keeps; they are made again when they are needed again."""
 

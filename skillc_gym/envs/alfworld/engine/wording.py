@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from skillc_gym.envs.alfworld.engine.grammar import Grammar, Part, conditions_of, parse_grammar, split_sentence
 from skillc_gym.errors import InvalidGameError
 
-__all__ = ["ACTIONS", "Wording", "goal_of", "read_wording"]
-
 ACTIONS: dict[str, tuple[str, ...]] = {
     "gotolocation": ("r", "lend"),
     "openobject": ("r",),

@@ -33,8 +33,6 @@ from skillc_gym.envs.alfworld.engine.views import (
 )
 from skillc_gym.errors import ConfigError, InvalidGameError
 
-__all__ = ["NOTHING_HAPPENS", "World"]
-
 NOTHING_HAPPENS = "Nothing happens."
 
 

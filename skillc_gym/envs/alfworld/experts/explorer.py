@@ -12,8 +12,6 @@ import numpy as np
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
 from skillc_gym.errors import ConfigError
 
-__all__ = ["CarelessExplorers", "Explorer", "ParsedGoal", "demonstrator", "parse_goal"]
-
 _GOALS = (
     re.compile(r"(?:look at|examine)(?: the| a| an)? (?P<thing>\w+) (?:under|with) the (?P<place>\w+)"),
     re.compile(r"(?:clean|heat|cool) some (?P<thing>\w+) and put it in (?P<place>\w+)"),

@@ -14,8 +14,6 @@ from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, InvalidGameError
 
-__all__ = ["Planner", "shortest_plan"]
-
 MAX_EXPANSIONS = 200_000
 _TREATMENTS = {"clean": "cleanobject", "heat": "heatobject", "cool": "coolobject"}
 

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-__all__ = ["ABLE", "CONTAINS", "DOORS", "FIXED", "LAMPS", "LAMP_SHARE", "OPENABLE", "ROOMS", "ROOM_WEIGHTS"]
-__all__ += ["Furniture", "Room", "Task", "furniture", "inventory", "places"]
-
 _TABLES: dict[str, Any] = json.loads((resources.files(__package__) / "houses.json").read_text(encoding="utf-8"))
 
 

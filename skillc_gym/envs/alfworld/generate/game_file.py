@@ -15,8 +15,6 @@ from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, L
 from skillc_gym.envs.alfworld.generate.house import House
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 
-__all__ = ["game_file", "sentences", "task_folder"]
-
 _FULL_NAMES = {short: full for full, short in SHORT_NAMES.items()}
 _TREATED = {"clean": ("cleanable", "isClean"), "heat": ("heatable", "isHot"), "cool": ("coolable", "isCool")}
 _TOOLS = {"clean": "SinkBasin", "heat": "Microwave", "cool": "Fridge"}

@@ -18,8 +18,6 @@ from skillc_gym.envs.alfworld.generate.recipe import Recipe, thousandths
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, resolve_task_types
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["REAL_MIX", "GeneratedGame", "GeneratedGames", "generate_game", "numbers"]
-
 
 @dataclass(frozen=True)
 class GeneratedGame:

@@ -14,8 +14,6 @@ from skillc_gym.envs.alfworld.generate.layout import Receptacle, layout
 from skillc_gym.envs.alfworld.generate.things import Placer, Thing, real_stock, real_things, things_of
 from skillc_gym.errors import ConfigError
 
-__all__ = ["ROOMS_OF", "SCENES", "House", "rooms_of", "sample_house", "scene_number"]
-
 Choice = TypeVar("Choice")
 
 ROOMS_OF: dict[str, tuple[str, ...]] = {

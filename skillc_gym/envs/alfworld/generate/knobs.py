@@ -9,8 +9,6 @@ from typing import Any
 from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
 from skillc_gym.errors import ConfigError, unknown_name
 
-__all__ = ["KNOBS", "PLAIN", "SIZES", "Knobs", "Size", "check_number", "read_knobs", "size_named"]
-
 
 @dataclass(frozen=True)
 class Size:

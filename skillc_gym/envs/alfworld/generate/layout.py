@@ -11,8 +11,6 @@ import numpy as np
 from skillc_gym.envs.alfworld.generate.catalogue import DOORS, OPENABLE, ROOMS, furniture
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, size_named
 
-__all__ = ["Receptacle", "layout"]
-
 _CORE = {
     "kitchen": ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet"),
     "living room": ("Sofa", "SideTable", "CoffeeTable", "Drawer"),

@@ -12,8 +12,6 @@ from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.errors import ConfigError, InvalidGameError
 
-__all__ = ["chosen", "proved_by_planner", "proved_by_upstream"]
-
 
 def chosen(task_ids: Sequence[str], count: int) -> list[str]:
     """So many tasks, evenly drawn by a fixed seed.

@@ -15,8 +15,6 @@ from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs, check_number, 
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import unknown_name
 
-__all__ = ["Recipe", "difficulty_of", "thousandths"]
-
 _SHARES = {
     "train": range(70),
     "valid_seen": range(70, 80),

@@ -24,8 +24,6 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
 from skillc_gym.envs.alfworld.generate.knobs import Knobs, size_named
 from skillc_gym.envs.alfworld.generate.layout import Receptacle
 
-__all__ = ["Placer", "Thing", "real_stock", "real_things", "things_of"]
-
 
 @dataclass(frozen=True)
 class Thing:

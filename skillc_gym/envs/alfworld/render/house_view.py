@@ -11,8 +11,6 @@ from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.errors import ConfigError
 from skillc_gym.pages import page, resource
 
-__all__ = ["HouseView", "Row"]
-
 
 class Row(NamedTuple):
     """One receptacle as the agent knows it.

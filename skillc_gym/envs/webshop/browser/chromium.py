@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings, connect, end, launch
 from skillc_gym.errors import EngineError
 
-__all__ = ["Browser", "BrowserLostError", "PageMovedError"]
-
 Result = TypeVar("Result")
 
 _SHELL = "chrome-headless-shell"

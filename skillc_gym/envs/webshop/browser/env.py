@@ -32,8 +32,6 @@ from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 
-__all__ = ["OBSERVATION_MODES", "WebShopBrowserEnv"]
-
 OBSERVATION_MODES = ("text", "text_rich", "html", "screenshot", "text_screenshot")
 HOME_ADDRESS = "home"
 

@@ -19,8 +19,6 @@ from skillc_gym.errors import ConfigError, EngineError, MissingDataError, missin
 if TYPE_CHECKING:
     from selenium.webdriver import Remote
 
-__all__ = ["BROWSERS", "SHELLS", "BrowserSettings", "Processes", "connect", "end", "launch"]
-
 # A shell is Chromium without the windows, tabs and menus: it needs half the processor time.
 SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

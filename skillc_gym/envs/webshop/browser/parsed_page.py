@@ -11,8 +11,6 @@ from skillc_gym.envs.webshop.shop.html import page_document
 from skillc_gym.envs.webshop.shop.nodes import Node, page_text, rich_text, shown
 from skillc_gym.envs.webshop.shop.pages import read_address
 
-__all__ = ["Control", "ParsedPage"]
-
 
 class Control(NamedTuple):
     """Something to click on: a "button", a "link" or an "option" of a group, and what it sends, None for nothing."""

@@ -21,9 +21,6 @@ from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
 
-__all__ = ["BrowserPool", "NoSuchPageError", "SiteLostError", "Tab", "page_script", "shared_pool"]
-
-
 _MOST_PAGES = 100
 """Pages after which a tab lets go of what it keeps of earlier ones: the browser itself waits until memory is short."""
 

@@ -21,17 +21,6 @@ from skillc_gym.envs.webshop.site.front import ShopFront, search_action
 from skillc_gym.envs.webshop.site.layout import shop_page
 from skillc_gym.errors import ConfigError
 
-__all__ = [
-    "TRANSPORTS",
-    "LocalSite",
-    "RemoteSite",
-    "Served",
-    "ShopSite",
-    "Swapped",
-    "Transport",
-    "local_site",
-]
-
 TRANSPORTS = ("served", "swap")
 _SECONDS = 30
 

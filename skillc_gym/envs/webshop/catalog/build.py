@@ -34,8 +34,6 @@ from skillc_gym.envs.webshop.catalog.product import Listing, Product, bounded
 from skillc_gym.envs.webshop.search.index_build import IndexBuilder
 from skillc_gym.errors import CatalogError
 
-__all__ = ["FORMAT", "KIND", "CatalogBuilder", "read_listing", "read_record"]
-
 KIND, FORMAT = "skillc-webshop-catalog", 4
 _PROGRESS_EVERY = 10_000
 _TEXT = json.JSONDecoder().raw_decode

@@ -16,8 +16,6 @@ from skillc_gym.envs.webshop.catalog.product import Listing, Product
 from skillc_gym.envs.webshop.search.searcher import SearchIndex
 from skillc_gym.errors import CatalogError, MissingDataError
 
-__all__ = ["Catalog", "LoadReport", "Note", "read_manifest"]
-
 _REMEMBERED = 256
 
 

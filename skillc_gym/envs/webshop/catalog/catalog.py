@@ -21,9 +21,6 @@ from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
 from skillc_gym.envs.webshop.workplace import work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError
 
-__all__ = ["Catalog", "Source", "build_catalog", "cache_folder", "open_catalog"]
-
-
 Source = str | os.PathLike[str] | Mapping[str, Any] | Catalog | None
 """What names a catalogue; see `open_catalog`."""
 

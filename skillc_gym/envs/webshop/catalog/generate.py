@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.errors import ConfigError
 
-__all__ = ["VERSION", "GeneratedRow", "GeneratedSource", "generate_row", "generate_rows"]
-
 VERSION = 1
 """Changes when the same seed makes other rows."""
 MAX_HUMAN = 12_000

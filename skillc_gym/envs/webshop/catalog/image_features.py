@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import CatalogError, MissingDataError
 
-__all__ = ["FEATURES", "ImageFeatures"]
-
 FEATURES = 512
 """The length of upstream's vectors, and of the zeros for a page without a picture."""
 

@@ -16,8 +16,6 @@ from typing import Any
 from skillc_gym.envs.webshop.catalog.product import MOST_ATTRIBUTES, Product, bounded
 from skillc_gym.errors import SkillCError
 
-__all__ = ["NO_ATTRIBUTES", "BadRowError", "clean", "counted", "read_options", "read_pricing", "writable"]
-
 _FIELDS = tuple(field.name for field in fields(Product))
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
 """What a product has of which the attributes are not known."""

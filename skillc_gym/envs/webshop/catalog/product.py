@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-__all__ = ["MOST_ATTRIBUTES", "MOST_COMBINATIONS", "Listing", "Product", "bounded"]
-
 MOST_COMBINATIONS = 1_000_000
 """A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
 MOST_ATTRIBUTES, LONGEST_ATTRIBUTE = 100, 64

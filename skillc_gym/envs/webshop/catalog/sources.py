@@ -14,8 +14,6 @@ from skillc_gym.envs.webshop.catalog.loader import writable
 from skillc_gym.envs.webshop.catalog.streams import Element, digest, elements, entries, first_mark
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
 
-__all__ = ["JsonSource"]
-
 FILES = {
     "products": ("items_shuffle", "items_shuffle_1000", "products"),
     "attributes": ("items_ins_v2", "items_ins_v2_1000", "attributes"),

@@ -13,8 +13,6 @@ from typing import IO, Any, NamedTuple
 
 from skillc_gym.errors import CatalogError, MissingDataError
 
-__all__ = ["Element", "digest", "elements", "entries", "first_mark"]
-
 _CHUNK = 1 << 22
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _BROKEN = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)

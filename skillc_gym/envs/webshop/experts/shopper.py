@@ -11,8 +11,6 @@ from typing import Any
 from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
 from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
 
-__all__ = ["Shopper", "demonstrator", "parse_instruction", "words"]
-
 _PREV, _BACK, _BUY = "click[< prev]", "click[back to search]", "click[buy now]"
 _PRICE = re.compile(r",? and price lower than (\d+(?:\.\d+)?) dollars\s*$")
 _MONEY = re.compile(r"\$(\d+(?:\.\d+)?)")

@@ -12,8 +12,6 @@ from functools import lru_cache
 from importlib import resources
 from itertools import combinations
 
-__all__ = ["COLOR_WORDS", "THRESHOLD", "matches", "normalize_color", "token_set_ratio"]
-
 THRESHOLD = 85
 """Two texts match when their score is above it."""
 

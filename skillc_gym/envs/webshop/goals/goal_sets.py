@@ -25,8 +25,6 @@ from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unkno
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
 
-__all__ = ["ORDERS", "keep_goals", "open_goals"]
-
 _LARGE = 20_000
 _FORMAT = 2
 ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42, "products": SHUFFLE_SEED}

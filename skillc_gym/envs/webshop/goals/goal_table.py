@@ -21,8 +21,6 @@ from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, GoalTable, HumanInstru
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
 
-__all__ = ["SHUFFLE_SEED", "Facts", "by_product", "draw_limit", "human_table", "synthetic_table"]
-
 SHUFFLE_SEED = 233
 _NO_PRICE = 100.0
 _STEPS = tuple(range(10, 1_000, 10))

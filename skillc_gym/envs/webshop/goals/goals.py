@@ -20,19 +20,6 @@ from skillc_gym.errors import ConfigError, unknown_name
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
 
-__all__ = [
-    "KINDS",
-    "NO_LIMIT",
-    "SPLITS",
-    "DrawnGoals",
-    "Goal",
-    "GoalSet",
-    "GoalTable",
-    "HumanInstruction",
-    "split_of",
-    "split_range",
-]
-
 NO_LIMIT = 1_000_000
 """The highest price of a goal that names none."""
 SPLITS = ("all", "train", "valid", "test")

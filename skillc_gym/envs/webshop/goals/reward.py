@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Product
     from skillc_gym.envs.webshop.goals.goals import Goal
 
-__all__ = ["Reward", "category_match", "score", "title_score", "type_score"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reward:

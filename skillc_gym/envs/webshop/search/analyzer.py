@@ -13,8 +13,6 @@ from importlib import resources
 
 from skillc_gym.envs.webshop.search.porter import ENGLISH, stem
 
-__all__ = ["MAX_TOKEN", "STOP_WORDS", "analyze", "tokenize"]
-
 MAX_TOKEN = 255
 """Longer tokens are cut, in UTF-16 units."""
 STOP_WORDS = frozenset(ENGLISH["stop_words"])

@@ -14,8 +14,6 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["K1", "LENGTHS", "B", "idf", "inverse_norms", "norms", "saturation"]
-
 K1, B = 0.9, 0.4
 _EXACT = 24
 """Lengths below this have a byte of their own; longer ones keep four significant bits."""

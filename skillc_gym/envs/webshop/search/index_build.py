@@ -21,8 +21,6 @@ from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.windows import write_windows
 from skillc_gym.envs.webshop.workplace import reserve
 
-__all__ = ["DENSE_SHARE", "IndexBuilder", "term_hash"]
-
 DENSE_SHARE = 16
 """A term that more than one in so many documents hold also gets a column over all documents."""
 _RUN_TERMS = 4_000_000

@@ -11,8 +11,6 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 
-__all__ = ["ENGLISH", "stem"]
-
 ENGLISH = json.loads(resources.files(__package__).joinpath("english.json").read_text("utf-8"))
 """Endings by step, in Porter's order, and Lucene's stop words."""
 

@@ -23,8 +23,6 @@ from skillc_gym.envs.webshop.search import bm25, windows
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.index_build import term_hash
 
-__all__ = ["MAX_TERMS", "SearchIndex"]
-
 MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
 _SMALL = 1 << 15

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BITS", "Windows", "runs", "write_windows"]
-
 BITS = 14
 """A window has two to this power documents."""
 _TABLED = 1024

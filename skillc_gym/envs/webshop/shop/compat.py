@@ -9,8 +9,6 @@ from dataclasses import dataclass, fields
 
 from skillc_gym.errors import unknown_name
 
-__all__ = ["COMPAT", "FIXED", "FIXES", "UPSTREAM", "Fixes", "fixes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fixes:

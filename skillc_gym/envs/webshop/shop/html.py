@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
     from skillc_gym.envs.webshop.shop.pages import Page
 
-__all__ = ["View", "page_document", "page_fragment", "price_for_people"]
-
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
 .btn{font:inherit;padding:.3rem .8rem;border:1px solid #888;border-radius:.4rem;background:#f4f4f4;cursor:pointer}
 .product{border-top:1px solid #ddd;padding:.8rem 0}.product-price{color:#066}

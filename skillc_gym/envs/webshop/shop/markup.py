@@ -17,8 +17,6 @@ from skillc_gym.envs.webshop.catalog.product import Listing, Product
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
 
-__all__ = ["EscapedCatalog", "escape"]
-
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
 _SHOWN = tuple(field.name for field in fields(Product) if field.name not in ("index", "pricing", "main_image"))
 _REMEMBERED = 1 << 10

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
     from skillc_gym.envs.webshop.shop.pages import Page
 
-__all__ = ["SEPARATOR", "Node", "done_nodes", "item_nodes", "page_text", "results_nodes", "rich_text", "sub_nodes"]
-
 SEPARATOR = " [SEP] "
 PAGE_SIZE = 10
 _SPACE = " \t\n\r\f"

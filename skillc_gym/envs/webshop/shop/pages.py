@@ -7,20 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-__all__ = [
-    "BASE_URL",
-    "HOME",
-    "MAX_ACTION",
-    "SUB_PAGES",
-    "Address",
-    "Page",
-    "address_of",
-    "parse_action",
-    "read_action",
-    "read_address",
-    "url_of",
-]
-
 BASE_URL = "http://127.0.0.1:3000"
 SUB_PAGES = ("Description", "Features", "Reviews", "Attributes")
 _PATHS = {"index": "home", "results": "results", "item": "item", "sub": "details", "done": "receipt"}

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.built import Catalog
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
-__all__ = ["Body", "Store", "open_store"]
-
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
 _LARGE, _SHARE = 1 << 15, 4

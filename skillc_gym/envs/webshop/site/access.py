@@ -14,19 +14,6 @@ from urllib.parse import quote, urlsplit
 
 from skillc_gym.errors import ConfigError
 
-__all__ = [
-    "AGENT",
-    "HEADERS",
-    "LOOPBACK",
-    "PERSON",
-    "UPSTREAM",
-    "Guard",
-    "Ticket",
-    "TicketIssuer",
-    "chosen_token",
-    "is_loopback",
-]
-
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names by which a site on this machine is called."""
 _POLICY = (

@@ -32,8 +32,6 @@ from skillc_gym.envs.webshop.site.layout import picture, render, shop_page
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
-__all__ = ["Site"]
-
 logger = logging.getLogger(__name__)
 
 _STATIC = Path(__file__).with_name("static")

@@ -16,8 +16,6 @@ from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError, SkillCError
 
-__all__ = ["Recording", "Replay", "replay_rows"]
-
 logger = logging.getLogger(__name__)
 _MOST_OPEN, _LONGEST = 1_000, 1 << 17
 """How many episodes are followed at once, and how many letters of addresses of each."""

@@ -20,8 +20,6 @@ from skillc_gym.envs.webshop.shop.html import price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
 
-__all__ = ["BUY", "Offer", "PageView", "Pairs", "Receipt", "ShopFront", "search_action"]
-
 Pairs = list[tuple[str, str]]
 
 BUY = "click[buy now]"

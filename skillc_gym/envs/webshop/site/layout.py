@@ -14,8 +14,6 @@ from skillc_gym.errors import missing_extra
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["picture", "render", "shop_page"]
-
 
 @lru_cache(1)
 def _templates() -> Environment:

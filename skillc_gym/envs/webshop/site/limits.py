@@ -16,8 +16,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if sys.platform != "win32":
     import resource
 
-__all__ = ["AT_ONCE", "Connection", "PatientServer", "Quiet", "quiet_log"]
-
 SECONDS = 20.0
 """How long a visitor may take over a request, and over reading its answer."""
 AT_ONCE = 16

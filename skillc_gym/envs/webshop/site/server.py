@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from skillc_gym.envs.webshop.site.app import Site
 
-__all__ = ["ThreadedSite", "address_of_socket", "bound_socket", "open_site", "serve"]
-
 _LONGEST_HEAD = 1 << 18
 """Longer than any address, so that one that is too long is answered in words."""
 _START_SECONDS = 30
