@@ -54,13 +54,13 @@ def to_sections(skills: Iterable[Skill]) -> str:
                 f"{skill.name!r} has a line '### ... ###' or several task types, which sections cannot tell; write "
                 "folders instead"
             )
-        title = skill.task_types[0] if not skill.is_general else _general_title(skill.name)
+        title = (
+            skill.task_types[0]
+            if not skill.is_general
+            else (skill.name if _GENERAL.match(skill.name) else f"general {skill.name}")
+        )
         parts.append(f"### {title} ###\n{skill.text}\n")
     return "\n".join(parts)
-
-
-def _general_title(name: str) -> str:
-    return name if _GENERAL.match(name) else f"general {name}"
 
 
 FORMAT = SkillFormat("sections", read=read_sections, write=to_sections, suffixes=("",))
