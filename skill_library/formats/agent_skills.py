@@ -2,15 +2,95 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from skill_library.errors import SkillFileError
 from skill_library.files import read_bounded
-from skill_library.formats.folders import write_library
-from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import check_size
+from skill_library.formats.form import SkillFormat, check_size, plain_name, unique
 from skill_library.loader import MAX_FILE_BYTES, check_inside, decode, read_skill, skill_files
-from skill_library.skill import Skill
+from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
+
+_LONGEST_DESCRIPTION = 1024
+
+
+def write_library(skills: Iterable[Skill], folder: Path) -> Path:
+    """Writes a library that :func:`skill_library.load_library` reads back equal.
+
+    What the specification has no field for stands under ``metadata``, as :func:`skill_library.loader.read_skill` tells.
+
+    Args:
+        skills: Their names must differ, as in any library.
+        folder: Made; must be empty or not there.
+
+    Raises:
+        SkillFileError: The folder holds something, the skills make no library, or the specification does not allow a
+            description.
+    """
+    listed = SkillLibrary(folder.name, tuple(skills)).skills
+    for skill in listed:
+        _check_description(skill)
+    _new_folder(folder)
+    names: list[str] = []
+    for skill in listed:
+        names.append(unique(plain_name(skill.name), names))
+        _write_skill(folder / names[-1], skill)
+    return folder
+
+
+def _check_description(skill: Skill) -> None:
+    if not skill.description.strip() or len(skill.description) > _LONGEST_DESCRIPTION:
+        raise SkillFileError(
+            f"The description of {skill.name!r} has {len(skill.description):,} characters; the specification of skills "
+            f"wants 1 to {_LONGEST_DESCRIPTION:,}"
+        )
+
+
+def require_free(folder: Path) -> None:
+    """Checks that a library could be written into a folder, before the work that it takes to have one.
+
+    Raises:
+        SkillFileError: It is there and holds something, or there is a file in its place.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise SkillFileError(f"The folder {folder} cannot be made (there is a file of that name); name another one")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
+
+
+def _new_folder(folder: Path) -> None:
+    """Makes a folder.
+
+    Raises:
+        SkillFileError: It is there and holds something, or there is a file in its place.
+    """
+    require_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
+
+
+def _write_skill(folder: Path, skill: Skill) -> None:
+    metadata = {
+        "library_name": "" if skill.name == folder.name else skill.name,
+        "task_types": "" if skill.is_general else ", ".join(skill.task_types),
+        "minimal": skill.minimal,
+    }
+    ours = [f"  {name}: {_yaml(value)}" for name, value in metadata.items() if value]
+    fields = [f"name: {_yaml(folder.name)}", f"description: {_yaml(skill.description)}"]
+    front = "\n".join([*fields, "metadata:", *ours] if ours else fields)
+    folder.mkdir()
+    (folder / SKILL_FILE).write_text(f"---\n{front}\n---\n{skill.text}\n", encoding="utf-8", newline="\n")
+
+
+def _yaml(text: str) -> str:
+    """JSON, which YAML reads too; what ends a line in YAML or is refused is escaped, as is a fence of the file."""
+    plain = json.dumps(text, ensure_ascii=False).replace("---", "--\\u002d")
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", plain)
+
 
 _MOST_REFERENCES = 100
 

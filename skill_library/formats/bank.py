@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skill_library.errors import SkillFileError, brief
-from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import check_count, check_size, plain_name, unique
+from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 _SKILL = re.compile(r"(?P<title>[^\n]*)\n(?P<principle>.*?)(?:\nApply when: (?P<when_to_apply>[^\n]*))?", re.DOTALL)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 
 from skill_library.errors import SkillFileError
-from skill_library.formats.form import SkillFormat
-from skill_library.formats.names import check_count, check_size, plain_name, unique
+from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 # Blanks are tried from the beginning of their run alone: a line of them would take quadratic time otherwise.

@@ -1,7 +1,6 @@
 """Recorded episodes: what was shown, said and done, as JSON lines, ATIF, terminal text and HTML."""
 
-from skillc_gym.episodes.atif import to_atif
-from skillc_gym.episodes.jsonl import iter_jsonl, read_jsonl, write_jsonl
+from skillc_gym.episodes.jsonl import iter_jsonl, read_jsonl, to_atif, write_jsonl
 from skillc_gym.episodes.record import Episode, EpisodeRecorder, Turn
 from skillc_gym.episodes.show import STYLE, to_ansi, to_fragment, to_html
 

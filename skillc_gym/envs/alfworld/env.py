@@ -124,7 +124,7 @@ class ALFWorldEnv(TextTaskEnv):
 
     def difficulty_of(self, task_id: str) -> float | None:
         """The difficulty of a generated game whose name tells it, from 0 to 1; None for any other."""
-        from skillc_gym.envs.alfworld.generate.recipe import difficulty_of
+        from skillc_gym.envs.alfworld.generate.games import difficulty_of
 
         return difficulty_of(task_id)
 

@@ -21,14 +21,21 @@ from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of
 from skillc_gym.envs.webshop.goals.nouns import noun_tagger as find_tagger
 from skillc_gym.envs.webshop.goals.reward import Reward, score
-from skillc_gym.envs.webshop.shop.compat import Fixes, fixes
-from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
+from skillc_gym.envs.webshop.shop.compat import Fixes, fixes, goal_of_session, read_upstream
 from skillc_gym.envs.webshop.shop.markup import escape
-from skillc_gym.envs.webshop.shop.nodes import SEPARATOR, index_nodes, instruction_nodes, page_text, rich_text
+from skillc_gym.envs.webshop.shop.nodes import (
+    SEPARATOR,
+    View,
+    index_nodes,
+    instruction_nodes,
+    page_document,
+    page_fragment,
+    page_text,
+    rich_text,
+)
 from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
-from skillc_gym.envs.webshop.upstream_names import goal_of_session, read_upstream
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode

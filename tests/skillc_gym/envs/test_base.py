@@ -12,7 +12,6 @@ from gymnasium.error import ResetNeeded
 from gymnasium.wrappers import TimeLimit
 from toy_env import GENERATED, SMALL, made
 
-from skillc_gym.envs.alfworld.shaping import PlanShaping
 from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
 from skillc_gym.spaces import Unicode
@@ -22,6 +21,7 @@ from skillc_gym.wrappers import (
     ActionFormat,
     ChatPrompt,
     DiscreteCommands,
+    PlanShaping,
     ProceduralCurriculum,
     SkillInjection,
     TextHistory,

@@ -9,7 +9,7 @@ from toy_env import ToyEnv
 
 from skill_library import SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
-from skillc_gym.vector import PairedVectorEnv, measure_overhead
+from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
 TASKS = ["toy/open/1", "toy/paint/0"]
@@ -307,11 +307,6 @@ def test_rendering_and_closing(toy_library):
     groups.close()
     groups.close()
     assert groups.closed
-
-
-def test_the_grouping_costs_microseconds():
-    cost = measure_overhead(8, 8, steps=50)
-    assert set(cost) == {"vector", "members", "overhead"}
 
 
 def test_returned_arrays_are_the_callers(groups):

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.alfworld.data.game_set import GameSet
+    from skillc_gym.envs.alfworld.data.game_set import GameSet, manifest_of
     from skillc_gym.envs.alfworld.data.games import GENERATED, data_path, open_games
-    from skillc_gym.envs.alfworld.data.manifest import manifest_of
     from skillc_gym.envs.alfworld.data.sources import GAME_FILE, ArchiveSource, decode
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

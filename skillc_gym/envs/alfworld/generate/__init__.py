@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from skillc_gym.envs.alfworld.generate.games import GeneratedGame, GeneratedGames, generate_game
+from skillc_gym.envs.alfworld.generate.games import GeneratedGame, GeneratedGames, difficulty_of, generate_game
 from skillc_gym.envs.alfworld.generate.house import SCENES
 from skillc_gym.envs.alfworld.generate.knobs import KNOBS, SIZES, Knobs
 from skillc_gym.envs.alfworld.generate.proofs import chosen, proved_by_planner, proved_by_upstream
-from skillc_gym.envs.alfworld.generate.recipe import difficulty_of
 
 __all__ = [
     "KNOBS",

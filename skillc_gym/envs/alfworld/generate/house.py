@@ -10,8 +10,15 @@ import numpy as np
 
 from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, ROOM_WEIGHTS, ROOMS, Task
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
-from skillc_gym.envs.alfworld.generate.layout import Receptacle, layout
-from skillc_gym.envs.alfworld.generate.things import Placer, Thing, real_stock, real_things, things_of
+from skillc_gym.envs.alfworld.generate.things import (
+    Placer,
+    Receptacle,
+    Thing,
+    layout,
+    real_stock,
+    real_things,
+    things_of,
+)
 from skillc_gym.errors import ConfigError
 
 Choice = TypeVar("Choice")

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skillc_gym.envs.webshop.shop.html import page_document
-from skillc_gym.envs.webshop.shop.nodes import Node, page_text, rich_text, shown
+from skillc_gym.envs.webshop.shop.nodes import Node, page_document, page_text, rich_text, shown
 from skillc_gym.envs.webshop.shop.pages import read_address
 
 

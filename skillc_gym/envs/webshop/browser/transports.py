@@ -17,8 +17,7 @@ from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, SiteLostError, Tab
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import Page
-from skillc_gym.envs.webshop.site.front import ShopFront, search_action
-from skillc_gym.envs.webshop.site.layout import shop_page
+from skillc_gym.envs.webshop.site.front import ShopFront, search_action, shop_page
 from skillc_gym.errors import ConfigError
 
 TRANSPORTS = ("served", "swap")

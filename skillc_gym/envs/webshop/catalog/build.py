@@ -29,8 +29,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, counted, read_asin, writable
-from skillc_gym.envs.webshop.catalog.product import Listing, Product, bounded
+from skillc_gym.envs.webshop.catalog.product import (
+    BadRowError,
+    Listing,
+    Product,
+    bounded,
+    clean,
+    counted,
+    read_asin,
+    writable,
+)
 from skillc_gym.envs.webshop.search.index_build import IndexBuilder
 from skillc_gym.errors import CatalogError
 

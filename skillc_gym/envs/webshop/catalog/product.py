@@ -1,10 +1,20 @@
-"""A product of the shop: what its pages show and what a purchase is scored by."""
+"""A product of the shop, and how upstream's rows become products, by upstream's rules.
+
+Upstream's loader dies on one bad row. Here a row whose product could not be scored (no id, query or readable price,
+an option without a value) is skipped, one that lacks only what pages show is kept without it; both are reported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
 from math import prod
+from typing import Any
+
+from skillc_gym.errors import SkillCError
 
 MOST_COMBINATIONS = 1_000_000
 """A product with more combinations of options has no synthetic goals: no shop has such, and no memory would do."""
@@ -82,3 +92,186 @@ class Product:
         options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in self.options.items())
         first = self.bullets[0] if self.bullets else ""
         return " ".join((self.title, self.description, first, options)).lower()
+
+
+_FIELDS = tuple(field.name for field in fields(Product))
+NO_ATTRIBUTES = ("DUMMY_ATTR",)
+"""What a product has of which the attributes are not known."""
+MAX_ASIN = 10
+_UNPRICED = (100.0,)
+_HALF, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\ufffd"
+_NOT_PRICE = re.compile(r"[^\d.]")
+
+
+class BadRowError(SkillCError, ValueError):
+    """A row that makes no product; the message says why."""
+
+
+def clean(row: object, attributes: object, index: int) -> tuple[Product, list[str]]:
+    """Makes a product of a row, and says what had to be left empty.
+
+    Args:
+        row: An object of upstream's ``items_shuffle*.json``.
+        attributes: The product's entry in ``items_ins_v2*.json``, None if there is none.
+        index: The product's place in the catalogue.
+
+    Raises:
+        BadRowError: If no product can be made of it.
+    """
+    if not isinstance(row, Mapping):
+        raise BadRowError(f"expected an object, got {type(row).__name__}")
+    notes: list[str] = []
+    asin = read_asin(row)
+    pricing = read_pricing(row.get("pricing"))
+    said, instruction, asked = _read_attributes(attributes, notes)
+    product = Product(
+        index=index,
+        asin=asin,
+        title=_shown(row, "name", notes),
+        description=_shown(row, "full_description", notes),
+        bullets=_bullets(row, notes),
+        category=_shown(row, "category", notes),
+        query=_scored(row, "query").lower().strip(),
+        product_category=_shown(row, "product_category", notes),
+        price_tag=price_tag(pricing),
+        pricing=pricing,
+        options=read_options(row.get("customization_options")),
+        attributes=said,
+        main_image=_image(row, notes),
+        instruction=instruction,
+        instruction_attributes=asked,
+    )
+    product = _mended(product, notes)
+    if instruction is not None and not product.makes_goals:
+        notes.append(f"{product.combinations:.3g} combinations of options: no synthetic goals are made of them")
+    return product, notes
+
+
+def _mended(product: Product, notes: list[str]) -> Product:
+    values = {name: getattr(product, name) for name in _FIELDS}
+    changed = {name: mended for name, value in values.items() if (mended := writable(value)) != value}
+    if not changed:
+        return product
+    notes.append(f"halves of surrogate pairs replaced in {', '.join(changed)}")
+    return replace(product, **changed)
+
+
+def writable(value: Any) -> Any:
+    """Replaces halves of surrogate pairs, which JSON can hold and no file or terminal can take, at any depth."""
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub(_REPLACEMENT, value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(writable, value))
+    if isinstance(value, Mapping):
+        return {writable(name): writable(part) for name, part in value.items()}
+    return value
+
+
+def read_asin(row: Mapping[str, Any]) -> str:
+    """Returns a row's id; BadRowError for none, and for those that upstream passes over: "nan", or too long."""
+    asin = str(writable(_scored(row, "asin")))
+    if asin in ("nan", "") or len(asin) > MAX_ASIN:
+        raise BadRowError(f"asin {asin[:40]!r} is no id (at most {MAX_ASIN} characters, not 'nan')")
+    return asin
+
+
+def read_pricing(text: object) -> tuple[float, ...]:
+    """Returns the first two prices of a text such as ``$12.00$25.50``; 100.0 for none, BadRowError for others."""
+    if not text:
+        return _UNPRICED
+    if not isinstance(text, str):
+        raise BadRowError(f"pricing: expected text such as '$19.99', got {type(text).__name__}")
+    pieces = text.split("$")[1:]
+    if not pieces:
+        raise BadRowError(f"pricing {text[:40]!r} has no '$'")
+    try:
+        prices = tuple(float(Decimal(_NOT_PRICE.sub("", piece))) for piece in pieces)
+    except InvalidOperation:
+        raise BadRowError(f"pricing {text[:40]!r} is no price") from None
+    if not all(map(math.isfinite, prices)):
+        raise BadRowError(f"pricing {text[:40]!r} is beyond any price")
+    return prices[:2]
+
+
+def price_tag(pricing: tuple[float, ...]) -> str:
+    """Returns the price as pages show it."""
+    return " to ".join(f"${price}" for price in pricing)
+
+
+def read_options(groups: object) -> dict[str, tuple[str, ...]]:
+    """Returns the option values per group: lower case, ``/`` written as `` | ``; of equal names the last counts."""
+    if not groups:
+        return {}
+    if not isinstance(groups, Mapping):
+        raise BadRowError(f"customization_options: expected an object, got {type(groups).__name__}")
+    options: dict[str, tuple[str, ...]] = {}
+    for name, values in groups.items():
+        if values is not None:
+            if values and not isinstance(values, list):
+                raise BadRowError(f"option {name[:40]!r}: expected a list, got {type(values).__name__}")
+            options[name.lower()] = tuple(_value(name, value) for value in values or ())
+    return options
+
+
+def _value(name: str, option: object) -> str:
+    value = option.get("value") if isinstance(option, Mapping) else None
+    if not isinstance(value, str):
+        raise BadRowError(f"option {name[:40]!r} has an entry without a value")
+    return value.strip().replace("/", " | ").lower()
+
+
+def _scored(row: Mapping[str, Any], field: str) -> str:
+    value = row.get(field)
+    if not isinstance(value, str):
+        raise BadRowError(f"{field}: expected text, got {'nothing' if value is None else type(value).__name__}")
+    return value
+
+
+def _shown(row: Mapping[str, Any], field: str, notes: list[str]) -> str:
+    value = row.get(field)
+    if isinstance(value, str):
+        return value
+    notes.append(f"{field} left empty: expected text, got {'nothing' if value is None else type(value).__name__}")
+    return ""
+
+
+def _bullets(row: Mapping[str, Any], notes: list[str]) -> tuple[str, ...]:
+    value = row.get("small_description")
+    if isinstance(value, str):
+        return (value,)
+    lines = value if isinstance(value, list) else []
+    kept = tuple(line for line in lines if isinstance(line, str))
+    if not kept or len(kept) < len(lines):
+        notes.append(f"small_description: {len(kept)} lines of text" + (f" of {len(lines)}" if lines else ""))
+    return kept
+
+
+def _image(row: Mapping[str, Any], notes: list[str]) -> str:
+    images = row.get("images")
+    if isinstance(images, list) and images and isinstance(images[0], str):
+        return images[0]
+    notes.append("images: no first image")
+    return ""
+
+
+def _read_attributes(entry: object, notes: list[str]) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
+    if not isinstance(entry, Mapping):
+        return NO_ATTRIBUTES, None, ()
+    instruction, said = entry.get("instruction"), entry.get("attributes")
+    return (
+        counted(_texts(said), "attributes", notes.append) if isinstance(said, list) else NO_ATTRIBUTES,
+        instruction if isinstance(instruction, str) else None,
+        counted(_texts(entry.get("instruction_attributes")), "instruction_attributes", notes.append),
+    )
+
+
+def counted(attributes: Sequence[str], field: str, note: Callable[[str], object]) -> tuple[str, ...]:
+    """Returns the attributes that count, and notes it if that is not all of them."""
+    kept = bounded(attributes)
+    if len(kept) < len(attributes):
+        note(f"{field}: {len(kept)} of {len(attributes)} count: up to {MOST_ATTRIBUTES} that are not too long")
+    return kept
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(value for value in values if isinstance(value, str)) if isinstance(values, list) else ()

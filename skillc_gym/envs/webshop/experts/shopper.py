@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.webshop.goals.fuzzy import matches, normalize_color
+from skillc_gym.envs.webshop.goals.reward import matches, normalize_color
 from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
 
 _PREV, _BACK, _BUY = "click[< prev]", "click[back to search]", "click[buy now]"

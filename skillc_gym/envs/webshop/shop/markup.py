@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.built import Catalog
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
 _SHOWN = tuple(field.name for field in fields(Product) if field.name not in ("index", "pricing", "main_image"))

@@ -27,8 +27,7 @@ except ImportError as error:
 from skillc_gym.envs.webshop.shop.pages import Page
 from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM, Guard, Ticket, TicketIssuer
 from skillc_gym.envs.webshop.site.episodes import Recording, Replay
-from skillc_gym.envs.webshop.site.front import Pairs, ShopFront
-from skillc_gym.envs.webshop.site.layout import picture, render, shop_page
+from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, picture, render, shop_page
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 

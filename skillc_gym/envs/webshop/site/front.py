@@ -6,19 +6,27 @@ source. Nothing is remembered between two calls.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT
-from skillc_gym.envs.webshop.shop.html import price_for_people
+from skillc_gym.envs.webshop.shop.nodes import price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM
+from skillc_gym.errors import missing_extra
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 Pairs = list[tuple[str, str]]
 
@@ -208,3 +216,41 @@ def search_action(words: str) -> str:
     """Returns the action that searches for words, with blanks for brackets and line breaks that no action can hold."""
     action = f"search[{words}]"
     return action if parse_action(action) == ("search", words.lower()) else f"search[{_UNTYPED.sub(' ', words)}]"
+
+
+@lru_cache(1)
+def _templates() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise missing_extra("Jinja2", "browser") from error
+    loader = PackageLoader("skillc_gym.envs.webshop.site")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def render(template: str, **values: Any) -> str:
+    """Fills in one of the site's templates; every text is escaped."""
+    # A lone half of a surrogate pair cannot be sent.
+    return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
+
+
+def shop_page(view: PageView, *, state: int, searchable: bool, audience: str = AGENT) -> str:
+    """Writes a page of the shop for an audience; nothing stands around it for `UPSTREAM`.
+
+    ``state`` is another number for every answer of the site, by which a browser's driver sees that it is a new page.
+    """
+    page = view.page
+    words = page.words if page.kind in ("results", "item", "sub") else ""
+    seen = {"words": words, "searchable": searchable and page.kind != "index", "person": audience == PERSON}
+    facts = json.dumps({"query_cut": view.cut})
+    template = "upstream.html" if audience == UPSTREAM else "shop.html"
+    return render(template, view=view, kind=page.kind, state=state, facts=facts, **seen)
+
+
+def picture(asin: str, category: str = "") -> str:
+    """Draws a product as SVG of 160 by 160 units: the colours come from its id, the shape from its category."""
+    digest = sha256(asin.encode("utf-8", "surrogatepass")).digest()
+    hue, turn = digest[0] * 360 // 256, 20 + digest[1] % 50
+    dots = [(digest[i] * 160 // 256, digest[i + 1] * 160 // 256, 6 + digest[i + 2] % 22) for i in range(2, 17, 3)]
+    hues = {"hue": hue, "ink": f"hsl({(hue + turn) % 360},45%,38%)"}
+    return render("picture.svg", category=category, mark=asin[-4:], dots=dots, **hues)

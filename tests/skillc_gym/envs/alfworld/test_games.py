@@ -7,9 +7,14 @@ import zipfile
 
 import pytest
 
-from skillc_gym.envs.alfworld.data.game_set import LOADED_GAMES, FileGames
+from skillc_gym.envs.alfworld.data.game_set import (
+    LOADED_GAMES,
+    FileGames,
+    manifest_of,
+    official_manifests,
+    require_official,
+)
 from skillc_gym.envs.alfworld.data.games import open_games, panel
-from skillc_gym.envs.alfworld.data.manifest import manifest_of, official_manifests, require_official
 from skillc_gym.envs.alfworld.data.sources import open_source
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, split_of, task_type_of
 from skillc_gym.errors import InvalidGameError, MissingDataError, UnknownNameError

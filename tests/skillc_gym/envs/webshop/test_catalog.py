@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, streams
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, sources
 from skillc_gym.envs.webshop.catalog import catalog as catalog_module
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
@@ -259,34 +259,34 @@ class TestStreams:
         content = {"a": [1, 2.5e10, 'x\\"\u2028😀', None], "": {"b": [True] * 9}, "long": "y" * 500, "n": -12}
         path = tmp_path / "x.json"
         path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-        monkeypatch.setattr(streams, "_CHUNK", chunk)
-        assert {entry.key: entry.value for entry in streams.entries(path)} == content
+        monkeypatch.setattr(sources, "_CHUNK", chunk)
+        assert {entry.key: entry.value for entry in sources.entries(path)} == content
         path.write_text(json.dumps(list(content.values()), ensure_ascii=False), "utf-8")
-        assert [element.value for element in streams.elements(path)] == list(content.values())
+        assert [element.value for element in sources.elements(path)] == list(content.values())
 
     @pytest.mark.parametrize(("text", "number"), [("[]", 0), (" [ ]", 0), ("\ufeff[1]", 1), ("[1,\n2]", 2)])
     def test_small_arrays(self, tmp_path, text, number):
         path = tmp_path / "x.json"
         path.write_text(text, "utf-8")
-        assert len(list(streams.elements(path))) == number
+        assert len(list(sources.elements(path))) == number
 
     @pytest.mark.parametrize("content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000])
     def test_broken_arrays(self, tmp_path, content):
         path = tmp_path / "x.json"
         path.write_bytes(content)
         with pytest.raises(CatalogError, match=r"x\.json"):
-            list(streams.elements(path))
+            list(sources.elements(path))
 
     def test_a_value_that_goes_on_and_on(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(streams, "_CHUNK", 1 << 10)
-        monkeypatch.setattr(streams, "_LONGEST_VALUE", 1 << 14)
+        monkeypatch.setattr(sources, "_CHUNK", 1 << 10)
+        monkeypatch.setattr(sources, "_LONGEST_VALUE", 1 << 14)
         path = tmp_path / "x.json.gz"
         path.write_bytes(gzip.compress(b'[1, "' + b"x" * 10_000_000 + b'"]'))
         with pytest.raises(CatalogError, match=r"1 whole elements, then a value of more than 16,384 characters"):
-            list(streams.elements(path))
+            list(sources.elements(path))
 
     def test_a_broken_archive(self, tmp_path):
         path = tmp_path / "x.json.gz"
         path.write_bytes(gzip.compress(json.dumps([1] * 10_000).encode())[:30])
         with pytest.raises(CatalogError, match=r"x\.json\.gz"):
-            list(streams.elements(path))
+            list(sources.elements(path))

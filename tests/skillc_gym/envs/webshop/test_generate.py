@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
-from skillc_gym.envs.webshop.catalog.loader import clean
+from skillc_gym.envs.webshop.catalog.product import clean
 from skillc_gym.errors import ConfigError
 
 

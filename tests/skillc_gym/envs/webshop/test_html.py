@@ -12,7 +12,7 @@ from test_pages import ODD, Walk
 from benchmarks.parity.webshop import read_cases, sources
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
-from skillc_gym.envs.webshop.shop.html import View, page_document, page_fragment
+from skillc_gym.envs.webshop.shop.nodes import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.pages import Page
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.catalog import open_catalog
-from skillc_gym.envs.webshop.catalog.loader import BadRowError, clean, read_options, read_pricing
+from skillc_gym.envs.webshop.catalog.product import BadRowError, clean, read_options, read_pricing
 from skillc_gym.envs.webshop.env import WebShopEnv
 
 ROW = {

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_shop import make
 
-from skillc_gym.envs.webshop.goals.fuzzy import COLOR_WORDS, matches, normalize_color, token_set_ratio
-from skillc_gym.envs.webshop.goals.reward import category_match, score, title_score, type_score
+from skillc_gym.envs.webshop.goals.reward import (
+    COLOR_WORDS,
+    category_match,
+    matches,
+    normalize_color,
+    score,
+    title_score,
+    token_set_ratio,
+    type_score,
+)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40)
 

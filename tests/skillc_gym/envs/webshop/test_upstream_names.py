@@ -12,7 +12,7 @@ import pytest
 from skillc_gym.envs.webshop.catalog import generate_rows
 from skillc_gym.envs.webshop.catalog.image_features import ImageFeatures
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.upstream_names import REPLACED
+from skillc_gym.envs.webshop.shop.compat import REPLACED
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
 
 
