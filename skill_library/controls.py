@@ -68,10 +68,6 @@ def _shuffled(library: SkillLibrary) -> SkillLibrary:
     return _rewritten(library, "shuffled", words_of)
 
 
-def _blank(library: SkillLibrary) -> SkillLibrary:
-    return _rewritten(library, "blank", lambda skill: _WORD.sub(FILLER, skill.text))
-
-
 def _general(library: SkillLibrary) -> SkillLibrary:
     if not any(skill.is_general for skill in library.skills):
         raise SkillFileError(
@@ -91,7 +87,7 @@ def _rewritten(library: SkillLibrary, control: str, text: Callable[[Skill], str]
 CONTROLS: Mapping[str, Callable[[SkillLibrary], SkillLibrary]] = {
     "wrong": _wrong,
     "shuffled": _shuffled,
-    "blank": _blank,
+    "blank": lambda library: _rewritten(library, "blank", lambda skill: _WORD.sub(FILLER, skill.text)),
     "general": _general,
 }
 """What makes them, by name."""

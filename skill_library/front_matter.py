@@ -46,11 +46,7 @@ class FrontMatter:
         self._fields = _named(node)
 
     def require(self, names: Sequence[str]) -> None:
-        """Checks that fields are there.
-
-        Raises:
-            ValueError: Some are not.
-        """
+        """Checks that fields are there; ValueError if some are not."""
         missing = [name for name in names if name not in self._fields]
         if missing:
             raise ValueError(f"the front matter lacks {', '.join(missing)}")
@@ -73,11 +69,7 @@ class FrontMatter:
         return {key: str(value.value) for key, value in found.items()}
 
     def string(self, name: str) -> str:
-        """A field's text without surrounding white space.
-
-        Raises:
-            ValueError: It is no string, or empty.
-        """
+        """A field's text without surrounding white space; ValueError if it is no string, or empty."""
         node = self._fields[name]
         if not _is_string(node) or not node.value.strip():
             raise ValueError(f"{name} must be a non-empty string, got {_shown(node)}")

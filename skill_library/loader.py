@@ -52,7 +52,8 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
         files = _skill_files(name, folder, anywhere=built_in)
         stamps = tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     except (OSError, RuntimeError) as error:  # links that form a ring are a RuntimeError
-        raise SkillFileError(f"The skill library {brief(str(folder))} cannot be read ({_reason(error)})") from error
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise SkillFileError(f"The skill library {brief(str(folder))} cannot be read ({why})") from error
     return _load(folder.resolve().name, stamps)
 
 
@@ -106,9 +107,7 @@ def _control_of(name: str) -> str:
         return ""
 
 
-@lru_cache(maxsize=32)
-def _controlled(library: SkillLibrary, control: str) -> SkillLibrary:
-    return control_library(library, control)
+_controlled = lru_cache(maxsize=32)(control_library)
 
 
 @lru_cache(maxsize=32)
@@ -128,11 +127,7 @@ def _skill_files(name: str | os.PathLike[str], folder: Path, *, anywhere: bool) 
 
 
 def skill_files(folder: Path) -> list[Path]:
-    """The SKILL.md of a folder that is a skill, else those of its subfolders, in a fixed order.
-
-    Raises:
-        SkillFileError: There is none, or there are more than a library may have.
-    """
+    """The SKILL.md of a folder, else those of its subfolders, sorted; SkillFileError for none, or too many."""
     single = folder / SKILL_FILE
     files = [single] if single.is_file() else sorted(folder.glob(f"*/{SKILL_FILE}"))
     if not files:
@@ -143,11 +138,7 @@ def skill_files(folder: Path) -> list[Path]:
 
 
 def check_inside(file: Path, folder: Path) -> None:
-    """Refuses a file that a link leads to from a stranger's folder.
-
-    Raises:
-        SkillFileError: It lies outside of the folder.
-    """
+    """Refuses a file that a link leads to from a stranger's folder; SkillFileError."""
     if not stays_inside(file, folder):
         raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
 
@@ -176,16 +167,8 @@ def _no_library(name: str | os.PathLike[str]) -> SkillFileError:
     )
 
 
-def _reason(error: OSError | RuntimeError) -> str:
-    return getattr(error, "strerror", None) or type(error).__name__
-
-
 def decode(content: bytes) -> str:
-    """A file's text, line ends normalised.
-
-    Raises:
-        ValueError: It is not UTF-8.
-    """
+    """A file's text, line ends normalised; ValueError if it is not UTF-8."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

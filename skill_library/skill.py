@@ -89,7 +89,11 @@ class Skill:
         if len(self.description) > _MAX_DESCRIPTION:
             raise SkillFileError(f"the description of {self.name!r} is longer than {_MAX_DESCRIPTION:,} characters")
         for kind in self.task_types:
-            _check_task_type(kind)
+            # The library's hash joins them with commas.
+            if not kind or len(kind) > _MAX_TASK_TYPE or "," in kind or not kind.isprintable():
+                raise SkillFileError(
+                    f"{brief(kind)} is no task type: up to {_MAX_TASK_TYPE} printable characters without a comma"
+                )
         if self.is_general and len(self.task_types) > 1:
             raise SkillFileError(
                 f"{self.name!r} serves all task types and names some beside; task_types is ['*'] or names"
@@ -217,12 +221,4 @@ class SkillLibrary:
             f"Library {brief(self.name)} has no skill for task type {brief(task_type)}; it serves "
             f"{', '.join(self.task_types[:20])}{', ...' if len(self.task_types) > 20 else ''}."
             f"{hint} Add a folder with a {SKILL_FILE} whose metadata.task_types name it"
-        )
-
-
-def _check_task_type(kind: str) -> None:
-    # The library's hash joins them with commas.
-    if not kind or len(kind) > _MAX_TASK_TYPE or "," in kind or not kind.isprintable():
-        raise SkillFileError(
-            f"{brief(kind)} is no task type: up to {_MAX_TASK_TYPE} printable characters without a comma"
         )

@@ -32,7 +32,11 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     listed = SkillLibrary(folder.name, tuple(skills)).skills
     for skill in listed:
         _check_description(skill)
-    _new_folder(folder)
+    require_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
     names: list[str] = []
     for skill in listed:
         names.append(unique(plain_name(skill.name), names))
@@ -58,19 +62,6 @@ def require_free(folder: Path) -> None:
         raise SkillFileError(f"The folder {folder} cannot be made (there is a file of that name); name another one")
     if folder.is_dir() and any(folder.iterdir()):
         raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
-
-
-def _new_folder(folder: Path) -> None:
-    """Makes a folder.
-
-    Raises:
-        SkillFileError: It is there and holds something, or there is a file in its place.
-    """
-    require_free(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
 
 
 def _write_skill(folder: Path, skill: Skill) -> None:

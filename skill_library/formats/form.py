@@ -32,21 +32,13 @@ _LONGEST = 64
 
 
 def check_count(count: int, source: str) -> None:
-    """Refuses more skills than a library may have, before each is compared with all others.
-
-    Raises:
-        SkillFileError: There are more.
-    """
+    """Refuses more skills than a library may have, before each is compared with all others; SkillFileError."""
     if count > MAX_SKILLS:
         raise SkillFileError(f"{source} holds {count:,} skills; a library has at most {MAX_SKILLS:,}")
 
 
 def check_size(skills: Iterable[Skill], source: str) -> None:
-    """Refuses more text than a library may have.
-
-    Raises:
-        SkillFileError: There is more.
-    """
+    """Refuses more text than a library may have; SkillFileError."""
     if sum(len(skill.text) for skill in skills) > MAX_CHARACTERS:
         raise SkillFileError(f"{source} has more than {MAX_CHARACTERS:,} characters of text, the most of a library")
 

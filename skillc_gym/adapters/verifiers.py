@@ -100,7 +100,10 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
 
     async def finalize(self, task: SkillTask, episode: Any) -> None:
         """Compares the members: mean success with the skill minus mean success without."""
-        won = {condition: [trace.info["won"] for trace in _of(episode, condition)] for condition in (1, 0)}
+        won = {
+            condition: [trace.info["won"] for trace in episode.traces if trace.info.get("condition") == condition]
+            for condition in (1, 0)
+        }
         if all(won.values()):
             for trace in episode.traces:
                 trace.record_metric("gap", fmean(won[1]) - fmean(won[0]))
@@ -147,10 +150,6 @@ def _note(trace: Any, record: dict[str, Any]) -> None:
     trace.record_reward("episode_return", record["episode_return"])
     trace.record_metrics({name: float(record[name]) for name in _METRICS})
     trace.info.update(record)
-
-
-def _of(episode: Any, condition: int) -> list[Any]:
-    return [trace for trace in episode.traces if trace.info.get("condition") == condition]
 
 
 _METRICS = ("condition", "won", "terminated", "truncated", "steps")

@@ -67,11 +67,13 @@ class CurriculumOptions:
         for reason in self.retire_by:
             if reason not in RETIREMENT_REASONS:
                 raise unknown_name("retirement reason", reason, RETIREMENT_REASONS)
+        counts = self.capacity
+        falls = len(counts) > 0 and counts[-1] >= 0 and all(a >= b for a, b in itertools.pairwise(counts))
         holds = {
             "temperature": (self.temperature > 0, "above 0"),
             "rho_min": (0 <= self.rho_min < 0.5, "in [0, 0.5)"),
             "alpha_val": (0 <= self.alpha_val < 1, "in [0, 1)"),
-            "capacity": (_never_rises(self.capacity), "one or more counts that never rise"),
+            "capacity": (falls, "one or more counts that never rise"),
             "total_steps": (self.total_steps > 0, "above 0"),
             "gate": (self.gate is None or 0 <= self.gate <= 1, "None or in [0, 1]"),
             "rho": (self.rho is None or 0 <= self.rho <= 1, "None or in [0, 1]"),
@@ -95,10 +97,6 @@ _CONVERT: Mapping[str, Callable[[Any], Any]] = {
     "tuple[int, ...]": lambda counts: tuple(map(int, counts)),
     "tuple[str, ...]": lambda reasons: tuple(sorted(reasons, reverse=True)),
 }
-
-
-def _never_rises(capacity: Sequence[int]) -> bool:
-    return len(capacity) > 0 and capacity[-1] >= 0 and all(a >= b for a, b in itertools.pairwise(capacity))
 
 
 def scale_capacity(capacity: Sequence[int], types: int) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ __all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered"]
 
 Info = dict[str, Any]
 _HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair, which cannot be written down."""
 Outcome = tuple[str, float, bool, bool]
 """What came of an action: observation, reward, whether the episode has ended, whether the action was admissible."""
 
@@ -185,7 +186,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
             raise _reset_needed()
         if type(action) is not str:
             require_text(action)
-        if len(action) > self.action_space.max_length or not (action.isascii() or _writable(action)):
+        if len(action) > self.action_space.max_length or not (action.isascii() or not _HALF.search(action)):
             action = ""
         self._action = action
         self._observation, reward, terminated, self._action_valid = self._act(action)
@@ -255,11 +256,6 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         if moment["snapshot"] is not None:
             self.restore(moment["snapshot"])
         self.__dict__.update(moment["attributes"])
-
-
-def _writable(action: str) -> bool:
-    """Whether a text can be written down: half a surrogate pair cannot."""
-    return not _HALF.search(action)
 
 
 def _reset_needed() -> ResetNeeded:

@@ -100,8 +100,7 @@ class EnvSpec:
 
     def split_of_task(self, task_id: str) -> str:
         """The split of a task, told by its id alone; "" for an id that is of no known split."""
-        tell = load_reference(self.split_of) if self.split_of else _first_part
-        found = str(tell(task_id))
+        found = str(load_reference(self.split_of)(task_id)) if self.split_of else task_id.partition("/")[0]
         return found if found in self.splits else ""
 
     def ordered(self, task_types: Iterable[str]) -> tuple[str, ...]:
@@ -250,10 +249,6 @@ def _register_installed() -> None:
                 f"The entry point {found.value!r} of {ENTRY_POINTS} must name an EnvSpec, got {spec!r:.80}"
             )
         register(spec)
-
-
-def _first_part(task_id: str) -> str:
-    return task_id.partition("/")[0]
 
 
 def _import(module: str, name: str) -> None:

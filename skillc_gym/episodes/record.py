@@ -227,11 +227,11 @@ def _messages(value: Any) -> list[dict[str, str]]:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"role", "content"} and all(map(_is_text, value.values()))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"role", "content"}
+        and all(isinstance(text, str) for text in value.values())
+    )
 
 
 _CONVERT: Mapping[str, Callable[[Any], Any]] = {

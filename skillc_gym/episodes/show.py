@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from skillc_gym.episodes.record import Episode, Turn
 from skillc_gym.pages import page, resource
@@ -83,7 +83,6 @@ def to_ansi(episode: Episode, *, colour: bool = True) -> str:
     return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
 
 
-def _flags(turn: Turn, paint: object) -> str:
-    assert callable(paint)
+def _flags(turn: Turn, paint: Callable[[str, int], str]) -> str:
     flags = ["malformed"] * (not turn.format_valid) + ["not possible"] * (not turn.action_valid)
     return "".join("  " + paint(f"[{flag}]", _YELLOW) for flag in flags)

@@ -19,11 +19,7 @@ AnyEnv = gymnasium.Env[Any, Any]
 
 
 def member_maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[str, Any]) -> Callable[[], AnyEnv]:
-    """Turns an id, an environment made from one, or a function into a function that makes one member.
-
-    Raises:
-        ConfigError: The environment was not made from an id.
-    """
+    """Turns an id, an environment made from one, or a function into a function that makes one member."""
     if isinstance(env, gymnasium.Env):
         if env.spec is None:
             raise ConfigError(

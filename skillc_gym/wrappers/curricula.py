@@ -65,7 +65,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
-        draws = self._generator(seed)
+        self._draws = draws = _own_draws(self, seed, 1, self._draws)
         # Always the same three draws, so that an option given once does not shift the episodes after it.
         task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
         task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
@@ -73,17 +73,18 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         chosen.setdefault("skill", coin < self._share(chosen["task_id"]))
         return self.env.reset(seed=seed, options=chosen)
 
-    def _generator(self, seed: int | None) -> np.random.Generator:
-        if seed is not None:
-            # Its own stream: the environment's starts over at this seed and would repeat these draws.
-            self._draws = np.random.default_rng([seed, 1])
-        elif self._draws is None:
-            self._draws = np.random.default_rng(int(self.np_random.integers(2**63)))
-        return self._draws
-
     def _share(self, task_id: str) -> float:
         kind = self._type_of.get(task_id)
         return float(self.curriculum.rho_with(kind)) if kind in self.curriculum.active and kind is not None else 0.0
+
+
+def _own_draws(
+    env: gymnasium.Env[Any, Any], seed: int | None, stream: int, before: np.random.Generator | None
+) -> np.random.Generator:
+    # Its own stream: the environment's starts over at a seed and would repeat these draws.
+    if seed is not None:
+        return np.random.default_rng([seed, stream])
+    return before or np.random.default_rng(int(env.np_random.integers(2**63)))
 
 
 def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]]:
@@ -136,11 +137,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
-        if seed is not None:
-            # Its own stream: the environment's starts over at this seed.
-            self._draws = np.random.default_rng([seed, 2])
-        elif self._draws is None:
-            self._draws = np.random.default_rng(int(self.np_random.integers(2**63)))
+        self._draws = _own_draws(self, seed, 2, self._draws)
         proposed = self.curriculum.propose(1, self._draws)[0]
         return self.env.reset(seed=seed, options={"task_id": proposed, **(options or {})})
 

@@ -122,9 +122,11 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
 
     def _shown(self, info: dict[str, Any], choice: SkillChoice | None, grade: str) -> dict[str, Any]:
         chosen = choice(info) if callable(choice) else choice
-        if chosen is None:
-            return _provenance(self._library_skill(info, grade), grade)
-        return _provenance(self._checked(chosen), "full")
+        if chosen is not None:
+            return _provenance(self._checked(chosen), "full")
+        if "task_type" not in info:
+            raise ConfigError(f'SkillInjection chooses by info["task_type"], which {self.env} does not give at reset')
+        return _provenance(self._graded[grade].for_task(info["task_type"]), grade)
 
     def _checked(self, chosen: object) -> SkillText:
         if not isinstance(chosen, SkillText):
@@ -137,11 +139,6 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
                 f"{self.library.longest}, the library's longest; use SkillInjection(env, where='info')"
             )
         return chosen
-
-    def _library_skill(self, info: dict[str, Any], grade: str) -> SkillText:
-        if "task_type" not in info:
-            raise ConfigError(f'SkillInjection chooses by info["task_type"], which {self.env} does not give at reset')
-        return self._graded[grade].for_task(info["task_type"])
 
 
 def _off(condition: int) -> dict[str, Any]:

@@ -23,16 +23,7 @@ def find_wrapper(env: gymnasium.Env[Any, Any], kind: type[WrapperT]) -> WrapperT
 
 
 def text_space(env: gymnasium.Env[Any, Any], which: str, wrapper: str) -> Text:
-    """An environment's text space.
-
-    Args:
-        env: The environment.
-        which: ``"observation_space"`` or ``"action_space"``.
-        wrapper: Who asks, for the error.
-
-    Raises:
-        ConfigError: The space is not a ``Text``.
-    """
+    """An environment's ``observation_space`` or ``action_space``; ConfigError if it is no ``Text``."""
     space = getattr(env, which)
     if not isinstance(space, Text):
         raise ConfigError(

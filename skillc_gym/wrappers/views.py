@@ -78,11 +78,7 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
 
 
 def commands_of_all_tasks(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
-    """Every command that can become admissible in any task of ``skillc/ALFWorld-v0``, sorted.
-
-    Raises:
-        ConfigError: The environment has no game set.
-    """
+    """Every command of any task of an environment with a game set, sorted; ConfigError for others."""
     games = getattr(env.unwrapped, "games", None)
     if games is None:
         raise ConfigError(f"{env} has no list of all commands; give DiscreteCommands(env, commands=[...])")

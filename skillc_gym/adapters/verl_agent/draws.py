@@ -147,11 +147,7 @@ def alfworld_panel(
 
 
 def web_data(asked: Mapping[str, Any]) -> Any:
-    """Our ``data`` for the files that ``env_kwargs`` names, in their place or under the same names in WEBSHOP_DATA.
-
-    Raises:
-        MissingDataError: A file is in neither place.
-    """
+    """Our ``data`` for the files of ``env_kwargs``, there or in WEBSHOP_DATA; MissingDataError if in neither."""
     if not asked.get("file_path"):
         return None
     named = {"products": asked["file_path"], "attributes": asked["attr_path"]}

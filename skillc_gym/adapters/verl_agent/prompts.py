@@ -84,7 +84,11 @@ def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatForm
             memory.first(ast.JoinedStr, "a line of the history"),
             {"step_num": "step", "obs": "observation", "act": "action"},
         ),
-        longest=build.number(ast.Compare, lambda node: _is_len(node.left), lambda node: node.comparators[0]),
+        longest=build.number(
+            ast.Compare,
+            lambda node: getattr(getattr(node.left, "func", None), "id", "") == "len",
+            lambda node: node.comparators[0],
+        ),
         reply_tail=projection.number(ast.Slice, lambda node: _is_minus(node.lower), lambda node: node.lower.operand),
     )
 
@@ -139,10 +143,6 @@ def _joins_texts(node: ast.Call) -> bool:
     """Whether it is ``"...".join(f"..." for ...)``."""
     joins = isinstance(node.func, ast.Attribute) and node.func.attr == "join"
     return joins and bool(node.args) and isinstance(getattr(node.args[0], "elt", None), ast.JoinedStr)
-
-
-def _is_len(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len"
 
 
 def _is_minus(node: ast.expr | None) -> bool:

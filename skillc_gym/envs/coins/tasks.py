@@ -49,13 +49,7 @@ class Maze:
 
 
 def build_maze(moves: int, dead_ends: int, rng: np.random.Generator) -> Maze:
-    """Draws a maze.
-
-    Args:
-        moves: Length of the chain, from 1 to `MOST_MOVES`.
-        dead_ends: Most dead ends at each room before the coin's; where the chain winds there may be room for fewer.
-        rng: Where everything is drawn from.
-    """
+    """Draws a maze; where its chain winds, rooms may have fewer dead ends than asked for."""
     chain = _chain(moves, rng)
     cells, joined = list(chain), list(pairwise(chain))
     for cell in chain[:-1]:
@@ -129,11 +123,7 @@ class Family:
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Family:
-        """Reads options.
-
-        Raises:
-            UnknownNameError: There is no option of that name.
-        """
+        """Reads options; UnknownNameError if there is no option of that name."""
         options = dict(options or {})
         for name in options:
             if name not in cls.__dataclass_fields__:
@@ -176,11 +166,7 @@ class TaskSet:
         return frozenset(self.ids)
 
     def type_of(self, task_id: str) -> str:
-        """A task's type.
-
-        Raises:
-            UnknownNameError: There is no such task.
-        """
+        """A task's type; UnknownNameError if there is no such task."""
         if task_id not in self._known:
             raise unknown_name("task id", task_id, self.ids, "env.unwrapped.task_ids lists them.")
         return task_id.split("/")[1]

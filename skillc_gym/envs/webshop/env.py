@@ -290,12 +290,9 @@ class WebShopEnv(TextTaskEnv):
 
     def rate(self, goal: Goal, page: Page) -> Reward:
         """Scores buying what a page shows, with the options chosen there, against a goal."""
-        table, product, chosen = (
-            self.goals.table,
-            self.catalog.product(page.product),
-            [value for _, value in page.options],
-        )
-        nouns = {"goal_nouns": self._nouns(int(table.product[goal.index])), "product_nouns": self._nouns(page.product)}
+        product, chosen = self.catalog.product(page.product), [value for _, value in page.options]
+        own = int(self.goals.table.product[goal.index])
+        nouns = {"goal_nouns": self._nouns(own), "product_nouns": self._nouns(page.product)}
         return score(goal, product, chosen, self.goals.price(goal, page.product), **nouns)
 
     def _observe(self) -> str:

@@ -46,11 +46,7 @@ class GameSet(ABC):
         """A hash of what the set holds."""
 
     def contents_sha256(self, task_ids: Iterable[str]) -> str:
-        """A hash of these tasks' ids and of their games, free of layout; every one of them is read.
-
-        Raises:
-            UnknownNameError: If the set has no such task.
-        """
+        """A hash of these tasks' ids and of their games, free of layout; every one of them is read."""
         found = hashlib.sha256()
         for task_id in task_ids:
             content = json.dumps(self.raw(self.require(task_id)), sort_keys=True)
@@ -88,11 +84,7 @@ class GameSet(ABC):
         return game
 
     def require(self, task_id: str) -> str:
-        """Returns the task id if the set has it.
-
-        Raises:
-            UnknownNameError: If it has not.
-        """
+        """Returns the task id if the set has it; UnknownNameError if not."""
         if task_id not in self._known:
             raise unknown_name("task id", task_id, self.task_ids, "env.unwrapped.task_ids lists them.")
         return task_id

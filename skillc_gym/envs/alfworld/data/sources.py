@@ -117,12 +117,7 @@ class ArchiveSource(Source):
 
 
 def open_source(path: Path, split: str) -> Source:
-    """Opens a folder or an archive.
-
-    Raises:
-        MissingDataError: If there is nothing at the path, or no game of the split in it.
-        InvalidGameError: If the archive cannot be read.
-    """
+    """Opens a folder or an archive; MissingDataError for no game of the split, InvalidGameError for a bad archive."""
     if not path.exists():
         raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
     source = FolderSource(path, split) if path.is_dir() else ArchiveSource(path, split)
@@ -245,11 +240,7 @@ class _Packer:
 
 
 def decode(content: bytes, where: str) -> dict[str, object]:
-    """Reads a game file's JSON.
-
-    Raises:
-        InvalidGameError: If it is not a JSON object of text in UTF-8, or has a key twice; names the file.
-    """
+    """Reads a game file's JSON object; InvalidGameError, with the file's name, for anything else."""
     try:
         raw = json.loads(content.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
         json.dumps(raw, ensure_ascii=False).encode(

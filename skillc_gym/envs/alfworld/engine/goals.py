@@ -70,17 +70,13 @@ class Goal:
 
 
 def compile_goal(problem: Problem, indexing: Indexing) -> Goal:
-    """Compiles a problem's goal.
-
-    Raises:
-        InvalidGameError: If the goal uses a condition that the ALFWorld domain does not have, or is too large.
-    """
+    """Compiles a problem's goal; InvalidGameError for conditions that ALFWorld does not have, and for too many."""
     compiler = _Compiler(problem, indexing)
     try:
         test = compiler.test(problem.goal, {})
     except RecursionError as error:
         raise InvalidGameError("The goal's conditions are nested too deep.") from error
-    reached = test if callable(test) else _constant(test)
+    reached = test if callable(test) else lambda _state: bool(test)
     return Goal(reached, frozenset(compiler.depends_on))
 
 
@@ -150,8 +146,9 @@ class _Compiler:
             return
         # As a join in a database: the fact with the fewest open variables and the fewest rows comes first. Names in no
         # fact are never tried, which keeps ALFWorld's goals of up to four variables at some thousand terms.
-        best = min(facts, key=lambda part: (sum(word in open_variables for word in part[1:]), self._count(part)))
-        for names in self._problem.holding(best[0]):
+        holding = self._problem.holding
+        best = min(facts, key=lambda part: (sum(word in open_variables for word in part[1:]), len(holding(part[0]))))
+        for names in holding(best[0]):
             self._spend()
             found = _unified(best[1:], names, binding)
             if found is not None and self._fits(found, open_variables):
@@ -162,9 +159,6 @@ class _Compiler:
             return False
         known = part[0] in self._problem.facts and part[0] not in _CHANGED_BY
         return known and any(word in variables for word in part[1:])
-
-    def _count(self, part: Expression) -> int:
-        return len(self._problem.holding(part[0]))
 
     def _fits(self, binding: Binding, variables: Mapping[str, str]) -> bool:
         return all(
@@ -266,22 +260,11 @@ def _all(tests: Sequence[Test | bool]) -> Test | bool:
     if any(test is False for test in tests):
         return False
     asked = [test for test in tests if callable(test)]
-    return _conjunction(asked) if asked else True
-
-
-def _any(tests: Sequence[Test | bool]) -> Test | bool:
-    if any(test is True for test in tests):
-        return True
-    asked = [test for test in tests if callable(test)]
-    return _alternation(asked) if asked else False
-
-
-def _conjunction(tests: Sequence[Test]) -> Test:
-    if len(tests) == 1:
-        return tests[0]
+    if len(asked) < 2:
+        return asked[0] if asked else True
 
     def holds(state: State) -> bool:
-        for test in tests:  # noqa: SIM110 - a generator here costs a third of a step
+        for test in asked:  # noqa: SIM110 - a generator here costs a third of a step
             if not test(state):
                 return False
         return True
@@ -289,12 +272,15 @@ def _conjunction(tests: Sequence[Test]) -> Test:
     return holds
 
 
-def _alternation(tests: Sequence[Test]) -> Test:
-    if len(tests) == 1:
-        return tests[0]
+def _any(tests: Sequence[Test | bool]) -> Test | bool:
+    if any(test is True for test in tests):
+        return True
+    asked = [test for test in tests if callable(test)]
+    if len(asked) < 2:
+        return asked[0] if asked else False
 
     def holds(state: State) -> bool:
-        for test in tests:  # noqa: SIM110
+        for test in asked:  # noqa: SIM110
             if test(state):
                 return True
         return False
@@ -304,7 +290,3 @@ def _alternation(tests: Sequence[Test]) -> Test:
 
 def _negated(test: Test | bool) -> Test | bool:
     return (lambda state: not test(state)) if callable(test) else not test
-
-
-def _constant(value: bool) -> Test:
-    return lambda _state: value

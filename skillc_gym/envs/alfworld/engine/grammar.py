@@ -72,11 +72,7 @@ class Part:
 
 
 def parse_grammar(text: str) -> Grammar:
-    """Reads a whole grammar document.
-
-    Raises:
-        InvalidGameError: If the text is not a grammar document.
-    """
+    """Reads a whole grammar document; InvalidGameError if the text is none."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidGameError(f"Grammar has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
     grammar = Grammar({}, {})
@@ -94,11 +90,7 @@ def parse_grammar(text: str) -> Grammar:
 
 
 def grammar_text(task: str) -> str:
-    """Returns the grammar of a generated game.
-
-    Args:
-        task: The task sentence, without "Your task is to: ".
-    """
+    """Returns the grammar of a generated game, given its task sentence without "Your task is to: "."""
     return _own_text().replace("{task}", json.dumps(task)[1:-1])
 
 
@@ -124,7 +116,8 @@ def split_sentence(text: str) -> list[Part]:
     White space before the first part is not said; text after something that cannot be read is not said either.
     """
     parts: list[Part] = []
-    place = _end(_LEADING.match(text))
+    leading = _LEADING.match(text)
+    place = leading.end() if leading else 0
     while place < len(text):
         # The generated parser skips tabs, but no other white space, between two parts.
         if parts:
@@ -166,10 +159,6 @@ def _choice(kind: str, inside: str) -> Part | None:
 def _is_made_of(pattern: re.Pattern[str], text: str, otherwise: str) -> bool:
     """Whether a text matches, or, where it is empty, whether there was something else than line breaks."""
     return pattern.fullmatch(text) is not None if text else bool(otherwise)
-
-
-def _end(match: re.Match[str] | None) -> int:
-    return match.end() if match else 0
 
 
 def _lexemes(text: str) -> Iterator[str]:

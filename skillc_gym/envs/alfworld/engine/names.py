@@ -13,12 +13,9 @@ _NAMED = re.compile(r"(\d*)(\w+)( \d+)?")
 
 
 def display_names(ids: Iterable[str]) -> dict[str, str]:
-    """Names things as players see them: counted per word, numbered from the highest down in the order of their ids.
+    """Names things by word and number, from the highest down in the order of their ids, which the result keeps.
 
     What is no thing of the house (agents, types) is called by its id and a blank, as upstream does.
-
-    Returns:
-        Id -> name, in the order of the ids.
     """
     # Ids hold coordinates, so that their order, and with it who is "mug 1", looks random to a player.
     ordered = sorted(ids)
@@ -27,17 +24,9 @@ def display_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def renumbered(names: Sequence[str], seed: int) -> dict[str, str]:
-    """Numbers things as upstream does under ``domain_randomization``: from the highest down in a shuffled order.
+    """Numbers things, named in the order of their ids, as upstream does under ``domain_randomization``: shuffled.
 
-    For each word every assignment of its numbers is equally likely. The shuffle is Python's own, so that upstream
-    numbers alike after ``random.seed(seed)``.
-
-    Args:
-        names: All names of a game, in the order of the ids.
-        seed: Which shuffle.
-
-    Returns:
-        Old name -> new name.
+    The shuffle is Python's own, so that upstream numbers alike after ``random.seed(seed)``.
     """
     shuffled = list(names)
     random.Random(seed).shuffle(shuffled)

@@ -53,11 +53,7 @@ class Problem:
 
 
 def parse_expression(text: str) -> Expression:
-    """Reads one bracketed expression.
-
-    Raises:
-        InvalidGameError: If the brackets do not match, or the text is too long or too deep.
-    """
+    """Reads one bracketed expression; InvalidGameError if brackets do not match, or it is too long or too deep."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidGameError(f"PDDL text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
     if not text.isascii() and not _COMMENT.sub("", text).isascii():
@@ -83,11 +79,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def parse_problem(text: str) -> Problem:
-    """Reads the objects, the first facts and the goal of a problem.
-
-    Raises:
-        InvalidGameError: If a section is missing, a name is used undeclared, or the text is not PDDL.
-    """
+    """Reads the objects, the first facts and the goal of a problem; InvalidGameError if the text is none."""
     sections = sections_of(parse_expression(text), "problem")
     for name in (":objects", ":init", ":goal"):
         if name not in sections:
@@ -100,17 +92,9 @@ def parse_problem(text: str) -> Problem:
 
 
 def sections_of(expression: Expression, what: str, *, repeated: Collection[str] = ()) -> dict[str, Expression]:
-    """Returns what stands in each section of a definition, without its name.
+    """Returns what stands in each section of a definition, without its name; those of ``repeated`` are left out.
 
     Of sections given twice, readers differ in which one counts: a second goal could win a game that was never played.
-
-    Args:
-        expression: The definition.
-        what: What it defines, for the error.
-        repeated: Sections that may be given any number of times; they are left out.
-
-    Raises:
-        InvalidGameError: If another section is given twice.
     """
     sections: dict[str, Expression] = {}
     for part in expression:
@@ -182,12 +166,9 @@ def predicates() -> dict[str, int]:
 
 @functools.lru_cache(maxsize=8)
 def domain_actions(domain: str) -> frozenset[str]:
-    """Returns the actions of a PDDL domain, having checked that they are ALFWorld's.
+    """Returns the actions of a PDDL domain; InvalidGameError if they are not ALFWorld's.
 
     Older game files have no ``help``; every other action must be there and mean what it means in ALFWorld.
-
-    Raises:
-        InvalidGameError: If the domain has other actions, or defines one of them differently.
     """
     # A digest of the parsed definition, since files differ in layout, comments and the case of words.
     found, known = _fingerprints(domain), _fingerprints(domain_text())

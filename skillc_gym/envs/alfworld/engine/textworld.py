@@ -32,11 +32,7 @@ SECONDS_PER_ANSWER = 600
 
 
 def require_upstream() -> None:
-    """Checks that upstream is installed.
-
-    Raises:
-        MissingExtraError: If textworld or alfworld is not.
-    """
+    """Checks that upstream is installed; MissingExtraError if textworld or alfworld is not."""
     for package in ("textworld", "fast_downward", "alfworld"):
         if importlib.util.find_spec(package) is None:
             raise missing_extra(package, "alfworld")

@@ -120,15 +120,9 @@ class Wording:
 
 
 def read_wording(text: str) -> tuple[Wording, str]:
-    """Reads a grammar's words and its task sentence.
+    """Reads a grammar's words and its task sentence; InvalidGameError if it says what ALFWorld's does not.
 
     Games share all of their grammar but the task's sentence, so the rest is read once per process.
-
-    Returns:
-        The wording, and the task's sentence ("Your task is to: ...").
-
-    Raises:
-        InvalidGameError: If the grammar says something under a condition, or of a form, that ALFWorld's does not have.
     """
     # Cutting the sentence out of the text is quick; parsing the 13,000 characters around it for each game is not.
     found = _TASK.search(text)

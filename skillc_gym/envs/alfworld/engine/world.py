@@ -197,37 +197,22 @@ class World:
     def _say_of(self, action: str, thing: int, receptacle: int) -> str:
         return self.game.wording.says[action][0].format(o=self.game.objects[thing], r=self.game.receptacles[receptacle])
 
-    def _examine_receptacle(self, receptacle: int, _second: int) -> str:
-        return examined_receptacle(self.game, self.state, receptacle)
-
-    def _examine_object(self, thing: int, _second: int) -> str:
-        return examined_object(self.game, self.state, thing)
-
-    def _inventory(self, _first: int, _second: int) -> str:
-        return inventory(self.game, self.state)
-
-    def _look(self, _first: int, _second: int) -> str:
-        return look(self.game, self.state)
-
-    def _help(self, _first: int, _second: int) -> str:
-        return self.game.wording.says["help"][0]
-
 
 _EFFECTS: dict[str, Callable[[World, int, int], str]] = {
     "openobject": World._open,
     "closeobject": World._close,
     "pickupobject": World._take,
     "putobject": World._put,
-    "examinereceptacle": World._examine_receptacle,
-    "examineobject": World._examine_object,
+    "examinereceptacle": lambda world, receptacle, _: examined_receptacle(world.game, world.state, receptacle),
+    "examineobject": lambda world, thing, _: examined_object(world.game, world.state, thing),
     "toggleobject": World._toggle,
     "heatobject": World._heat,
     "cleanobject": World._clean,
     "coolobject": World._cool,
     "sliceobject": World._slice,
-    "inventory": World._inventory,
-    "look": World._look,
-    "help": World._help,
+    "inventory": lambda world, _first, _second: inventory(world.game, world.state),
+    "look": lambda world, _first, _second: look(world.game, world.state),
+    "help": lambda world, _first, _second: world.game.wording.says["help"][0],
 }
 
 

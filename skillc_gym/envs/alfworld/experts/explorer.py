@@ -21,19 +21,9 @@ _GOALS = (
 _NAME = re.compile(r"\ban? (\w+ \d+)")
 _TOOLS = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 # Where a person looks first; whatever is not named comes between the tables and the drawers.
-_EASY = (
-    "countertop",
-    "diningtable",
-    "sidetable",
-    "coffeetable",
-    "desk",
-    "dresser",
-    "bed",
-    "shelf",
-    "sofa",
-    "stoveburner",
-)
-_LATE = ("cabinet", "drawer", "garbagecan", "safe", "laundryhamper")
+_EASY = "countertop diningtable sidetable coffeetable desk dresser bed shelf sofa stoveburner"
+_LATE = "cabinet drawer garbagecan safe laundryhamper"
+_STAGES = dict.fromkeys(_EASY.split(), 0) | dict.fromkeys(_LATE.split(), 2)
 
 
 @dataclass(frozen=True)
@@ -47,11 +37,7 @@ class ParsedGoal:
 
 
 def parse_goal(goal: str) -> ParsedGoal:
-    """Reads the task sentence.
-
-    Raises:
-        ConfigError: If the sentence has none of the forms of ALFWorld's tasks.
-    """
+    """Reads the task sentence; ConfigError if it has none of the forms of ALFWorld's tasks."""
     for pattern in _GOALS:
         found = pattern.search(goal.lower())
         if found:
@@ -59,10 +45,6 @@ def parse_goal(goal: str) -> ParsedGoal:
     raise ConfigError(
         f"Cannot read the task sentence {goal!r}; expected one of ALFWorld's, such as 'put a hot apple in fridge.'"
     )
-
-
-def _stage(kind: str) -> int:
-    return 0 if kind in _EASY else 2 if kind in _LATE else 1
 
 
 def _kind(name: str) -> str:
@@ -158,7 +140,7 @@ class Explorer:
         listed = sorted(places, key=lambda place: (mentioned.get(place, len(mentioned)), place))
         if self._rng is not None:
             listed = [listed[index] for index in self._rng.permutation(len(listed))]
-        return sorted(listed, key=lambda place: _stage(_kind(place)))
+        return sorted(listed, key=lambda place: _STAGES.get(_kind(place), 1))
 
     def _known(self, kind: str) -> list[tuple[str, str]]:
         """Objects of a kind seen so far and where, in the order of search."""

@@ -138,17 +138,12 @@ class Planner:
     # Successors --------------------------------------------------------------------------------------------------
 
     def _successors(self, state: State) -> Iterator[tuple[str, State]]:
-        for command in self._useful(state):
+        effects = self._world.effects
+        wanted = [command for command, effect in effects.items() if self._serves(*effect)]
+        for command in [*wanted, *self._ways(state)]:
             self._world.restore(state)
             self._world.step(command)
             yield command, self._world.state
-
-    def _useful(self, state: State) -> list[str]:
-        effects = self._world.effects
-        wanted = [
-            command for command, (action, first, second) in effects.items() if self._serves(action, first, second)
-        ]
-        return [*wanted, *self._ways(state)]
 
     def _serves(self, action: str, first: int, second: int) -> bool:
         if action == "pickupobject":

@@ -50,13 +50,7 @@ class _Named:
 
 
 def game_file(house: House, sentence: str, rng: np.random.Generator) -> dict[str, Any]:
-    """Returns the content of a ``game.tw-pddl``.
-
-    Args:
-        house: The house.
-        sentence: The task sentence.
-        rng: Source of the coordinates in the ids; they decide how things of a kind are numbered.
-    """
+    """Returns the content of a ``game.tw-pddl``; ``rng`` decides how things of a kind are numbered."""
     named = _name(house, rng)
     return {
         "pddl_domain": domain_text(),

@@ -63,11 +63,7 @@ def scene_number(room: str, index: int) -> int:
 
 
 def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
-    """The rooms in which games of a task type are set.
-
-    Raises:
-        ConfigError: If none of the rooms that the knobs allow will do.
-    """
+    """The rooms in which games of a task type are set; ConfigError if the knobs allow none of them."""
     rooms = tuple(room for room in ROOMS_OF[kind] if knobs.rooms is None or room in knobs.rooms)
     if not rooms:
         asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOMS_OF[kind])
@@ -78,15 +74,9 @@ def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
 def sample_house(
     kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int = SCENES, knobs: Knobs = PLAIN
 ) -> House:
-    """Samples a house for a task type.
+    """Samples a house for a task type; ``rng`` draws everything but the layout, which belongs to the scene.
 
-    Args:
-        kind: Short name of the task type.
-        size: Name of the size.
-        unseen: Take one of the scenes that training does not see.
-        rng: Source of everything but the layout, which belongs to the scene.
-        scenes: How many scenes of a kind of room training may see; the unseen ones are always the same five.
-        knobs: What to choose otherwise than the size does.
+    The unseen scenes are always the same five, however many ``scenes`` of a kind of room training may see.
     """
     rooms = rooms_of(kind, knobs)
     while True:
@@ -121,7 +111,8 @@ def _task(
     present = sorted({receptacle.kind for receptacle in receptacles})
     if _TOOL_PLACES.get(kind, present[0]) not in present:
         return None
-    pairs = [(thing, place) for thing, place in _candidates(kind, stock, present) if _hides(thing, place, placer)]
+    # The object can lie in two receptacles that are not its target, so that it has to be searched for.
+    pairs = [pair for pair in _candidates(kind, stock, present) if len(placer.spots(pair[0], avoid=pair[1])) >= 2]
     if not pairs:
         return None
     thing, place = pairs[int(rng.integers(len(pairs)))]
@@ -136,11 +127,6 @@ def _candidates(kind: str, stock: Sequence[str], present: Sequence[str]) -> list
         return [(thing, lamp) for thing in things for lamp in lamps]
     places = [place for place in present if place != _TOOL_PLACES.get(kind)]
     return [(thing, place) for thing in things for place in places if thing in CONTAINS[place]]
-
-
-def _hides(thing: str, place: str, placer: Placer) -> bool:
-    """Whether the object can lie in two receptacles that are not its target, so that it has to be searched for."""
-    return len(placer.spots(thing, avoid=place)) >= 2
 
 
 def _pick(choices: Sequence[Choice], rng: np.random.Generator) -> Choice:

@@ -33,11 +33,7 @@ SIZES: dict[str, Size] = {
 
 
 def size_named(name: str) -> Size:
-    """Returns a size by its name.
-
-    Raises:
-        UnknownNameError: If there is no such size.
-    """
+    """Returns a size by its name; UnknownNameError if there is none."""
     if name not in SIZES:
         raise unknown_name("size of a house", name, SIZES)
     return SIZES[name]
@@ -97,15 +93,7 @@ def _between(difficulty: float, name: str) -> int:
 
 
 def read_knobs(**options: Any) -> Knobs:
-    """Checks options as JSON gives them.
-
-    Args:
-        options: Values of the fields of `Knobs`; a number may stand for equal bounds.
-
-    Raises:
-        UnknownNameError: If there is no such knob or no such kind of room.
-        ConfigError: If a value is out of range.
-    """
+    """Checks options as JSON gives them; UnknownNameError or ConfigError for one that cannot be."""
     for name in options:
         if name not in KNOBS:
             raise unknown_name("option of the generator", name, KNOBS)
@@ -113,11 +101,7 @@ def read_knobs(**options: Any) -> Knobs:
 
 
 def check_number(option: str, value: object, least: int, most: int | None = None) -> int:
-    """Returns a whole number of at least so much, and at most so much where there is a bound.
-
-    Raises:
-        ConfigError: If the value is none.
-    """
+    """Returns a whole number from one bound on, up to another if there is one; ConfigError for any other value."""
     too_large = most is not None and isinstance(value, int) and value > most
     if isinstance(value, bool) or not isinstance(value, int) or value < least or too_large:
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -126,11 +110,7 @@ def check_number(option: str, value: object, least: int, most: int | None = None
 
 
 def check_share(option: str, value: object) -> float:
-    """Returns a number between 0 and 1.
-
-    Raises:
-        ConfigError: If the value is none.
-    """
+    """Returns a number between 0 and 1; ConfigError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ConfigError(f"The generator's {option} is a number between 0 and 1; got {value!r}.")
     return float(value)

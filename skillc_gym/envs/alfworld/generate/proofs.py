@@ -14,11 +14,7 @@ from skillc_gym.errors import ConfigError, InvalidGameError
 
 
 def chosen(task_ids: Sequence[str], count: int) -> list[str]:
-    """So many tasks, evenly drawn by a fixed seed.
-
-    Raises:
-        ConfigError: If the number is negative.
-    """
+    """So many tasks, evenly drawn by a fixed seed; ConfigError if the number is negative."""
     if count < 0:
         raise ConfigError(f"The number of games to play must be at least 0, got {count}.")
     order = np.random.default_rng(0).permutation(len(task_ids))[:count]

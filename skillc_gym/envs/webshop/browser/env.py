@@ -89,7 +89,8 @@ class WebShopBrowserEnv(TextTaskEnv):
     ) -> None:
         _check_names(observation_mode, render_mode, transport)
         self.core = WebShopEnv(**shop)
-        self._site = _site(url, WebShopEnv(**shop, observation_mode="url"))
+        shown = WebShopEnv(**shop, observation_mode="url")
+        self._site: ShopSite = local_site(shown) if url is None else RemoteSite(url, ShopFront(shown))
         pictures = render_mode is not None or "screenshot" in observation_mode
         elsewhere: str | None = getattr(self._site, "host", None)
         self._settings = BrowserSettings(
@@ -241,8 +242,8 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def _score_parts(self) -> Info:
         """What the page of a purchase does not say of its score; the shop in this process does."""
-        front, page = self._site.front, self._site.front.page_at(self._address)
-        return front.score_parts(self._task, page) if self.parsed_page.kind == "done" and page else {}
+        reward = self._state().reward if self.parsed_page.kind == "done" else None
+        return {} if reward is None else reward.parts()
 
     def _begin(self, task_id: str) -> None:
         self._task = self.goals.index(task_id)
@@ -313,10 +314,6 @@ def _check_names(observation_mode: str, render_mode: str | None, transport: str)
         raise unknown_name("render mode", render_mode, modes, "Leave it out for none.")
     if transport not in TRANSPORTS:
         raise unknown_name("transport", transport, TRANSPORTS)
-
-
-def _site(url: str | None, core: WebShopEnv) -> ShopSite:
-    return local_site(core) if url is None else RemoteSite(url, ShopFront(core))
 
 
 def _size(viewport: tuple[int, int]) -> tuple[int, int]:

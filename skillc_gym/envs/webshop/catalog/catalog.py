@@ -274,9 +274,7 @@ def _built(source: JsonSource | GeneratedSource) -> Catalog:
     return _opened(str(folder))
 
 
-@lru_cache(32)
-def _opened(folder: str) -> Catalog:
-    return Catalog(folder)
+_opened = lru_cache(32)(Catalog)
 
 
 def _move(work: Path, folder: Path, identity: Mapping[str, Any]) -> None:

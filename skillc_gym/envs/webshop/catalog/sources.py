@@ -8,6 +8,7 @@ import json
 import lzma
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -38,18 +39,16 @@ class HugeNumber:
     """A number of more digits than any figure of a product has: no text, no list, nothing that a row may hold."""
 
 
-def _integer(digits: str) -> int | HugeNumber:
-    # Python refuses to read thousands of digits; one such number would cost the whole file.
-    return int(digits) if len(digits) <= _LONGEST_NUMBER else HugeNumber()
-
-
 class _Text:
     """A window over a file's text that grows at its end and is cut at its beginning."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
         self._file = open_text(path)
-        self._decoder = json.JSONDecoder(strict=False, parse_int=_integer)
+        # Python refuses to read thousands of digits; one such number would cost the whole file.
+        self._decoder = json.JSONDecoder(
+            strict=False, parse_int=lambda digits: int(digits) if len(digits) <= _LONGEST_NUMBER else HugeNumber()
+        )
         self._buffer, self._place, self._ended = "", 0, False
 
     def close(self) -> None:
@@ -130,8 +129,7 @@ def entries(path: Path) -> Iterator[Element]:
 
 
 def _walk(path: Path, brackets: str, *, keyed: bool) -> Iterator[Element]:
-    text = _Text(path)
-    try:
+    with closing(_Text(path)) as text:
         text.take(brackets[0])
         if text.peek() == brackets[1]:
             return
@@ -143,17 +141,12 @@ def _walk(path: Path, brackets: str, *, keyed: bool) -> Iterator[Element]:
             text.number += 1
             if text.take("," + brackets[1]) == brackets[1]:
                 return
-    finally:
-        text.close()
 
 
 def first_mark(path: Path) -> str:
     """Returns the first character of a file that is no space: tells an array from an object."""
-    text = _Text(path)
-    try:
+    with closing(_Text(path)) as text:
         return text.peek()
-    finally:
-        text.close()
 
 
 def open_text(path: Path) -> IO[str]:

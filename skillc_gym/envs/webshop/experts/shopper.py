@@ -115,8 +115,7 @@ def _named_options(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _lowest(price: str) -> float:
-    amounts = [float(amount) for amount in _MONEY.findall(price)]
-    return min(amounts, default=0.0)
+    return min(map(float, _MONEY.findall(price)), default=0.0)
 
 
 @dataclass
@@ -178,7 +177,8 @@ class Shopper:
         self._listed.update({listing.asin: listing for listing in found})
         fresh = [listing for listing in found if listing.asin not in self._seen]
         best = max(self._seen, key=lambda asin: self._seen[asin].fit, default="")
-        enough = self._left <= self._needed(best)
+        # Buying the best so far takes its choices and four actions more, with a look at another one before.
+        enough = self._left <= (len(self._seen[best].choices) if best else 2) + 4
         rank = {listing.asin: place for place, listing in enumerate(found)}
         if best and (enough or not fresh) and best in rank:
             return self._open(best, rank[best])
@@ -191,10 +191,6 @@ class Shopper:
     def _open(self, asin: str, rank: int) -> str:
         self._at, self.thought = asin, f"open {rank + 1}"
         return f"click[{asin}]"
-
-    def _needed(self, best: str) -> int:
-        """Actions that buying the best product so far takes after this one, with a look at another one before."""
-        return (len(self._seen[best].choices) if best else 2) + 4
 
     def _promise(self, listing: Listing, rank: int) -> float:
         shared = _share(self.instruction.features, words(listing.title))

@@ -204,6 +204,4 @@ def _options_taken(wanted: Sequence[str | tuple[str, str]], chosen: Sequence[str
     return sum(any(matches(value, _color(want)) for value in values) for want in wanted)
 
 
-@lru_cache(1 << 12)
-def _color(text: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    return normalize_color(text)
+_color = lru_cache(1 << 12)(normalize_color)

@@ -113,11 +113,7 @@ class IndexBuilder:
         self._pending, self._lengths = [], []
 
     def _codes(self, average: np.float32) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """Numbers the distinct pairs of frequency and length from 1 by their effect on the score; 0 has none.
-
-        Returns:
-            The distinct pairs and their saturations, sorted by saturation, behind the pair and saturation of number 0.
-        """
+        """Returns the distinct pairs of frequency and length with their saturations, by these; number 0 has none."""
         # There are few distinct pairs: a posting keeps a number of two bytes, a search one table of scores. As numbers
         # rise with the score, the highest number of a window bounds its scores.
         distinct = np.zeros(0, np.uint32)

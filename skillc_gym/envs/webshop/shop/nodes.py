@@ -171,10 +171,7 @@ def page_document(fragment: str) -> str:
 
 
 def page_fragment(page: Page, found: Iterable[Node], instruction: str, view: View) -> str:
-    """Writes a page, without what stands around it. Its texts, in order, are those of the mode "text".
-
-    ``found`` are the page's texts after the instruction.
-    """
+    """Writes a page from its texts after the instruction; in order, they are those of the mode "text"."""
     parts = ["<h1>WebShop</h1>"] if page.kind == "index" else []
     if page.kind != "done":
         label = "Instruction: " if page.kind == "index" else "Instruction:"

@@ -76,10 +76,7 @@ def parse_action(action: str) -> tuple[str, str] | None:
 
 
 def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
-    """Reads ``search[words]`` or ``click[label]``, in lower case; None for anything else.
-
-    ``brackets``: whether a label may hold these and line breaks.
-    """
+    """Reads ``search[words]`` or ``click[label]`` in lower case, else None; ``brackets``: labels may hold these."""
     parsed = parse_action(action)
     if parsed is not None and parsed[0] in ("search", "click"):
         return parsed

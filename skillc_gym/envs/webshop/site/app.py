@@ -159,8 +159,10 @@ class Site:
         came_from = urlsplit(request.headers.get("referer", "")[:_LARGEST_FORM])
         *_, name, kind = ("", "", *came_from.path.split("/"))[-3:]
         before = self.front.page_at(f"{kind}?{came_from.query}")
-        if before is not None and name == request.path_params["ticket"]:
-            recording.note_visit(name, ticket.task, before, page)
+        if before is None or name != request.path_params["ticket"]:
+            return
+        if before.kind == "results" and page.kind == "item":
+            recording.note(name, ticket.task, before, f"click[{self.front.asin(page).lower()}]", page)
 
     async def _rows(self, request: Request) -> Response:
         if not self._replays:

@@ -70,11 +70,6 @@ class Recording:
         if after.kind == "done":
             self._write(ticket, task, [*steps, step])
 
-    def note_visit(self, ticket: str, task: int, before: Page, after: Page) -> None:
-        """Takes down a visit of a product by its link."""
-        if before.kind == "results" and after.kind == "item":
-            self.note(ticket, task, before, f"click[{self._front.asin(after).lower()}]", after)
-
     def _steps_to(self, ticket: str, address: str) -> list[_Step] | None:
         """The steps that led to a page, None if it is not known how it was reached."""
         steps = self._open.get(ticket, [])

@@ -120,11 +120,6 @@ class ShopFront:
             receipt = self._receipt(task, page) if person and page.kind == "done" else None
             return PageView(page, self._store.address(page), self.core.fragment(person=person), cut, receipt)
 
-    def score_parts(self, task: int, page: Page) -> dict[str, Any]:
-        """Returns what the native environment's info says of the score of a purchase; nothing before one."""
-        reward = self.state(task, page).reward
-        return {} if reward is None else reward.parts()
-
     def act(self, task: int, page: Page, action: str) -> Page | None:
         """Returns the page that an action leads to, None if it is not possible."""
         with self._lock:
