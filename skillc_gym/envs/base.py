@@ -134,10 +134,6 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         """Chooses a task: evenly, unless overridden."""
         return self.task_ids[int(self.np_random.integers(len(self.task_ids)))]
 
-    def _drawn_type(self, task_id: str) -> str:
-        """Returns the type of a task that `_draw` chose: to override where `task_type_of` takes time to check names."""
-        return self.task_type_of(task_id)
-
     def _return_to(self, task_id: str, state: Any) -> None:
         """Begins the task of a snapshot and goes to its state; to override where beginning costs or draws."""
         self._start(task_id)
@@ -164,7 +160,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         super().reset(seed=seed)
         self._task_id = ""  # whatever raises from here on: the episode before is over
         task_id = self._draw() if named is None else named
-        self._task_type = self._drawn_type(task_id) if kind is None else kind
+        self._task_type = self.task_type_of(task_id) if kind is None else kind
         self._observation = self._start(task_id)
         self._task_id, self._action, self._action_valid = task_id, None, True
         return self._observation, self._info()

@@ -245,9 +245,6 @@ class WebShopEnv(TextTaskEnv):
     def _draw(self) -> str:
         return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.fixes.fair_draws))
 
-    def _drawn_type(self, task_id: str) -> str:
-        return TASK_TYPE
-
     def _start(self, task_id: str) -> str:
         self._begin(int(task_id.rpartition("/")[2]))
         self._reward = None

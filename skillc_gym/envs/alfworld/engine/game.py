@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillc_gym.envs.alfworld.engine.goals import Goal
-from skillc_gym.envs.alfworld.engine.names import renamed, renumbered
 from skillc_gym.envs.alfworld.engine.pddl import domain_actions, parse_problem
 from skillc_gym.envs.alfworld.engine.state import State
-from skillc_gym.envs.alfworld.engine.tables import Tables
+from skillc_gym.envs.alfworld.engine.tables import Tables, renamed, renumbered
 from skillc_gym.envs.alfworld.engine.wording import Wording, goal_of, read_wording
 from skillc_gym.envs.alfworld.tasks import task_type_of
 from skillc_gym.errors import InvalidGameError

@@ -12,10 +12,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from skillc_gym.errors import InvalidGameError
+from skillc_gym.pages import resource
 
 MAX_CHARACTERS = 200_000
 """ALFWorld's have 13,000."""
@@ -91,12 +91,7 @@ def parse_grammar(text: str) -> Grammar:
 
 def grammar_text(task: str) -> str:
     """Returns the grammar of a generated game, given its task sentence without "Your task is to: "."""
-    return _own_text().replace("{task}", json.dumps(task)[1:-1])
-
-
-@functools.cache
-def _own_text() -> str:
-    return (resources.files(__package__) / "grammar.txt").read_text(encoding="utf-8")
+    return resource(__package__, "grammar.txt").replace("{task}", json.dumps(task)[1:-1])
 
 
 @functools.cache
@@ -107,7 +102,7 @@ def conditions_of(rule: str) -> tuple[str, ...]:
 
 @functools.cache
 def _own_grammar() -> Grammar:
-    return parse_grammar(_own_text())
+    return parse_grammar(resource(__package__, "grammar.txt"))
 
 
 def split_sentence(text: str) -> list[Part]:

@@ -12,10 +12,10 @@ import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from skillc_gym.errors import InvalidGameError
+from skillc_gym.pages import resource
 
 Expression = list[Any]
 """A nested list of lower-case words, as written between brackets."""
@@ -151,10 +151,9 @@ def _facts(items: Expression, types: dict[str, str]) -> dict[str, dict[Fact, Non
     return facts
 
 
-@functools.cache
 def domain_text() -> str:
     """The PDDL domain of every ALFWorld game."""
-    return (resources.files(__package__) / "domain.pddl").read_text(encoding="utf-8")
+    return resource(__package__, "domain.pddl")
 
 
 @functools.cache

@@ -9,11 +9,11 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.errors import ConfigError
+from skillc_gym.pages import resource
 
 VERSION = 1
 """Changes when the same seed makes other rows."""
@@ -39,14 +39,13 @@ class Kind(NamedTuple):
 
 @cache
 def _words() -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("generate_words.json").read_text("utf-8")
-    return dict(json.loads(text))
+    return dict(json.loads(resource(__package__, "generate_words.json")))
 
 
 @cache
 def _kinds() -> tuple[Kind, ...]:
-    text = resources.files(__package__).joinpath("generate_kinds.txt").read_text("utf-8")
-    return tuple(_kind(line) for line in text.splitlines() if line and not line.startswith("#"))
+    lines = resource(__package__, "generate_kinds.txt").splitlines()
+    return tuple(_kind(line) for line in lines if line and not line.startswith("#"))
 
 
 def _kind(line: str) -> Kind:

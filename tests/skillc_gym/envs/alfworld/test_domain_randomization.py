@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine import textworld
-from skillc_gym.envs.alfworld.engine.names import display_names, renamed, renumbered
+from skillc_gym.envs.alfworld.engine.tables import display_names, renamed, renumbered
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv

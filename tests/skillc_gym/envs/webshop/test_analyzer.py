@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.envs.webshop.search import analyzer
-from skillc_gym.envs.webshop.search.analyzer import MAX_TOKEN, STOP_WORDS, analyze, tokenize
-from skillc_gym.envs.webshop.search.porter import stem
+from skillc_gym.envs.webshop.search.analyzer import MAX_TOKEN, STOP_WORDS, analyze, stem, tokenize
 
 any_text = st.text() | st.text(string.printable) | st.text("ab1_.,:'\u2019\" \u0301\u200d\ufe0f❤👍🏻א中ア한ก🇩")
 
