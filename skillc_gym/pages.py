@@ -7,7 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
 __all__ = ["page", "resource"]
 
@@ -23,7 +23,7 @@ def page(package: str, template: str, **values: Any) -> str:
     Returns:
         Text that can be written down: half of a surrogate pair, which a model may write, becomes a question mark.
     """
-    return _template(package, template).render(**values).encode("utf-8", "replace").decode("utf-8")
+    return _templates(package).get_template(template).render(**values).encode("utf-8", "replace").decode("utf-8")
 
 
 @functools.cache
@@ -33,8 +33,8 @@ def resource(package: str, name: str) -> str:
 
 
 @functools.cache
-def _template(package: str, name: str) -> Template:
-    from jinja2 import Environment, StrictUndefined
+def _templates(package: str) -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    return environment.from_string(resource(package, name))
+    loader = FunctionLoader(functools.partial(resource, package))
+    return Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)

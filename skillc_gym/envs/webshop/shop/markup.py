@@ -7,7 +7,7 @@ upstream puts the products' text between these as it is: a title can draw a butt
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ class EscapedCatalog:
     """A catalogue for the pages of the shop, whose products' text holds no mark; it searches the original."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+        self._catalog, self.index_of, self.search = catalog, catalog.index_of, catalog.search
         self.product = lru_cache(_REMEMBERED)(self._product)
 
     def __len__(self) -> int:
@@ -41,14 +41,6 @@ class EscapedCatalog:
         """Returns what a list of results shows of a product."""
         listing = self._catalog.listing(index)
         return replace(listing, asin=escape(listing.asin), title=escape(listing.title))
-
-    def index_of(self, asin: str) -> int | None:
-        """Returns the index of the product of that id, None if there is none."""
-        return self._catalog.index_of(asin)
-
-    def search(self, query: str) -> Sequence[int]:
-        """Returns the indices of the products found, best first, 50 at most."""
-        return self._catalog.search(query)
 
     def _product(self, index: int) -> Product:
         product = self._catalog.product(index)

@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
@@ -22,11 +22,7 @@ from skillc_gym.envs.webshop.shop.nodes import price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM
-from skillc_gym.errors import missing_extra
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
+from skillc_gym.pages import page as filled_in
 
 Pairs = list[tuple[str, str]]
 
@@ -213,20 +209,8 @@ def search_action(words: str) -> str:
     return action if parse_action(action) == ("search", words.lower()) else f"search[{_UNTYPED.sub(' ', words)}]"
 
 
-@lru_cache(1)
-def _templates() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise missing_extra("Jinja2", "browser") from error
-    loader = PackageLoader("skillc_gym.envs.webshop.site")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-
-
-def render(template: str, **values: Any) -> str:
-    """Fills in one of the site's templates; every text is escaped."""
-    # A lone half of a surrogate pair cannot be sent.
-    return _templates().get_template(template).render(values).encode("utf-8", "replace").decode()
+render = partial(filled_in, "skillc_gym.envs.webshop.site.templates")
+"""Fills in one of the site's templates; every text is escaped."""
 
 
 def shop_page(view: PageView, *, state: int, searchable: bool, audience: str = AGENT) -> str:
