@@ -101,6 +101,10 @@ class Episode:
         return cls(**{**found, "turns": tuple(Turn(**checked(Turn, turn)) for turn in found["turns"])})
 
 
+_TOLD = ("task_id", "task_type", "goal", "skill", "skill_sha256", "skill_text", "skill_grade")
+"""What the info of a reset says under the name of an episode's field."""
+
+
 class EpisodeRecorder:
     """Collects an episode while it is played, from what reset and step give.
 
@@ -147,13 +151,8 @@ class EpisodeRecorder:
     def episode(self) -> Episode:
         """The episode as played so far."""
         return Episode(
-            task_id=self._first.get("task_id", ""),
-            task_type=self._first.get("task_type", ""),
-            goal=self._first.get("goal", ""),
+            **{name: self._first.get(name, "") for name in _TOLD},
             condition=int(self._first.get("condition", 0)),
-            skill=self._first.get("skill", ""),
-            skill_sha256=self._first.get("skill_sha256", ""),
-            skill_text=self._first.get("skill_text", ""),
             seed=self._seed,
             group_id=self._group_id,
             turns=tuple(self._turns),
@@ -164,7 +163,6 @@ class EpisodeRecorder:
             messages=[dict(message) for message in self._first.get("messages", ())],
             final_observation=self._observation,
             cut="steps" if self._ends == (False, True) else "",
-            skill_grade=self._first.get("skill_grade", ""),
         )
 
 

@@ -67,7 +67,7 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         """Starts an episode and its chat."""
         self._observation, info = self.env.reset(seed=seed, options=options)
         self._past = []
-        opening = first_turn(self.chat_format, self._observation, goal=info.get("goal", ""), commands=_commands(info))
+        opening = first_turn(self.chat_format, self._observation, **_asked(info))
         self._messages = [*system(self.chat_format, info.get("skill_text", "")), opening]
         return self._answer(info, new=list(self._messages))
 
@@ -82,23 +82,12 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     def _window(self, info: dict[str, Any]) -> list[Message]:
         self._messages = window_prompt(
-            self.chat_format,
-            self._past,
-            self._observation,
-            skill_text=info.get("skill_text", ""),
-            goal=info.get("goal", ""),
-            commands=_commands(info),
+            self.chat_format, self._past, self._observation, skill_text=info.get("skill_text", ""), **_asked(info)
         )
         return list(self._messages)
 
     def _continue(self, reply: str, info: dict[str, Any]) -> list[Message]:
-        user = conversation_turn(
-            self.chat_format,
-            self._observation,
-            step=len(self._past),
-            goal=info.get("goal", ""),
-            commands=_commands(info),
-        )
+        user = conversation_turn(self.chat_format, self._observation, step=len(self._past), **_asked(info))
         self._messages += [assistant(reply), user]
         return [user]
 
@@ -115,6 +104,6 @@ def _as_format(chat_format: ChatFormat | Mapping[str, Any] | str) -> ChatFormat:
     return ChatFormat.from_dict(chat_format)
 
 
-def _commands(info: Mapping[str, Any]) -> list[str]:
-    commands: list[str] = info.get("admissible_commands") or info.get("available_actions") or []
-    return commands
+def _asked(info: Mapping[str, Any]) -> dict[str, Any]:
+    commands = info.get("admissible_commands") or info.get("available_actions") or []
+    return {"goal": info.get("goal", ""), "commands": commands}

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -141,30 +142,34 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
         instruction=instruction,
         instruction_attributes=asked,
     )
-    product = _mended(product, notes)
+    mended = changed_texts(product, writable)
+    if mended:
+        notes.append(f"halves of surrogate pairs replaced in {', '.join(mended)}")
+        product = replace(product, **mended)
     if instruction is not None and not product.makes_goals:
         notes.append(f"{product.combinations:.3g} combinations of options: no synthetic goals are made of them")
     return product, notes
 
 
-def _mended(product: Product, notes: list[str]) -> Product:
-    values = {name: getattr(product, name) for name in _FIELDS}
-    changed = {name: mended for name, value in values.items() if (mended := writable(value)) != value}
-    if not changed:
-        return product
-    notes.append(f"halves of surrogate pairs replaced in {', '.join(changed)}")
-    return replace(product, **changed)
-
-
-def writable(value: Any) -> Any:
-    """Replaces halves of surrogate pairs, which JSON can hold and no file or terminal can take, at any depth."""
+def in_texts(change: Callable[[str], str], value: Any) -> Any:
+    """Changes every text in a value, at any depth."""
     if isinstance(value, str):
-        return value if value.isascii() else _HALF.sub(_REPLACEMENT, value)
+        return change(value)
     if isinstance(value, list | tuple):
-        return type(value)(map(writable, value))
+        return type(value)(in_texts(change, part) for part in value)
     if isinstance(value, Mapping):
-        return {writable(name): writable(part) for name, part in value.items()}
+        return {in_texts(change, name): in_texts(change, part) for name, part in value.items()}
     return value
+
+
+def changed_texts(product: Product, change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Returns the fields that a change of their texts makes others."""
+    values = {name: getattr(product, name) for name in _FIELDS}
+    return {name: other for name, value in values.items() if (other := change(value)) != value}
+
+
+# Halves of surrogate pairs, which JSON can hold and no file or terminal can take.
+writable = partial(in_texts, lambda text: text if text.isascii() else _HALF.sub(_REPLACEMENT, text))
 
 
 def read_asin(row: Mapping[str, Any]) -> str:

@@ -7,18 +7,16 @@ upstream puts the products' text between these as it is: a title can draw a butt
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
-from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.catalog.product import Listing, Product, changed_texts, in_texts
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
-_SHOWN = tuple(field.name for field in fields(Product) if field.name not in ("index", "pricing", "main_image"))
 _REMEMBERED = 1 << 10
 
 
@@ -44,16 +42,6 @@ class EscapedCatalog:
 
     def _product(self, index: int) -> Product:
         product = self._catalog.product(index)
-        values = {name: getattr(product, name) for name in _SHOWN}
-        changed = {name: escaped for name, value in values.items() if (escaped := _escaped(value)) != value}
+        changed = changed_texts(product, partial(in_texts, escape))
+        changed.pop("main_image", None)
         return replace(product, **changed) if changed else product
-
-
-def _escaped(value: Any) -> Any:
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, tuple):
-        return tuple(map(_escaped, value))
-    if isinstance(value, Mapping):
-        return {escape(name): _escaped(part) for name, part in value.items()}
-    return value
