@@ -123,7 +123,10 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
                     break
                 segment = await interaction.turn(step.messages[-1]["content"])
         chat.cut()
-        _note(interaction.trace, chat.record())
+        trace, record = interaction.trace, chat.record()
+        trace.record_reward("episode_return", record["episode_return"])
+        trace.record_metrics({name: float(record[name]) for name in _METRICS})
+        trace.info.update(record)
 
 
 class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
@@ -144,12 +147,6 @@ class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
             headers = {"Authorization": f"Bearer {secret}"}
             reply = await client.post(f"{endpoint}/chat/completions", json=body, headers=headers)
         return vf.ProgramResult(exit_code=int(reply.is_error), stdout="", stderr=reply.text if reply.is_error else "")
-
-
-def _note(trace: Any, record: dict[str, Any]) -> None:
-    trace.record_reward("episode_return", record["episode_return"])
-    trace.record_metrics({name: float(record[name]) for name in _METRICS})
-    trace.info.update(record)
 
 
 _METRICS = ("condition", "won", "terminated", "truncated", "steps")

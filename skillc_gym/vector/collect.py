@@ -62,7 +62,11 @@ def collect(groups: PairedVectorEnv, policy: Policy) -> Iterator[FinishedGroup]:
     """
     if groups.episode_lengths.any() or not groups.active.all():
         raise ConfigError("collect() plays whole episodes: call groups.reset(...) right before it")
-    recorders = [_recorder(groups, member) for member in range(groups.num_envs)]
+    infos = map(groups.member_info, range(groups.num_envs))
+    recorders = [
+        EpisodeRecorder(observation, info, seed=info["episode_seed"], group_id=info["group_id"])
+        for observation, info in zip(groups.observations, infos, strict=True)
+    ]
     unfinished = list(range(groups.num_groups))
     while unfinished:
         _round(groups, policy, recorders)
@@ -70,11 +74,6 @@ def collect(groups: PairedVectorEnv, policy: Policy) -> Iterator[FinishedGroup]:
         for group in [g for g in unfinished if not active[list(groups.members(g))].any()]:
             unfinished.remove(group)
             yield FinishedGroup(group, tuple(recorders[member].episode() for member in groups.members(group)))
-
-
-def _recorder(groups: PairedVectorEnv, member: int) -> EpisodeRecorder:
-    info = groups.member_info(member)
-    return EpisodeRecorder(groups.observations[member], info, seed=info["episode_seed"], group_id=info["group_id"])
 
 
 def _round(groups: PairedVectorEnv, policy: Policy, recorders: Sequence[EpisodeRecorder]) -> None:

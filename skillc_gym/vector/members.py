@@ -1,18 +1,20 @@
-"""Making the members of a vector: the same environment again and again, with the same wrappers."""
+"""The members of a vector: made again and again with the same wrappers, asked for as a caller asks, stepped."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.wrappers.skill_injection import SkillInjection
 
 AnyEnv = gymnasium.Env[Any, Any]
@@ -64,3 +66,147 @@ def step_at_once(envs: Sequence[AnyEnv], due: Sequence[tuple[int, Any]], at_once
     """
     with ThreadPoolExecutor(at_once) as threads:
         return [threads.submit(envs[member].step, action) for member, action in due]
+
+
+_KNOWN = ("task_ids", "n_plus", "skills", "reset_mask")
+_SEED_BOUND = 2**64
+_WHOLE = (int, np.integer)
+
+
+@dataclass(frozen=True)
+class ResetOptions:
+    """Options of a reset, which are per group: lists of ``num_groups`` entries.
+
+    Raises:
+        UnknownNameError: An option that does not exist.
+    """
+
+    given: Mapping[str, Any]
+    num_groups: int
+    group_size: int
+    switchable: bool
+    """Whether the members have skills."""
+
+    def __post_init__(self) -> None:
+        for name in self.given:
+            if name not in _KNOWN:
+                raise unknown_name("reset option", name, _KNOWN, "Options are per group: lists of num_groups entries.")
+
+    def groups(self) -> NDArray[np.bool_]:
+        """Which groups to reset, by a mask of members or all: bool of shape (num_groups,)."""
+        if self.given.get("reset_mask") is None:
+            return np.ones(self.num_groups, dtype=np.bool_)
+        members, count = np.asarray(self.given["reset_mask"]), self.num_groups * self.group_size
+        if members.dtype != np.bool_ or members.shape != (count,):
+            raise ConfigError(
+                f"reset_mask is one bool per member, shape ({count},); got dtype {members.dtype}, shape {members.shape}"
+            )
+        by_group = members.reshape(self.num_groups, self.group_size)
+        split = np.flatnonzero(by_group.any(axis=1) & ~by_group.all(axis=1))
+        if split.size:
+            raise ConfigError(
+                f"reset_mask splits group {split[0]}: its members share a task and start together, so reset all or none"
+            )
+        whole: NDArray[np.bool_] = by_group[:, 0].copy()
+        return whole
+
+    def tasks(self, wanted: NDArray[np.bool_], known: Iterable[str] | None) -> list[str | None]:
+        """The task of each group that is to be reset; None leaves the choice to the group's seed."""
+        tasks = self._values("task_ids") or [None] * self.num_groups
+        for task_id, reset in zip(tasks, wanted, strict=True):
+            if reset and task_id is not None and known is not None and task_id not in known:
+                raise unknown_name("task id", task_id, sorted(known), "See the environment's task_ids.")
+        return tasks
+
+    def n_plus(self, wanted: NDArray[np.bool_]) -> list[Any] | None:
+        """How many members of each group see the skill, for the groups to be reset; None where it was not said."""
+        counts = self._values("n_plus")
+        if counts is None:
+            return None
+        for group in np.flatnonzero(wanted):
+            count = counts[group]
+            if not isinstance(count, _WHOLE) or isinstance(count, bool) or not 0 <= count <= self.group_size:
+                raise ConfigError(
+                    f"n_plus of group {group} is an integer from 0 to group_size={self.group_size}, got {count!r}"
+                )
+            if count and not self.switchable:
+                raise ConfigError(
+                    f"n_plus of group {group} is {count}, but the environment has no skills to switch; "
+                    "pass library=..., or 0 for every group"
+                )
+        return counts
+
+    def skills(self) -> list[list[Any]]:
+        """What each member of each group sees where its skill is on; None for the library's text.
+
+        An entry is None, one choice for all members of its group, or a list with one per member.
+        """
+        if self.given.get("skills") is not None and not self.switchable:
+            raise ConfigError('options["skills"] needs skills to replace; pass library=...')
+        given = self._values("skills") or [None] * self.num_groups
+        members = [list(entry) if isinstance(entry, (list, tuple)) else [entry] * self.group_size for entry in given]
+        for group, choices in enumerate(members):
+            if len(choices) != self.group_size:
+                raise ConfigError(f"skills of group {group} are one per member ({self.group_size}), got {len(choices)}")
+        return members
+
+    def _values(self, name: str) -> list[Any] | None:
+        """A list with one entry per group; None where the option was not given."""
+        values, count = self.given.get(name), self.num_groups
+        if values is None:
+            return None
+        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+            raise ConfigError(f'options["{name}"] is a list with one entry per group ({count}), got {values!r}')
+        if len(values) != count:
+            raise ConfigError(f'options["{name}"] needs one entry per group: expected {count}, got {len(values)}')
+        return list(values)
+
+
+def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:
+    """One seed per group, from a list per group or per member."""
+    seeds = list(seed)
+    if len(seeds) == num_groups * group_size and len(seeds) != num_groups:
+        pairs = [seeds[start : start + group_size] for start in range(0, len(seeds), group_size)]
+        for group, members in enumerate(pairs):
+            if len(set(members)) > 1:
+                raise ConfigError(f"Members of a group share their seed; group {group} got {members}")
+        seeds = [members[0] for members in pairs]
+    if len(seeds) != num_groups:
+        raise ConfigError(f"seed is an integer or one seed per group ({num_groups}), got a list of {len(seeds)}")
+    for value in seeds:
+        if not isinstance(value, _WHOLE) or not 0 <= value < _SEED_BOUND:
+            raise ConfigError(f"A seed is an integer from 0 to 2**64 - 1, got {value!r}")
+    return [int(value) for value in seeds]
+
+
+def member_actions(actions: Any, held: NDArray[np.bool_]) -> list[tuple[int, Any]]:
+    """The actions of active members as (member, action), sorted; those of held members are dropped.
+
+    Args:
+        actions: One per member (None for held ones), or ``{member: action}`` for those that are ready.
+        held: Who needs no action: bool of shape (members,).
+    """
+    if not isinstance(actions, (dict, Mapping)):
+        actions = dict(enumerate(_one_each(actions, held)))
+    due = []
+    for i, action in actions.items():
+        if not (isinstance(i, _WHOLE) and 0 <= i < len(held)):
+            raise ConfigError(f"There is no member {i!r}; members are numbered 0 to {len(held) - 1}")
+        if held[i]:
+            continue
+        if action is None:
+            raise ConfigError(f"Member {i} is active but its action is None; pass {{member: action}} to step only some")
+        due.append((int(i), action))
+    due.sort()
+    return due
+
+
+def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any] | NDArray[Any]:
+    if isinstance(actions, str) or not isinstance(actions, (Sequence, np.ndarray)):
+        raise ConfigError(f"Expected a list of {len(held)} actions or a dict {{member: action}}, got {actions!r:.80}")
+    if len(actions) != len(held):
+        raise ConfigError(
+            f"Expected one action per member ({len(held)}), got {len(actions)}; "
+            "pass None for held members, or a dict {member: action} to step only some"
+        )
+    return actions

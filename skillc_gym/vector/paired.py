@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, MemberError
 from skillc_gym.vector.columns import InfoColumns, info_columns
-from skillc_gym.vector.members import AnyEnv, member_maker, step_at_once, wrapped
-from skillc_gym.vector.requests import ResetOptions, group_seeds, member_actions
+from skillc_gym.vector.members import (
+    AnyEnv,
+    ResetOptions,
+    group_seeds,
+    member_actions,
+    member_maker,
+    step_at_once,
+    wrapped,
+)
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 

@@ -138,7 +138,11 @@ class ThreadedSite:
         options: dict[str, Any] = {"sockets": [listener]}
         self._thread = threading.Thread(target=self._server.run, kwargs=options, name="webshop-site", daemon=True)
         self._thread.start()
-        self._wait()
+        deadline = time.monotonic() + _START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise EngineError(f"The site did not start on {self.url}; its log says why.")
+            time.sleep(0.002)
 
     @property
     def running(self) -> bool:
@@ -156,10 +160,3 @@ class ThreadedSite:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _wait(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > deadline:
-                raise EngineError(f"The site did not start on {self.url}; its log says why.")
-            time.sleep(0.002)
