@@ -18,10 +18,10 @@ from trainers.models import bfloat16_warning, check_model, hub_access, load_toke
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
-from trainers.rollout.task_sampling import TaskSplit, split_tasks
+from trainers.rollout.opening import split_tasks
 from trainers.tracking import write_json
 from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
-from trainers.tracking.loggers import LOGGERS, Logger
+from trainers.tracking.loggers import LOGGERS
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import RunFolder
 
@@ -125,7 +125,14 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     try:
         with without_bars(), hub_access(config.model_path), ExitStack() as stack:
             learner, checkpoint = prepare(config, progress, stack)
-            with stop_requests(lambda: _ask_to_stop(learner, progress)):
+
+            def ask_to_stop() -> None:
+                learner.stop_requested = True
+                progress.note(
+                    "Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step."
+                )
+
+            with stop_requests(ask_to_stop):
                 finished = _train(learner, checkpoint)
             return _finish(learner, finished)
     finally:
@@ -168,9 +175,12 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
     learner = Learner(setup, objective, backend)
     if learner.is_main:
-        folder.prepare(config, _task_record(split))
+        tasks_record = {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
+        folder.prepare(config, tasks_record)
         folder.truncate(saved["step"] if saved else None)
-        _start_loggers(loggers, folder, config, stack)
+        for logger in loggers:
+            logger.start(folder.path, config.to_json())
+            stack.callback(logger.close)
     if saved and checkpoint:
         with restoring(checkpoint):
             learner.load_state_dict(saved)
@@ -190,18 +200,7 @@ def _is_first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _start_loggers(loggers: Sequence[Logger], folder: RunFolder, config: TrainConfig, stack: ExitStack) -> None:
-    for logger in loggers:
-        logger.start(folder.path, config.to_json())
-        stack.callback(logger.close)
-
-
-def _task_record(split: TaskSplit) -> dict[str, Any]:
-    return {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
-
-
 def _train(learner: Learner, checkpoint: Path | None) -> bool:
-    """Trains to the end unless interrupted; tells whether it got there."""
     from trainers.learner import train
 
     if checkpoint and learner.finished:
@@ -230,8 +229,3 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
         where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
         progress.note(f"Stopped. The same command goes on {where} in {folder.path}.")
     return result
-
-
-def _ask_to_stop(learner: Learner, progress: Progress) -> None:
-    learner.stop_requested = True
-    progress.note("Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step.")

@@ -65,11 +65,7 @@ def centre_groups(values: FloatArray, keys: Iterable[Hashable]) -> FloatArray:
 
 
 def group_keys(task: Sequence[Hashable], size: int) -> Sequence[Hashable]:
-    """Returns ``task`` as plain values after checking that it names one task per rollout.
-
-    Raises:
-        ConfigError: Another number of tasks than rollouts, or something that is no key.
-    """
+    """Returns ``task`` as plain values after checking (ConfigError) that it names one task per rollout."""
     keys = plain_keys("task", task)
     if len(keys) != size:
         raise ConfigError(f"task must name {size} tasks, one per return; got {len(keys)}")
@@ -80,9 +76,6 @@ def plain_keys(name: str, values: Sequence[Hashable]) -> list[Hashable]:
     """Reads keys, which may be entries of an array or a tensor, as plain values.
 
     Entries of a tensor are equal only to themselves as keys, so that each would be a group of its own.
-
-    Raises:
-        ConfigError: No sequence, or an entry that cannot be a key.
     """
     try:
         keys = [_plain(value) for value in _plain(values)]
@@ -100,11 +93,7 @@ def _plain(value: Any) -> Any:
 
 
 def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> FloatArray:
-    """Reads ``values``, numbers in a sequence, an array or a tensor of any kind, as float64[N] without gradient.
-
-    Raises:
-        ConfigError: No numbers, not one-dimensional, not finite, or not of the expected length.
-    """
+    """Reads numbers in a sequence, an array or a tensor as float64[N] without gradient, or raises a ConfigError."""
     detach = getattr(values, "detach", None)
     try:
         vector = np.asarray(values if detach is None else detach().double().cpu(), dtype=np.float64)
@@ -119,11 +108,7 @@ def finite_vector(name: str, values: ArrayLike, length: int | None = None) -> Fl
 
 
 def flag_vector(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
-    """Reads ``values``, 0 or 1 per rollout, as bool[length].
-
-    Raises:
-        ConfigError: A value is neither 0 nor 1, or there is another number of them.
-    """
+    """Reads ``values``, 0 or 1 per rollout (else a ConfigError), as bool[length]."""
     flags = finite_vector(name, values, length)
     if not np.isin(flags, (0.0, 1.0)).all():
         raise ConfigError(f"{name} holds 0 or 1 per rollout, got {flags[~np.isin(flags, (0.0, 1.0))][0]}")

@@ -47,16 +47,6 @@ def gae(rewards: ArrayLike, values: ArrayLike, gamma: float = 1.0, lam: float = 
     return _decayed_sums(reward + gamma * np.append(value[1:], 0.0)[: value.size] - value, gamma * lam)
 
 
-def discounted_returns(rewards: FloatArray, gamma: float) -> FloatArray:
-    """``sum_k gamma^k r_{t+k}`` for every step of one episode, float64[T].
-
-    Raises:
-        ConfigError: ``gamma`` lies outside [0, 1].
-    """
-    _check_fraction("gamma", gamma)
-    return _decayed_sums(rewards, gamma)
-
-
 def _decayed_sums(values: FloatArray, decay: float) -> FloatArray:
     sums = np.zeros_like(values)
     behind = 0.0
@@ -95,7 +85,7 @@ class Ppo(Scheme):
         """The advantages, and ``value_targets`` and ``old_values`` for the value loss."""
         values = [np.asarray(own, dtype=np.float64) for own in batch.scores["values"]]
         plain = [
-            gae(_on_the_last(own.size, float(reward)), own, self.gamma, self.gae_lambda)
+            gae(np.append(np.zeros(own.size), float(reward))[1:], own, self.gamma, self.gae_lambda)
             for own, reward in zip(values, batch.returns, strict=True)
         ]
         targets = [own + advantage for own, advantage in zip(values, plain, strict=True)]
@@ -104,12 +94,6 @@ class Ppo(Scheme):
             targets={"value_targets": tuple(targets), "old_values": tuple(values)},
             log={"explained_variance": _explained(np.concatenate(targets), np.concatenate(values))},
         )
-
-
-def _on_the_last(size: int, value: float) -> FloatArray:
-    rewards = np.zeros(size)
-    rewards[-1:] = value
-    return rewards
 
 
 def _explained(targets: FloatArray, values: FloatArray) -> float | None:
@@ -204,8 +188,9 @@ def _returns_to_go(
         raise ConfigError(
             f"anchors and rewards need one list per rollout, {size}; got {len(anchors)} and {len(rewards)}"
         )
+    _check_fraction("gamma", gamma)
     return [
-        discounted_returns(finite_vector(f"rewards[{i}]", own, len(seen)), gamma)
+        _decayed_sums(finite_vector(f"rewards[{i}]", own, len(seen)), gamma)
         for i, (own, seen) in enumerate(zip(rewards, anchors, strict=True))
     ]
 

@@ -101,8 +101,15 @@ MaskTruncated = Literal["none", "context", "all"]
 """Which truncated episodes teach nothing."""
 
 
+class Options:
+    """Base of a frozen dataclass of options: lists become tuples, and :func:`check_values` sees every value."""
+
+    def __post_init__(self) -> None:
+        check_values(self)
+
+
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(Options):
     """How the next token is drawn; greedy decoding has its own switch, no temperature of 0."""
 
     temperature: Positive = 1.0
@@ -117,9 +124,6 @@ class Sampling:
     min_p: Share = 0.0
     """Draw from tokens at least so probable as this share of the most probable one; 0 for all."""
 
-    def __post_init__(self) -> None:
-        check_values(self)
-
     @property
     def truncates(self) -> bool:
         """Whether some tokens are never drawn."""
@@ -127,13 +131,6 @@ class Sampling:
 
 
 T = TypeVar("T")
-
-
-class Options:
-    """Base of a frozen dataclass of options: lists become tuples, and :func:`check_values` sees every value."""
-
-    def __post_init__(self) -> None:
-        check_values(self)
 
 
 def _leaves(part: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:

@@ -33,6 +33,11 @@ class TokenRow:
     was drawn from the whole vocabulary."""
 
     @property
+    def ids(self) -> list[int]:
+        """All tokens."""
+        return self.prompt_ids + self.completion_ids
+
+    @property
     def length(self) -> int:
         """Tokens in all."""
         return len(self.prompt_ids) + len(self.completion_ids)

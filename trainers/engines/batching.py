@@ -83,6 +83,11 @@ class Batch:
         count = self.counts[i]
         return Generation(self.tokens[i, :count].tolist(), self.logprobs[i, :count].tolist())
 
+    def tail(self, i: int, count: int) -> list[int]:
+        """The last tokens of request i and of its reply so far."""
+        said = self.tokens[i, : self.counts[i]].tolist()
+        return [*self.prompts[i][-count:].tolist(), *said][-count:]
+
     def computed(self, i: int) -> Ints:
         """The tokens of request i that have gone through the model: all but the last one drawn."""
         return np.concatenate([self.prompts[i], self.tokens[i, : self.counts[i] - 1]])
@@ -99,10 +104,7 @@ def common_prefix(cached: Ints, prompt: Ints) -> int:
 def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int) -> list[list[int]]:
     """Groups rows of similar length, so that neither a pass nor its padding grows too large.
 
-    Args:
-        rows: The rows to be grouped.
-        lengths: Of all rows, by row.
-        most_tokens: Largest product of rows and longest row, of a group of several rows.
+    ``most_tokens`` bounds the product of rows and longest row, of a group of several rows.
     """
     chunks: list[list[int]] = []
     total = 0
@@ -165,12 +167,9 @@ def likely_tokens(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     if sampling.min_p:
         kept &= logprobs >= logprobs.max(dim=-1, keepdim=True).values + math.log(sampling.min_p)
     if sampling.top_p < 1:
-        kept &= _nucleus(logprobs.masked_fill(~kept, -math.inf), sampling.top_p)
+        left = logprobs.masked_fill(~kept, -math.inf).softmax(dim=-1)
+        ordered, places = left.sort(dim=-1, descending=True, stable=True)
+        # A token is in while what stands before it has not reached the share.
+        inside = ordered.cumsum(dim=-1) - ordered < sampling.top_p
+        kept &= torch.zeros_like(inside).scatter(-1, places, inside)
     return kept
-
-
-def _nucleus(logprobs: torch.Tensor, share: float) -> torch.Tensor:
-    ordered, places = logprobs.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
-    # A token is in while what stands before it has not reached the share.
-    inside = ordered.cumsum(dim=-1) - ordered < share
-    return torch.zeros_like(inside).scatter(-1, places, inside)

@@ -8,19 +8,20 @@ replies sum to 1. Forced tokens need no pass of their own: they go through the m
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError
 from trainers.base import Sampling
 from trainers.engines.batching import draw
 from trainers.engines.in_process import engine_for_checkpoint, engine_for_trainer
 from trainers.engines.random import uniforms
-from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.registry import EngineSpec, read_options
 from trainers.engines.scoring import possible_replies
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Generation, Request
@@ -40,13 +41,6 @@ class ChoosingOptions:
             raise ConfigError(f"engine.reply must hold {{command}}, got {self.reply!r}.")
         if isinstance(self.never, str) or not all(isinstance(each, str) for each in self.never):
             raise ConfigError(f"engine.never is a list of commands such as '[\"help\"]', got {self.never!r}.")
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> ChoosingOptions:
-        """Reads the options of a run; an UnknownNameError for one that is not there."""
-        for name in options.keys() - {"reply", "never"}:
-            raise unknown_name("option of engine=choosing", name, ("reply", "never"))
-        return cls(**options)
 
 
 @dataclass
@@ -68,15 +62,10 @@ class _Walk:
             self.say(following[0], 0.0, following)
 
     def say(self, token: int, logprob: float, choices: tuple[int, ...]) -> None:
-        """Takes a step."""
         self.possible = [reply for reply in self.possible if reply[len(self.said)] == token]
         self.said.append(token)
         self.logprobs.append(logprob)
         self.allowed.append(choices)
-
-    def asked(self) -> Request:
-        """The request behind what has been said."""
-        return replace(self.request, prompt_ids=[*self.request.prompt_ids, *self.said], max_tokens=1)
 
 
 class TrieEngine:
@@ -124,7 +113,11 @@ class TrieEngine:
     def _draw(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         walks = [_Walk(request, list({*map(tuple, possible_replies(request))})) for request in requests]
         while parting := [(walk, choices) for walk in walks if (choices := walk.choices())]:
-            logits = self._engine.logits_after([walk.asked() for walk, _ in parting])
+            asked = [
+                replace(walk.request, prompt_ids=[*walk.request.prompt_ids, *walk.said], max_tokens=1)
+                for walk, _ in parting
+            ]
+            logits = self._engine.logits_after(asked)
             for (walk, choices), token, logprob in zip(parting, *self._decide(parting, logits, sampling), strict=True):
                 walk.say(choices[token], float(logprob), choices)
         return [Generation(walk.said, walk.logprobs, walk.allowed) for walk in walks]
@@ -144,13 +137,10 @@ class TrieEngine:
         return np.minimum(chosen, [len(choices) - 1 for _, choices in parting]), logprobs
 
 
-def _for_trainer(trainer: TrainerModel) -> TrieEngine:
-    return TrieEngine(engine_for_trainer(trainer), ChoosingOptions.of(trainer.settings.engine_options))
-
-
-def _for_checkpoint(checkpoint: CheckpointModel) -> TrieEngine:
-    return TrieEngine(engine_for_checkpoint(checkpoint), ChoosingOptions.of(checkpoint.settings.engine_options))
-
-
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint, read_options=ChoosingOptions.of)
+_read = partial(read_options, ChoosingOptions, "choosing")
+ENGINE = EngineSpec(
+    lambda trainer: TrieEngine(engine_for_trainer(trainer), _read(trainer.settings.engine_options)),
+    lambda checkpoint: TrieEngine(engine_for_checkpoint(checkpoint), _read(checkpoint.settings.engine_options)),
+    read_options=_read,
+)
 """Draws among the possible commands, in this process, with the trained weights in place."""

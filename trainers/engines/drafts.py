@@ -62,7 +62,7 @@ class Drafts:
         """
         # The token that is drawn behind a draft counts, too.
         room = np.where(batch.alive, np.minimum(batch.budgets - batch.counts - 1, self.most), 0)
-        drafts = [self._draft(_tail(batch, i), room[i]) if room[i] > 0 else [] for i in which]
+        drafts = [self._draft(batch.tail(i, _CONTEXTS[0]), room[i]) if room[i] > 0 else [] for i in which]
         found = np.full((len(drafts), max(map(len, drafts))), -1, dtype=np.int64)
         for row, draft in zip(found, drafts, strict=True):
             row[: len(draft)] = draft
@@ -78,13 +78,6 @@ class Drafts:
                 break
             said.append(token)
         return said[start:]
-
-
-def _tail(batch: Batch, i: int) -> list[int]:
-    """The last tokens of a reply so far, and of the prompt before it."""
-    said = batch.tokens[i, : batch.counts[i]].tolist()
-    missing = _CONTEXTS[0] - len(said)
-    return [*batch.prompts[i][-missing:].tolist(), *said] if missing > 0 else said[-_CONTEXTS[0] :]
 
 
 @dataclass(frozen=True)
@@ -105,13 +98,7 @@ class Pass:
 def sample_tokens(batch: Batch, which: _Ints, rows: _Ints, outputs: Pass, sampling: Sampling, *, eos: _Ints) -> None:
     """Draws the next token of replies, and further ones for as long as they are those that were drafted.
 
-    Args:
-        batch: Receives the tokens.
-        which: Numbers of the replies, shape (n,).
-        rows: The row of the pass that belongs to each, shape (n,).
-        outputs: The pass.
-        sampling: How to draw.
-        eos: Tokens that end a reply.
+    The batch receives the tokens; ``which`` are the replies' numbers, ``rows`` the row of the pass of each.
     """
     for place in range(outputs.logits.shape[1]):
         # Speculative sampling usually accepts a draft by the ratio of two models' probabilities. Here there is nothing

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError
 from trainers.base import Natural, check_values
-from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel, read_options
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 
@@ -25,13 +26,8 @@ class InProcessOptions:
     def __post_init__(self) -> None:
         check_values(self, prefix="engine.")
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> InProcessOptions:
-        """Reads the options of a run; an UnknownNameError for one that is not there."""
-        known = [spec.name for spec in fields(cls)]
-        for name in options.keys() - set(known):
-            raise unknown_name("option of the engine transformers", name, known)
-        return cls(**options)
+
+_read = partial(read_options, InProcessOptions, "transformers")
 
 
 def engine_for_trainer(trainer: TrainerModel, draft_tokens: int = 0) -> TransformersEngine:
@@ -81,13 +77,9 @@ def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torc
     return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
 
 
-def _for_trainer(trainer: TrainerModel) -> TransformersEngine:
-    return engine_for_trainer(trainer, InProcessOptions.of(trainer.settings.engine_options).draft_tokens)
-
-
-def _for_checkpoint(checkpoint: CheckpointModel) -> TransformersEngine:
-    return engine_for_checkpoint(checkpoint, InProcessOptions.of(checkpoint.settings.engine_options).draft_tokens)
-
-
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint, read_options=InProcessOptions.of)
+ENGINE = EngineSpec(
+    lambda trainer: engine_for_trainer(trainer, _read(trainer.settings.engine_options).draft_tokens),
+    lambda checkpoint: engine_for_checkpoint(checkpoint, _read(checkpoint.settings.engine_options).draft_tokens),
+    read_options=_read,
+)
 """Generates in this process, with the trained weights in place."""

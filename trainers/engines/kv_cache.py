@@ -35,11 +35,8 @@ class ConversationCache:
     def aim(self, rows: Rows, index: torch.Tensor, positions: torch.Tensor, columns: int) -> None:
         """Says where the next forward pass writes and what it sees.
 
-        Args:
-            rows: The rows of the batch: a slice (no copy is made) or their indices, shape (n,).
-            index: The same rows as indices, shape (n, 1).
-            positions: Columns written per row, shape (n, q).
-            columns: How many columns attention sees.
+        ``rows`` are a slice (no copy is made) or indices (n,), ``index`` the same as indices (n, 1), ``positions`` the
+        columns written per row (n, q); attention sees so many ``columns``.
         """
         self._rows, self._index, self._positions, self._columns = rows, index, positions, columns
 

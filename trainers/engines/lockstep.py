@@ -86,7 +86,8 @@ class LockstepEngine:
         # Who has nothing to ask goes on gathering: a collective call hangs if one process stays away.
         while any(everyone := self.exchange.gather(list(requests))):
             # Everybody asks for everybody, in the same order (tensor parallelism needs it), and keeps its own part.
-            replies = self.exchange.result(partial(self._ask, _together(everyone), sampling))
+            asked = [replace(each, key=(place, each.key)) for place, part in enumerate(everyone) for each in part]
+            replies = self.exchange.result(partial(self._ask, asked, sampling))
             start = sum(len(part) for part in everyone[: self.exchange.place])
             own = replies[start : start + len(requests)]
             requests = answer(list(zip(requests, own, strict=True))) if requests else []
@@ -108,8 +109,3 @@ class LockstepEngine:
     def _ask(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         assert self.engine is not None
         return self.engine.generate(requests, sampling)
-
-
-def _together(everyone: Sequence[Sequence[Request]]) -> list[Request]:
-    """All processes' requests, with keys of their own."""
-    return [replace(each, key=(place, each.key)) for place, part in enumerate(everyone) for each in part]

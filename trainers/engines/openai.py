@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from skillc_gym.errors import ConfigError, ServerError, missing_extra
 from trainers.engines.openai_options import ServerOptions
 from trainers.engines.registry import EngineSpec
 from trainers.engines.text import TextReply, TextRequest, TransientError
-
-if TYPE_CHECKING:
-    from trainers.config import TrainConfig
 
 
 class RateLimiter:
@@ -88,7 +85,11 @@ class OpenAIEngine:
             except TransientError as error:
                 self._reached |= error.reached
                 if attempt == (self.options.retries if self._reached else min(2, self.options.retries)):
-                    raise self._gave_up(error, attempt + 1) from error
+                    raise ServerError(
+                        f"{self.options.base_url} gave no answer in {attempt + 1} tries; the last one: {error}. Is the "
+                        "server up, and is engine.base_url its address? What was played is kept: run the same command "
+                        "again"
+                    ) from error
                 self.repeated += 1
                 await self._back_off(attempt, error)
             else:
@@ -124,20 +125,15 @@ class OpenAIEngine:
                 "engine.token_budget and run the same command again"
             )
 
-    def _gave_up(self, error: TransientError, tries: int) -> ServerError:
-        return ServerError(
-            f"{self.options.base_url} gave no answer in {tries} tries; the last one: {error}. "
-            "Is the server up, and is engine.base_url its address? What was played is kept: run the same command again"
-        )
-
 
 def _plays_only(_: Any) -> NoReturn:
     raise ConfigError("engine=openai answers in words, not in tokens: it evaluates, and cannot train")
 
 
-def _for_text(settings: TrainConfig) -> OpenAIEngine:
-    return OpenAIEngine(settings.model, ServerOptions.of(settings.engine_options))
-
-
-ENGINE = EngineSpec(_plays_only, _plays_only, for_text=_for_text, read_options=ServerOptions.of)
+ENGINE = EngineSpec(
+    _plays_only,
+    _plays_only,
+    for_text=lambda settings: OpenAIEngine(settings.model, ServerOptions.of(settings.engine_options)),
+    read_options=ServerOptions.of,
+)
 """Plays through a server; it cannot train."""

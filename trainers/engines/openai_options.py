@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError
 from trainers.base import Count, Natural, NotNegative, Positive, check_values
+from trainers.engines.registry import read_options
 
 _KEY_VARIABLE = "OPENAI_API_KEY"
 
@@ -67,16 +68,13 @@ class ServerOptions:
             UnknownNameError: There is no option of that name.
             ConfigError: A key is given as an option: options are recorded.
         """
-        known = [spec.name for spec in fields(cls)]
-        for name in options:
-            if name in ("api_key", "key"):
+        for name in ("api_key", "key"):
+            if name in options:
                 raise ConfigError(
                     f"engine.{name} would be recorded with the run; put the key into {_KEY_VARIABLE}, or name another "
                     "environment variable with engine.key_variable"
                 )
-            if name not in known:
-                raise unknown_name("option of the engine openai", name, known)
-        return cls(**options)
+        return read_options(cls, "openai", options)
 
     def key(self) -> str | None:
         """The key from the environment, without white space around it; None for a server that wants none.

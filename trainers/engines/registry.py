@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.engines.text import TextEngine
@@ -86,6 +86,17 @@ class EngineSpec:
     """Makes an engine that plays in words, without tokenizer and checkpoint; None for engines of tokens."""
     read_options: Callable[[Mapping[str, Any]], object] = lambda options: None
     """Raises a ConfigError for options that the engine cannot read."""
+
+
+T = TypeVar("T")
+
+
+def read_options(kind: type[T], engine: str, options: Mapping[str, Any]) -> T:
+    """An engine's options as its dataclass; an UnknownNameError for one that is not there."""
+    known = [spec.name for spec in fields(kind)]  # type: ignore[arg-type]
+    for name in options.keys() - set(known):
+        raise unknown_name(f"option of engine={engine}", name, known)
+    return kind(**options)
 
 
 def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -50,10 +50,6 @@ class TokenTree:
                 path.append(numbers.setdefault((path[-1], int(token)), len(numbers)))
             paths.append(path[1:])
         parents, tokens = np.array(list(numbers), dtype=np.int64).reshape(-1, 2).T
-        return cls._inner_first(tokens, parents, paths)
-
-    @classmethod
-    def _inner_first(cls, tokens: _Ints, parents: _Ints, paths: Sequence[Sequence[int]]) -> TokenTree:
         leaf = ~np.isin(np.arange(len(tokens)), parents)
         order = np.argsort(leaf, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
@@ -163,7 +159,6 @@ class ScoringEngine(TransformersEngine):
         return found
 
     def _tree_pass(self, rows: _Ints, trees: Sequence[TokenTree], lengths: _Ints) -> torch.Tensor:
-        """Logits behind every inner node, shape (n, most of them, vocabulary)."""
         width = max(tree.inner for tree in trees)
         ids, depths = np.zeros((2, len(rows), width), dtype=np.int64)
         seen = np.broadcast_to(np.eye(width, dtype=bool), (len(rows), width, width)).copy()
@@ -224,12 +219,11 @@ def _for_trainer(trainer: TrainerModel) -> Engine:
 
 def _for_checkpoint(checkpoint: CheckpointModel) -> ScoringEngine:
     settings = checkpoint.settings
-    options: Mapping[str, Any] = settings.engine_options
-    unknown = sorted(set(options) - {"reply", "normalise"})
-    if unknown:
-        raise unknown_name("option of engine=scoring", unknown[0], ("reply", "normalise"))
+    for name in settings.engine_options.keys() - {"reply", "normalise"}:
+        raise unknown_name("option of engine=scoring", name, ("reply", "normalise"))
     model, autocast = checkpoint_model(checkpoint)
-    return ScoringEngine(model, checkpoint.eos_ids, max_rows=settings.max_parallel, autocast=autocast, **options)
+    options = {"max_rows": settings.max_parallel, "autocast": autocast, **settings.engine_options}
+    return ScoringEngine(model, checkpoint.eos_ids, **options)
 
 
 ENGINE = EngineSpec(_for_trainer, _for_checkpoint)

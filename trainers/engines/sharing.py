@@ -125,7 +125,6 @@ class SharingEngine(TransformersEngine):
         self._copy(copies, max(len(begun) for _, begun in sources.values()))
 
     def _copy(self, pairs: Sequence[tuple[int, int]], columns: int) -> None:
-        """Copies the first columns of rows of the cache, first over second of each pair, all at once."""
         if pairs:
             self._cache.reserve(len(self._slots), columns)
             source, target = np.array(pairs).T

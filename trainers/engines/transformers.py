@@ -149,7 +149,6 @@ class TransformersEngine:
         return self._replies(batch)
 
     def _begun(self, requests: Sequence[Request]) -> Batch:
-        """Starts a batch."""
         batch = Batch.of(requests)
         # Padding and drafts may stand behind it, where a model with a table of positions has none.
         self._end = int((batch.lengths + batch.budgets).max()) - 1
@@ -248,14 +247,7 @@ class TransformersEngine:
     # Tokens ------------------------------------------------------------------------------------------------------
 
     def _decode(self, batch: Batch, order: _Ints, logits: torch.Tensor, sampling: Sampling) -> None:
-        """Draws tokens until every reply has ended.
-
-        Args:
-            batch: Receives the tokens.
-            order: Number of the request in each row.
-            logits: After the last token of each row's prompt, shape (n, vocabulary).
-            sampling: How to draw.
-        """
+        """Draws tokens until every reply has ended; ``order``: each row's request, ``logits``: behind its prompt."""
         outputs = Pass.undrafted(logits)
         while True:
             sample_tokens(batch, order, np.arange(len(order)), outputs, sampling, eos=self._eos)
@@ -270,12 +262,7 @@ class TransformersEngine:
             outputs = self._pass(batch, order)
 
     def _pass(self, batch: Batch, which: _Ints) -> Pass:
-        """Runs the newest token of replies and a draft of what follows.
-
-        Args:
-            batch: The replies.
-            which: The number of the reply in each of the first rows.
-        """
+        """Runs the newest token of replies, one in each of the first rows, and a draft of what follows."""
         drafts = self._drafts.propose(batch, which)
         ids = np.concatenate([batch.last[which][:, None], np.maximum(drafts, 0)], axis=1)
         # The newest token has been drawn and not been computed: it stands one before the next one's position. Rows that

@@ -13,7 +13,7 @@ from skillc_gym.errors import EngineError, SkillCError, missing_extra
 from trainers.base import Sampling
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.random import uniforms
-from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.registry import CheckpointModel, EngineSpec
 from trainers.engines.types import Answer, Engine, Generation, Request
 
 if TYPE_CHECKING:
@@ -179,7 +179,6 @@ def replaceable_weights() -> Iterator[None]:
 
 @contextmanager
 def _in_words(who: str) -> Iterator[None]:
-    """Turns whatever an engine raises that has died into one error."""
     try:
         yield
     except SkillCError:
@@ -193,7 +192,6 @@ def _in_words(who: str) -> Iterator[None]:
 
 
 def _drawing(sampling: Sampling) -> dict[str, Any]:
-    """How tokens are drawn, in vLLM's words."""
     if sampling.greedy:
         return {"temperature": 0.0}
     cut = {"top_p": sampling.top_p, "top_k": sampling.top_k, "min_p": sampling.min_p} if sampling.truncates else {}
@@ -207,17 +205,10 @@ def turn_seed(request: Request) -> int:
 
 
 def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Engine:
-    """The engine over TRL's ``VLLMGeneration``.
+    """The engine over TRL's ``VLLMGeneration``; ``sync`` sends the weights if they are newer than vLLM's.
 
-    Args:
-        generation: What TRL's trainer has started.
-        eos_token_ids: Tokens that end a reply.
-        sync: Sends the weights if they are newer than vLLM's.
-        processes: Number of training processes.
-
-    Returns:
-        Each process's own engine; or one that processes share, in step, where a server serves several of them or
-        vLLM's weights are spread over them.
+    Each process has its own; or processes share one, in step, where a server serves several of them or vLLM's weights
+    are spread over them.
     """
     if generation.mode == "server":
         # TRL connects the first process alone.
@@ -270,10 +261,6 @@ def _options(settings: TrainConfig) -> dict[str, Any]:
     }
 
 
-def _for_trainer(trainer: TrainerModel) -> Engine:
-    return engine_of_trl(trainer.server, trainer.eos_ids, trainer.sync, trainer.processes)
-
-
 def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
     settings = checkpoint.settings
     options = {
@@ -291,5 +278,11 @@ def _training_options(settings: TrainConfig) -> dict[str, Any]:
     return {**_options(settings), "max_num_seqs": shared, **settings.engine_options}
 
 
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint, _backend_arguments, _training_options, exact_logprobs=False)
+ENGINE = EngineSpec(
+    lambda trainer: engine_of_trl(trainer.server, trainer.eos_ids, trainer.sync, trainer.processes),
+    _for_checkpoint,
+    _backend_arguments,
+    _training_options,
+    exact_logprobs=False,
+)
 """Generates with vLLM; its log-probabilities differ from the trainer's by the kernels' rounding."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,12 +45,12 @@ class TrialReport:
 
     def to_json(self) -> dict[str, Any]:
         """Rates with 95 % intervals (Wilson's) and outcomes, as JSON-able values."""
-        tasks = len(self.outcomes)
         arms = {
             arm: [self._trial(skill, trial) for trial in range(1, self.trials + 1)]
             for arm, skill in (("with", True), ("without", False))
         }
-        return {"trials": self.trials, "n": tasks, **arms, "outcomes": [dict(vars(entry)) for entry in self.outcomes]}
+        outcomes = [dict(vars(entry)) for entry in self.outcomes]
+        return {"trials": self.trials, "n": len(outcomes), **arms, "outcomes": outcomes}
 
     def _trial(self, skill: bool, trial: int) -> dict[str, Any]:
         solved, tasks = self._solved(skill, trial), len(self.outcomes)
@@ -76,23 +76,19 @@ def play_trials(
         reflect: Takes in the failed episodes before each further trial.
     """
     solved = {(episode.task_id, episode.condition): 1 for episode in first.episodes if episode.won}
-    failed = _failed(first.episodes)
+    failed = [episode for episode in first.episodes if not episode.won]
     later: list[tuple[Episode, ...]] = []
     for trial in range(2, trials + 1):
         reflect(failed)
         played = tuple(play(trial, [(episode.task_id, episode.condition) for episode in failed])) if failed else ()
         solved |= {(episode.task_id, episode.condition): trial for episode in played if episode.won}
-        failed = _failed(played)
+        failed = [episode for episode in played if not episode.won]
         later.append(played)
     outcomes = [
         TrialOutcome(o.task_id, o.task_type, solved.get((o.task_id, 1)), solved.get((o.task_id, 0)))
         for o in first.outcomes
     ]
     return TrialReport(tuple(outcomes), trials, tuple(later))
-
-
-def _failed(episodes: Iterable[Episode]) -> list[Episode]:
-    return [episode for episode in episodes if not episode.won]
 
 
 PANEL_SEED = 4

@@ -1,25 +1,28 @@
-"""The configured policy, whether it answers in tokens or in words: it plays, it writes, and its tokens are counted."""
+"""The configured policy, in tokens or in words: it plays, it writes, its tokens are counted, its memory is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import Usage
 from trainers.config import TrainConfig
 from trainers.engines.registry import CheckpointModel, check_engine, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import ChoosingEngine, Engine
-from trainers.memory import SkillMemory, skill_selectors
+from trainers.memory import MemoryTools, SkillMemory, skill_selectors
+from trainers.memory.banked import BankOptions
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
+from trainers.recipes import recipe_in
 from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.opening import graded_library, make_chat, make_rollouts, token_policy
 from trainers.rollout.text_policy import Journal, TextPolicy
+from trainers.tracking.files import read_object, write_json
 
 Cost = Callable[[int, int], float | None]
 """Price of tokens read and written; None if there are no prices."""
@@ -181,3 +184,35 @@ def decisive_settings(config: TrainConfig) -> dict[str, Any]:
     options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}
     library = graded_library(config)
     return {**settings, "engine_options": options, "library_sha256": library.sha256 if library else ""}
+
+
+MEMORY_FILE = "skill_memory.json"
+
+
+def save_policy_memory(folder: Path, config: TrainConfig, state: Mapping[str, Any]) -> None:
+    """Writes a memory's state beside the weights, with the method that can read it."""
+    method = {"preset": config.method, "preset_options": dict(config.method_options), "env": config.env}
+    write_json(folder / MEMORY_FILE, {**method, "state": dict(state)})
+
+
+def policy_memory(config: TrainConfig) -> SkillMemory | None:
+    """The memory that lies beside the configured policy, None if there is none; a CheckpointError if it is damaged."""
+    path = Path(config.model_path) / MEMORY_FILE
+    if not path.is_file():
+        return None
+    saved = read_object(path)
+    if saved.get("env") != config.env:
+        raise CheckpointError(
+            f"{path} was learned in {saved.get('env')!r}, and {config.env!r} is played; --memory library shows the "
+            "environment's own skills"
+        )
+    try:
+        part = recipe_in(config.env, str(saved["preset"]), saved["preset_options"]).memory
+        if isinstance(part, BankOptions):
+            part = replace(part, bank=None)  # the file that the run began with need not be there any more
+        # Memories write from an update's rollouts alone, and here there are none.
+        memory = part.start(MemoryTools(Path(), graded_library(config), lambda prompts: [""] * len(prompts)))
+        memory.load_state_dict(saved["state"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is no skill memory of a policy: {error!r}") from error
+    return memory

@@ -21,12 +21,10 @@ from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, TrialReport, ZeroShotRunner
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
-from trainers.evaluation.player import decisive_settings, policy_player
-from trainers.evaluation.policy_memory import policy_memory
+from trainers.evaluation.player import decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.collect import derive_seed
-from trainers.rollout.opening import open_env, tasks_of
-from trainers.rollout.task_sampling import panel_of
+from trainers.rollout.opening import open_env, panel_of, tasks_of
 from trainers.tracking.files import read_object, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
@@ -218,7 +216,6 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
-    """Refuses a folder that holds another evaluation."""
     make_folder(folder)
     if not (folder / "report.json").exists():
         return

@@ -108,7 +108,6 @@ def validation_record(
 
 
 def _mean_scores(report: PairedReport) -> dict[str, float]:
-    """Mean score in both conditions, where it says more than success."""
     if not graded(report.outcomes):
         return {}
     return {

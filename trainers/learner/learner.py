@@ -15,7 +15,7 @@ from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
-from trainers.evaluation.policy_memory import save_policy_memory
+from trainers.evaluation.player import save_policy_memory
 from trainers.learner.objective import Objective, policy_value
 from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, parted
 from trainers.learner.rows import LocalBatch, RowAssembler
@@ -25,7 +25,7 @@ from trainers.memory import has_own_choice, skill_selectors
 from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts, derive_seed
-from trainers.rollout.task_sampling import sample_tasks
+from trainers.rollout.opening import sample_tasks
 from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 from trainers.tracking.policy_settings import save_policy_settings
@@ -171,7 +171,7 @@ class Learner:
         if self.backend.num_processes > 1 or loss is None or loss.teacher is not None:
             return None
         return {
-            name: self._norm(replace(loss, kl_coef=0.0), own, Advantages(values)) if any(map(_any, values)) else 0.0
+            name: self._norm(replace(loss, kl_coef=0.0), own, Advantages(values)) if any(map(np.any, values)) else 0.0
             for name, values in advantages.parts.items()
         }
 
@@ -300,7 +300,3 @@ class Learner:
             self.setup.progress.record(record)
             for logger in self.setup.loggers:
                 logger.log(record)
-
-
-def _any(values: Any) -> bool:
-    return bool(np.any(values))

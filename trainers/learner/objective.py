@@ -140,7 +140,6 @@ class Objective:
     def _teach(
         self, loss: Loss, teacher: Teacher, backend: Backend, inputs: LossInputs, batch: MicroBatch
     ) -> dict[str, torch.Tensor]:
-        """Scores the teacher's rows where a loss acts: the same own tokens, in the same order."""
         rows = [row.teachers[loss.name] for row in batch.rows if row.weights.get(loss.name)]
         # A pass over padding keeps sharded processes in step.
         tokens = collate_tokens(rows or [padding_row().row], self.pad_id, inputs.mask.device)
@@ -167,16 +166,10 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
 
 
 def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Tensor) -> dict[str, torch.Tensor]:
-    """How far the engine that generated is from the trained model.
+    """How far the engine that generated is from the trained model, as sums over the own tokens that are ``counted``.
 
-    Args:
-        batch: The micro-batch.
-        logprobs: Under the trained weights, (rows, tokens).
-        counted: 1 for the own tokens that count, same shape.
-
-    Returns:
-        Sums over these tokens: ``engine_kl``, whose mean estimates KL(engine, trainer) in nats, and ``engine_capped``,
-        the tokens whose ratio reaches :data:`SAMPLING_RATIO_CAP`.
+    The mean of ``engine_kl`` estimates KL(engine, trainer) in nats; ``engine_capped`` are tokens whose ratio reaches
+    :data:`SAMPLING_RATIO_CAP`.
     """
     difference = batch.figures.get("old_logprobs", logprobs) - batch.figures["sampling_logprobs"]
     capped = (difference.exp() >= SAMPLING_RATIO_CAP) * counted
@@ -185,15 +178,7 @@ def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Te
 
 
 def loss_inputs(batch: MicroBatch, figures: Figures, loss: str, *, update: int, exact_sampling: bool) -> LossInputs:
-    """A micro-batch as one loss sees it: rows on which it does not act have no own tokens.
-
-    Args:
-        batch: The micro-batch.
-        figures: A forward pass over it.
-        loss: The loss's name.
-        update: Number of the update.
-        exact_sampling: Whether the engine's log-probabilities are the trainer's own.
-    """
+    """A micro-batch as one loss sees it: rows on which it does not act have no own tokens."""
     acting = _rows_where(batch, lambda row: bool(row.weights.get(loss)))
     optional = {**batch.figures, **{name: value for name, value in figures.items() if name != "logprobs"}}
     if not exact_sampling:

@@ -15,7 +15,7 @@ from trainers.base import Returns, Trajectory
 from trainers.config import TrainConfig
 from trainers.memory import FixedLibrary
 from trainers.recipes.recipe import Recipe
-from trainers.rollout.task_sampling import TaskSplit, sample_tasks
+from trainers.rollout.opening import TaskSplit, sample_tasks
 
 Played = tuple[Trajectory, dict[str, FloatArray]]
 """A trajectory, and what the scheme asked to know of its tokens."""
@@ -46,11 +46,7 @@ def other_tasks(split: TaskSplit, config: TrainConfig, had: Sequence[str], count
 
 
 def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
-    """Refuses to leave groups out where a method learns from those without differences, too.
-
-    Raises:
-        ConfigError: By its rows, curriculum, allocation or memory.
-    """
+    """Refuses (ConfigError) to leave groups out where a method learns from those without differences, too."""
     learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
     if config.redraw_groups and (learns or not isinstance(recipe.memory, FixedLibrary)):
         raise ConfigError(

@@ -35,12 +35,7 @@ _ORDER = 2
 
 @dataclass(frozen=True)
 class LocalBatch:
-    """The part of an update whose rows this process trains on.
-
-    Attributes:
-        batch: All processes' trajectories.
-        numbers: This process's among them.
-    """
+    """The part of an update whose rows this process trains on: ``numbers`` of all processes' trajectories."""
 
     batch: RolloutBatch
     numbers: Sequence[int]
@@ -62,32 +57,18 @@ class LocalBatch:
 
 
 class RowAssembler:
-    """Makes training rows and stacks them.
-
-    Args:
-        config: The run's settings.
-        objective: The losses, which decide what a row needs.
-        prompts: Renders the teachers' prompts.
-        pad_id: Token that fills up.
-    """
+    """Makes training rows, by what the objective's losses need, and stacks them; ``prompts`` renders the teachers'."""
 
     def __init__(self, config: TrainConfig, objective: Objective, prompts: Prompts, pad_id: int) -> None:
-        self.config = config
-        self.objective = objective
-        self.prompts = prompts
-        self.pad_id = pad_id
+        self.config, self.objective, self.prompts, self.pad_id = config, objective, prompts, pad_id
 
     def optimiser_steps(
         self, backend: Backend, own: LocalBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
     ) -> list[list[MicroBatch]]:
         """The micro-batches of each optimiser step, with the figures that the losses compare with.
 
-        Args:
-            backend: Scores the rows, and knows the other processes.
-            own: The trajectories.
-            advantages: Of all processes' trajectories.
-            extra: Rows of the recipe's row makers.
-            update: Number of the update; seeds the order of its rollouts.
+        ``advantages`` are of all processes' trajectories, ``extra`` the rows of the recipe's row makers; ``update``
+        seeds the order of its rollouts.
         """
         made = []
         place_of = {number: place for place, number in enumerate(own.numbers)}
@@ -96,7 +77,9 @@ class RowAssembler:
         for step, dealt in enumerate(split_minibatches(everyone, self.config.num_minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]
             rows = self.rows(backend, own, advantages, part)
-            rows += [self._masked(row, own) for row in extra if _belongs(row, set(part), step)]
+            # Rows that no rollout has brought belong to the first step.
+            here = {*part, *([] if step else [-1])}
+            rows += [self._masked(row, own) for row in extra if row.trajectory in here]
             made.append(self.stack(backend, rows, advantages.targets))
         return [[self._with_figures(backend, batch) for batch in step] for step in made]
 
@@ -120,10 +103,7 @@ class RowAssembler:
     def stack(self, backend: Backend, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
         """One optimiser step's rows as micro-batches, with their teachers' rows; those without gradient are left out.
 
-        Args:
-            backend: Says where they go.
-            rows: The rows.
-            targets: Names of targets that losses ask for, also where a micro-batch has no rows.
+        ``targets`` are those that losses ask for, also where a micro-batch has no rows.
         """
         acting = [self._with_teachers(row) for row in rows if not self.objective.has_no_gradient(row)]
         names = [loss.name for loss in self.objective.losses]
@@ -132,21 +112,17 @@ class RowAssembler:
     def scores(
         self, backend: Backend, trajectories: Sequence[Trajectory], wants: Collection[str]
     ) -> list[dict[str, FloatArray]]:
-        """Figures of every own token of some trajectories, in order, by name, before any update.
-
-        Args:
-            backend: Makes the forward passes.
-            trajectories: This process's.
-            wants: ``logprobs``, ``ref_logprobs``, or heads by name.
-        """
+        """Figures (``logprobs``, ``ref_logprobs``, or heads by name) of every own token of trajectories, in order."""
         everyone = range(len(trajectories))
         rows = make_training_rows(trajectories, [0.0] * len(everyone), everyone, "token", total=1, tokens=1)
         found: dict[tuple[int, str], FloatArray] = {}
         for part in self._passes(rows):
             batch = collate(part, self.pad_id, backend.device)
             for name in sorted(wants):
-                scored = zip(part, _scored(backend, batch, name), batch.tokens.mask > 0, strict=True)
-                found |= {(id(row.row), name): _numbers(values[own]) for row, values, own in scored}
+                weights: Weights = "reference" if name == "ref_logprobs" else "policy"
+                scored = _scored(backend, batch, name.removeprefix("ref_"), weights).double().cpu().numpy()
+                every = zip(part, scored, (batch.tokens.mask > 0).cpu().numpy(), strict=True)
+                found |= {(id(row.row), name): values[own] for row, values, own in every}
         return [
             {name: np.concatenate([np.zeros(0), *(found[id(row), name] for row in each.rows)]) for name in wants}
             for each in trajectories
@@ -189,21 +165,10 @@ class RowAssembler:
         for name, weights in _BEFORE.items():
             # In the first optimiser step of an update the old weights are the present ones.
             if name in self.objective.inputs and (name != "old_logprobs" or self.config.num_minibatches > 1):
-                with torch.no_grad():
-                    figures[name] = backend.score(batch.tokens, {"logprobs"}, weights)["logprobs"]
+                figures[name] = _scored(backend, batch, "logprobs", weights)
         return replace(batch, figures=figures)
 
 
-def _scored(backend: Backend, batch: MicroBatch, name: str) -> torch.Tensor:
-    weights: Weights = "reference" if name == "ref_logprobs" else "policy"
-    figure = name.removeprefix("ref_")
+def _scored(backend: Backend, batch: MicroBatch, figure: str, weights: Weights) -> torch.Tensor:
     with torch.no_grad():
         return backend.score(batch.tokens, {figure}, weights)[figure]
-
-
-def _numbers(values: torch.Tensor) -> FloatArray:
-    return np.asarray(values.double().cpu().numpy(), dtype=np.float64)
-
-
-def _belongs(row: TrainingRow, part: set[int], step: int) -> bool:
-    return row.trajectory in part if row.trajectory >= 0 else step == 0

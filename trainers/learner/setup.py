@@ -21,9 +21,9 @@ from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.opening import TaskSplit
 from trainers.rollout.policies import Policy, TokenPolicy
 from trainers.rollout.rows import Prompts
-from trainers.rollout.task_sampling import TaskSplit
 from trainers.tracking.loggers import Logger
 from trainers.tracking.progress import Progress
 from trainers.tracking.run_folder import RunFolder
@@ -148,14 +148,9 @@ _WRITE = 5
 
 
 class SharedMemory:
-    """A memory that all processes have alike: what one has learned, all know.
+    """A recipe's memory that all processes have alike: what one has learned, all know.
 
-    Args:
-        options: The recipe's memory.
-        setup: The run; its rollouts show from now on what the memory chooses, in validations without exploring.
-
-    Attributes:
-        memory: The memory at work.
+    The run's rollouts show from now on what the memory chooses, in validations without exploring.
     """
 
     def __init__(self, options: Memory, setup: Setup) -> None:
@@ -164,11 +159,7 @@ class SharedMemory:
         setup.rollouts.choose_skills = partial(skill_selectors, self.memory, training=False)
 
     def observe(self, backend: Backend, batch: RolloutBatch) -> dict[str, Any]:
-        """Takes in an update; the first process's state becomes everybody's.
-
-        Returns:
-            Figures for the log; ``tokens_written`` if the policy was asked to write.
-        """
+        """Takes in an update and gives figures for the log; the first process's state becomes everybody's."""
         before = self._policy.tokens_generated
         log = self.memory.observe(batch)
         written = self._policy.tokens_generated - before
@@ -179,11 +170,7 @@ class SharedMemory:
 
 
 class PolicyChat:
-    """Answers prompts greedily, each on its own; one that leaves no room has the reply "".
-
-    Attributes:
-        tokens_generated: Tokens of all replies so far.
-    """
+    """Answers prompts greedily, each on its own; one that leaves no room has the reply ""."""
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self._policy, self._seed = policy, seed

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def require_equal_shapes(**tensors: Any) -> None:
-    """Checks the arguments of a formula by name: broadcasting would hide mistakes in plausible numbers.
-
-    Raises:
-        ConfigError: One is no tensor, or their shapes differ.
-    """
+    """Checks (ConfigError) a formula's arguments by name: broadcasting would hide mistakes in plausible numbers."""
     import torch
 
     for name, value in tensors.items():

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Literal
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
-from trainers.memory.bank import Entry, SkillBank
+from trainers.memory.bank import Entry, SkillBank, moving_utility
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
-from trainers.memory.credit import moving_utility
-from trainers.retrieval import Similarity, similarity
+from trainers.retrieval import similarity
 from trainers.writers import Draft, ModelWriter, SilentWriter, StepWriter, Writer
 
 _LOGGED = 8
@@ -79,10 +78,6 @@ class BankOptions(Memory):
                     bank.add(Draft(skill.text, skill.description, kind, form, writer="library"), 0)
         return bank
 
-    def new_similarity(self) -> Similarity:
-        """How a query is compared with entries."""
-        return similarity(self.embeddings, self.retrieval)
-
 
 class BankMemory(SkillMemory):
     """A memory with a bank; methods say how an entry is scored, credited and written.
@@ -96,7 +91,7 @@ class BankMemory(SkillMemory):
         self.options = options
         self.bank = options.new_bank(tools)
         self.writer = options.new_writer(tools)
-        self.similarity = options.new_similarity()
+        self.similarity = similarity(options.embeddings, options.retrieval)
         self.update = 0
         self._path = tools.folder / "bank.jsonl"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,17 +101,13 @@ def skill_selectors(
     """
     if not has_own_choice(memory):
         return None
-    return [
-        [_selector(memory, member, training) if member < count else None for member in range(group_size)]
-        for count in n_plus
-    ]
 
-
-def _selector(memory: SkillMemory, member: int, training: bool) -> SkillSelector:
-    def select(info: Mapping[str, Any]) -> SkillText | None:
+    def select(info: Mapping[str, Any], member: int) -> SkillText | None:
         return memory.choose(info["task_id"], info["task_type"], info.get("goal", ""), member, training=training)
 
-    return select
+    return [
+        [partial(select, member=member) if member < count else None for member in range(group_size)] for count in n_plus
+    ]
 
 
 # Skill0.5's prompts --------------------------------------------------------------------------------------------------

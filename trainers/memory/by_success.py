@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
-from trainers.memory.bank import Entry
+from trainers.memory.bank import Entry, principle_score
 from trainers.memory.banked import BankMemory, BankOptions
 from trainers.memory.base import MemoryTools
-from trainers.memory.credit import principle_score
 from trainers.writers import Draft
 
 
@@ -92,7 +91,6 @@ class _SkillRL(BankMemory):
         return self.writer.write([*won[:most], *lost[:most]])[: self.options.most_added]
 
     def evict(self) -> list[str]:
-        """The oldest dynamic skills go first."""
         return self.bank.keep_best(
             self.options.bank_capacity, lambda entry: entry.created, protect=lambda entry: entry.writer == "library"
         )

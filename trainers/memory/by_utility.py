@@ -11,10 +11,8 @@ import numpy as np
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.memory.bank import Entry
-from trainers.memory.banked import BankMemory, BankOptions, shown_entries
-from trainers.memory.base import MemoryTools
-from trainers.memory.credit import (
+from trainers.memory.bank import (
+    Entry,
     d2skill_score,
     hindsight_bonus,
     intrinsic_reward,
@@ -22,6 +20,8 @@ from trainers.memory.credit import (
     retroagent_score,
     upper_confidence,
 )
+from trainers.memory.banked import BankMemory, BankOptions, shown_entries
+from trainers.memory.base import MemoryTools
 from trainers.writers import Draft
 from trainers.writers.by_rule import by_type, share_taken, supported_steps
 
@@ -35,7 +35,6 @@ class _D2Skill(BankMemory):
         return 0.1 * similarity + 0.9 * entry.utility
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
-        """Adds the hindsight bonus."""
         bonus = hindsight_bonus(batch.success, batch.task, batch.condition)
         whose = batch.condition if self.options.hindsight_for == "injected" else np.ones(len(bonus), dtype=bool)
         return batch.returns + self.options.hindsight_weight * bonus * whose
@@ -52,16 +51,13 @@ class _D2Skill(BankMemory):
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         """Reflects on groups whose skill-injected branch mostly failed, beside a sibling that succeeded."""
-        poor = [own for own in _groups(batch) if self._is_poor(own)]
+        injected = [(own, [e.won for e in own if e.condition]) for own in _groups(batch)]
+        poor = [own for own, won in injected if won and fmean(won) < self.options.written_below]
         drafts = []
         for own in poor[: self.options.most_written]:
             lost = [e for e in own if e.condition and not e.won]
             drafts += self.writer.write([*[e for e in own if e.won], *lost])
         return drafts
-
-    def _is_poor(self, own: Sequence[Episode]) -> bool:
-        injected = [e.won for e in own if e.condition]
-        return bool(injected) and fmean(injected) < self.options.written_below
 
     def evict(self) -> list[str]:
         return self.bank.keep_best(
@@ -98,7 +94,6 @@ class D2SkillMemory(BankOptions):
 
 
 def _groups(batch: RolloutBatch) -> list[list[Episode]]:
-    """The episodes of each task, in order of first appearance."""
     groups: dict[str, list[Episode]] = {}
     for trajectory in batch.trajectories:
         groups.setdefault(trajectory.episode.task_id, []).append(trajectory.episode)
@@ -139,7 +134,6 @@ class _RetroAgent(BankMemory):
             self._best[task] = max(success, self._best.get(task, 0.0))
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
-        """One lesson per episode that has one; the same lesson is kept once."""
         return self.lessons(episodes)
 
     def state_dict(self) -> dict[str, Any]:

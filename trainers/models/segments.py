@@ -114,7 +114,6 @@ class _BySegments(torch.autograd.Function):
         scale: float,
         window: int | None,
     ) -> torch.Tensor:
-        """Attention, segment by segment."""
         out = torch.empty_like(queries)
         for each in segments:
             seen = _probabilities(queries, keys, each, scale, window) @ values.index_select(1, each.path)

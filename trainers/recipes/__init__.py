@@ -9,7 +9,6 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from trainers.base import Registry, flat_options
 from trainers.config import RECOMMENDED
-from trainers.recipes.additions import ADDITIONS, add, current_name
 from trainers.recipes.method import Credit, Method
 from trainers.recipes.parts.allocation import (
     Allocation,
@@ -34,7 +33,7 @@ from trainers.recipes.parts.curriculum import (
     SkillBudget,
 )
 from trainers.recipes.parts.rows import RowMaker, UpdateView, quoting_turns
-from trainers.recipes.recipe import ALLOCATIONS, SCHEMES, Recipe
+from trainers.recipes.recipe import ADDITIONS, ALLOCATIONS, SCHEMES, Recipe, add, current_name
 
 __all__ = ["ADDITIONS", "ALLOCATIONS", "RECIPES", "RECOMMENDED", "SCHEMES", "Allocation", "Allocator", "Always"]
 __all__ += ["ByContrast", "ByDifficulty", "ByNeed", "BySignal", "ContrastAverage", "Credit", "Drawn", "Gating", "Half"]
@@ -55,7 +54,7 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 
     Args:
         name: One of :func:`recipe_names`, or ``module:NAME`` of a :class:`Recipe`; ``+NAME`` behind it adds one of
-            :data:`trainers.recipes.additions.ADDITIONS`, as in ``skillc+relabelling``.
+            :data:`trainers.recipes.recipe.ADDITIONS`, as in ``skillc+relabelling``.
         **overrides: Options of the recipe's parts; recorded in its ``overrides``.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,9 +12,8 @@ import numpy as np
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.errors import CheckpointError
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Signals, per_rollout
-from trainers.recipes.additions import current_name
 from trainers.recipes.parts.curriculum import ContrastAverage
-from trainers.recipes.recipe import Recipe
+from trainers.recipes.recipe import Recipe, current_name
 
 
 class Credit(NamedTuple):
@@ -36,8 +36,6 @@ class Method:
         total_steps: Training steps of the run.
 
     Attributes:
-        recipe: The method's parts.
-        total_steps: Training steps of the run.
         curriculum: Gate, allocation and active set.
         contrast: The moving averages of the contrast.
         allocator: Who sees the skill.
@@ -150,7 +148,9 @@ class Method:
         if missing:
             raise CheckpointError(f"The method's state lacks {', '.join(missing)}; it is not a complete checkpoint")
         self._check_origin(state)
-        self.curriculum.load_state_dict(self._curriculum_state(state["curriculum"]))
+        # Methods without a curriculum once had one, whose options moved nothing.
+        config = {} if self.recipe.curriculum.steers else {"config": self.curriculum.config}
+        self.curriculum.load_state_dict({**state["curriculum"], **config})
         self.contrast.load_state_dict(state["contrast"])
         self._visits = {task: int(count) for task, count in state["visits"].items()}
         self.allocator.load_state_dict(state["allocation"])
@@ -166,10 +166,6 @@ class Method:
         if changed:
             described = ", ".join(f"{k}={theirs[k]!r} (now {mine[k]!r})" for k in changed)
             raise CheckpointError(f"The checkpoint was written with other options: {described}; resume with the same")
-
-    def _curriculum_state(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A saved curriculum; methods without one once had one, whose options moved nothing."""
-        return state if self.recipe.curriculum.steers else {**state, "config": self.curriculum.config}
 
     def _signals(self, batch: RolloutBatch, corrections: Mapping[str, float]) -> Signals:
         per_task = {
@@ -193,7 +189,8 @@ def _mean_by_type(values: Mapping[str, float], type_of: Mapping[str, str]) -> di
 
 def _diagnostics(batch: RolloutBatch, advantage: FloatArray) -> dict[str, Any]:
     """What the advantages really did (method, section 3); JSON-able, None where there is nothing to average."""
-    with_, won = batch.condition, batch.success
+    with_, won, types = batch.condition, batch.success, np.asarray(batch.task_type)
+    tasks = sorted(Counter(batch.type_of.values()).items())
     return {
         "advantage_mean": {
             "with_success": _mean_where(advantage, with_ & won),
@@ -202,23 +199,10 @@ def _diagnostics(batch: RolloutBatch, advantage: FloatArray) -> dict[str, Any]:
             "without_failure": _mean_where(advantage, ~with_ & ~won),
         },
         "failed_with_positive_advantage": _mean_where((advantage > 0).astype(np.float64), ~won),
-        "n_plus": _n_plus(batch),
-        "rollout_fraction_with": _fraction_with(batch),
+        "n_plus": {kind: float(with_[types == kind].sum()) / count for kind, count in tasks},
+        "rollout_fraction_with": {kind: float(with_[types == kind].mean()) for kind, _ in tasks},
     }
 
 
 def _mean_where(values: FloatArray, where: np.ndarray) -> float | None:
     return float(values[where].mean()) if where.any() else None
-
-
-def _n_plus(batch: RolloutBatch) -> dict[str, float]:
-    tasks = {kind: sum(1 for other in batch.type_of.values() if other == kind) for kind in batch.task_type}
-    return {kind: float(batch.condition[_is(batch, kind)].sum()) / count for kind, count in sorted(tasks.items())}
-
-
-def _fraction_with(batch: RolloutBatch) -> dict[str, float]:
-    return {kind: float(batch.condition[_is(batch, kind)].mean()) for kind in sorted(set(batch.task_type))}
-
-
-def _is(batch: RolloutBatch, kind: str) -> np.ndarray:
-    return np.asarray([other == kind for other in batch.task_type])

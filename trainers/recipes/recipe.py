@@ -1,21 +1,25 @@
-"""A recipe: a method, composed of parts."""
+"""A recipe: a method, composed of parts; and what can be added to one by name, as in ``method=skillc+relabelling``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages.base import Scheme
-from trainers.advantages.group_baselines import Grpo
+from trainers.advantages.csca import Csca
+from trainers.advantages.group_baselines import Grpo, RaisedBaseline
 from trainers.base import Registry, current_names, flat_options, option_names, override
 from trainers.losses.base import Loss
+from trainers.losses.distribution_distillation import ForwardDistillation
 from trainers.losses.policy_gradient import ClippedPolicyGradient
+from trainers.losses.self_distillation import Relabelling
+from trainers.losses.value import EntropyBonus
 from trainers.memory import FixedLibrary, Memory
-from trainers.recipes.parts.allocation import Allocation, Never
+from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
-from trainers.recipes.parts.rows import RowMaker
+from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
 SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
 """By the names that ``method.advantage=`` takes."""
@@ -61,7 +65,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.contrast is None and self.allocation.compares:
             object.__setattr__(self, "contrast", ContrastAverage())
-        if wrong := self._misfit() or self._idle_memory():
+        if wrong := self._misfit():
             raise ConfigError(f"{self.name}: {wrong}")
 
     def _misfit(self) -> str:
@@ -83,15 +87,9 @@ class Recipe:
                 f"{', '.join(idle)} would never make a row, because {allocation} plays no task in both conditions; "
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
-        return ""
-
-    def _idle_memory(self) -> str:
-        if isinstance(self.memory, FixedLibrary) or self.uses_skills:
-            return ""
-        return (
-            f"memory={self.memory.name!r} would never be shown, because allocation={self.allocation.name!r}; "
-            "take allocation='half' or 'always'"
-        )
+        unseen = not isinstance(self.memory, FixedLibrary) and not self.uses_skills
+        remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
+        return f"memory={self.memory.name!r} {remedy}" if unseen else ""
 
     @property
     def uses_skills(self) -> bool:
@@ -143,15 +141,16 @@ class Recipe:
         if "allocation" in options:
             recipe = replace(recipe, allocation=ALLOCATIONS.get(options.pop("allocation"))())
         if "advantage" in options:
-            recipe = replace(recipe, advantage=_scheme(options.pop("advantage"), recipe.advantage))
+            # A scheme of another kind, with the options that both have.
+            kind, present = SCHEMES.get(options.pop("advantage")), recipe.advantage
+            shared = {spec.name for spec in fields(kind)} & set(option_names(present))
+            recipe = replace(recipe, advantage=kind(**{option: getattr(present, option) for option in shared}))
         parts = override(recipe._parts, options) if options else recipe._parts
         return replace(recipe, **{spec.name: getattr(parts, spec.name) for spec in fields(_Parts)})
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts of a recipe that have options."""
-
     allocation: Allocation
     curriculum: NoCurriculum
     contrast: ContrastAverage | None
@@ -161,9 +160,60 @@ class _Parts:
     memory: Memory
 
 
-def _scheme(name: str, present: Scheme) -> Scheme:
-    """A scheme of another kind, with the options that both have."""
-    kind = SCHEMES.get(name)
-    shared = {spec.name for spec in fields(kind)} & set(option_names(present))
-    chosen: Scheme = kind(**{option: getattr(present, option) for option in shared})
-    return chosen
+Addition = Callable[[Recipe], Recipe]
+
+
+def _baseline(recipe: Recipe) -> Recipe:
+    if type(recipe.advantage) not in (Grpo, Csca):
+        raise ConfigError(
+            f"{recipe.name}: the addition baseline would take the place of advantage={recipe.advantage.name!r}, which "
+            "makes the method what it is; leave it out, or add it to grpo, half_skill_grpo or skillc"
+        )
+    return replace(recipe, advantage=RaisedBaseline())
+
+
+ADDITIONS: Mapping[str, Addition] = {
+    "relabelling": lambda recipe: replace(
+        recipe, losses=(*recipe.losses, Relabelling()), rows=(*recipe.rows, RelabelledRows())
+    ),
+    "forward_distillation": lambda recipe: replace(recipe, losses=(*recipe.losses, ForwardDistillation())),
+    "entropy": lambda recipe: replace(recipe, losses=(*recipe.losses, EntropyBonus())),
+    "baseline": _baseline,
+    "allocation": lambda recipe: replace(recipe, allocation=BySignal()),
+    "need": lambda recipe: replace(recipe, allocation=ByNeed()),
+}
+"""By the names that follow a plus sign."""
+
+_ALLOCATIONS = ("allocation", "need")
+_RENAMED_ADDITIONS: Mapping[str, str] = {"gate": "need"}
+
+
+def current_name(name: str, *, quietly: bool = False) -> str:
+    """The name of a method whose additions may have old names."""
+    base, *additions = name.split("+")
+    return "+".join(
+        [base, *(next(iter(current_names({each: 0}, _RENAMED_ADDITIONS, quietly=quietly))) for each in additions)]
+    )
+
+
+def add(recipe: Recipe, names: list[str]) -> Recipe:
+    """Adds to a recipe, in order; gives one named ``<recipe>+<name>+...``.
+
+    Raises:
+        UnknownNameError: No such addition.
+        ConfigError: One does not go with the recipe, or two of them not with each other.
+    """
+    for name in names:
+        if name not in ADDITIONS:
+            raise unknown_name("addition to a recipe", name, ADDITIONS)
+    recipe = replace(recipe, name="+".join([recipe.name, *names]))
+    chosen = [name for name in names if name in _ALLOCATIONS]
+    if len(chosen) > 1 or len(set(names)) < len(names):
+        raise ConfigError(
+            f"{recipe.name}: each addition is named once, and one of {' and '.join(_ALLOCATIONS)} says who sees the "
+            "skill; leave the others out"
+        )
+    # Who sees the skill comes first: other additions are refused where it would leave them without effect.
+    for name in sorted(names, key=lambda name: name not in _ALLOCATIONS):
+        recipe = replace(ADDITIONS[name](recipe), summary=f"{recipe.summary} With {name}.")
+    return recipe

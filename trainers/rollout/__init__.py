@@ -18,11 +18,11 @@ if TYPE_CHECKING:
         make_prompts,
         make_rollouts,
         open_env,
+        panel_of,
         tasks_of,
         token_policy,
     )
     from trainers.rollout.rows import Prompts
-    from trainers.rollout.task_sampling import panel_of
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 

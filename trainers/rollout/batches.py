@@ -162,7 +162,7 @@ def collate_tokens(rows: Sequence[TokenRow], pad_id: int, device: torch.device) 
     ids = np.full((len(rows), length), pad_id, dtype=np.int64)
     mask = np.zeros((len(rows), length - first), dtype=np.float32)
     for i, row in enumerate(rows):
-        ids[i, : row.length] = row.prompt_ids + row.completion_ids
+        ids[i, : row.length] = row.ids
         mask[i, len(row.prompt_ids) - first : row.length - first] = row.loss_mask
     return Tokens(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device), _allowed(rows, device))
 
@@ -238,8 +238,8 @@ def shared_passes(rows: Sequence[TrainingRow], count: int) -> list[list[Training
     from trainers.engines.batching import common_prefix
 
     # In the order of their tokens, rows that share a beginning are neighbours.
-    ordered = sorted(rows, key=lambda training: (_tokens(training), training.trajectory))
-    tokens = [np.array(_tokens(training), dtype=np.int64) for training in ordered]
+    ordered = sorted(rows, key=lambda training: (training.row.ids, training.trajectory))
+    tokens = [np.array(training.row.ids, dtype=np.int64) for training in ordered]
     alike = np.array([0, *(common_prefix(a, b) for a, b in pairwise(tokens))])
     # A row costs what it does not share with the one before it, as in a tree of their tokens.
     ends = np.cumsum([len(ids) - same for ids, same in zip(tokens, alike, strict=False)])
@@ -257,7 +257,3 @@ def _cut(ends: _Ints, alike: _Ints, number: int, count: int) -> int:
     if not len(near):
         return int(distance.argmin()) + 1
     return int(min(near, key=lambda i: (alike[i + 1], distance[i]))) + 1
-
-
-def _tokens(training: TrainingRow) -> list[int]:
-    return training.row.prompt_ids + training.row.completion_ids

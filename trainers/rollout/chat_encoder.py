@@ -97,7 +97,8 @@ class ChatEncoder:
         mark = next(sign for sign in map(chr, _MARKS) if not any(sign in message["content"] for message in messages))
 
         def encoded(contents: Sequence[str]) -> list[int] | None:
-            text = self.render([*known, *_with(messages, contents)], prompt=prompt)
+            turns = [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]
+            text = self.render([*known, *turns], prompt=prompt)
             pieces = text[len(after) :].split(mark)
             return [token for piece in pieces for token in self.encode(piece)] if text.startswith(after) else None
 
@@ -176,7 +177,3 @@ class ChatEncoder:
         unknown = {self.tokenizer.unk_token_id} - {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
         tags = set(self.encode(REPLY)) - {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
         return frozenset((special | written) - tags - unknown)
-
-
-def _with(messages: Sequence[Message], contents: Sequence[str]) -> list[Message]:
-    return [{**message, "content": text} for message, text in zip(messages, contents, strict=True)]

@@ -95,8 +95,12 @@ class ChatTokens:
     def _check(self) -> None:
         if self.thoughts == "template":
             said = self._asked + self._generated()
-            turn = self._longer if self._generated() != _COMMAND else self._render_command()
-            if not _squeezed(turn).startswith(_squeezed(said)):
+            turn = self._longer
+            if self._generated() == _COMMAND:
+                command = {"role": "assistant", "content": _COMMAND}
+                turn = self._encoder.render([*_OPENING, command, *_ANSWER], prompt=True)
+            # Templates of thinking models lay white space afresh around a thought.
+            if not "".join(turn.split()).startswith("".join(said.split())):
                 raise ConfigError(f"The chat template rewrites earlier turns when a message is added. {_REMEDY}")
         before = self._encoder.encode(self._longer[: self._reply_end])
         if before + self.after_reply(_ANSWER, []) != self._encoder.encode(self._longer):
@@ -108,17 +112,8 @@ class ChatTokens:
             return REPLY.removeprefix("<think>")
         return _COMMAND if self._asked.rstrip().endswith("</think>") else REPLY
 
-    def _render_command(self) -> str:
-        said = {"role": "assistant", "content": _COMMAND}
-        return self._encoder.render([*_OPENING, said, *_ANSWER], prompt=True)
-
 
 def without_thoughts(reply: str) -> str:
     """A reply in words without its thoughts; "" if the thought never ends."""
     _, closed, rest = reply.rpartition("</think>")
     return rest.strip() if closed or "<think>" not in reply else ""
-
-
-def _squeezed(text: str) -> str:
-    """Without white space, which templates of thinking models lay afresh around a thought."""
-    return "".join(text.split())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from skillc_gym.episodes import Episode, EpisodeRecorder
+from skillc_gym.episodes import EpisodeRecorder
 from trainers.base import Sampling, Trajectory
 from trainers.engines.random import derive_seed
 from trainers.rollout.policies import Conversation, Policy
@@ -76,8 +76,6 @@ class RolloutContext(Protocol):
 
 @dataclass(eq=False)
 class _Member:
-    """An episode in progress."""
-
     index: int
     """Its environment's number."""
     group: int
@@ -92,10 +90,6 @@ class _Member:
     turn: int = 0
     done: bool = False
     out_of_context: bool = False
-
-    def episode(self) -> Episode:
-        episode = self.recorder.episode()
-        return replace(episode, truncated=True, cut="context") if self.out_of_context else episode
 
 
 class RolloutLoop:
@@ -180,9 +174,15 @@ class RolloutLoop:
 
     def _fill(self) -> list[Any]:
         """Puts finished groups away, starts others in their places, and lets in the members that there is room for."""
-        while (free := self._free()) and (self._streams or len(free) == len(self._playing)):
+        while True:
+            free = [place for place, members in enumerate(self._playing) if all(each.done for each in members)]
+            if not free or (not self._streams and len(free) < len(self._playing)):
+                break
             for place in free:
-                self._finish_group(place)
+                for member in self._playing[place]:
+                    self._finish(member)
+                    del self._members[member.key]
+                self._playing[place] = []
             if not self._left:
                 break
             starting = {place: self._left.popleft() for place in free[: len(self._left)]}
@@ -193,27 +193,17 @@ class RolloutLoop:
             self._members[request.key].started = perf_counter()
         return admitted
 
-    def _free(self) -> list[int]:
-        return [place for place, members in enumerate(self._playing) if all(member.done for member in members)]
-
     def _finish(self, member: _Member) -> None:
-        """Keeps what came of a member that has ended."""
         played = self._played[member.group]
         if member.done and member.place not in played:
-            episode = member.episode()
+            episode = member.recorder.episode()
+            episode = replace(episode, truncated=True, cut="context") if member.out_of_context else episode
             rows, seconds = member.talk.rows(), perf_counter() - member.started
             group = self.plan.numbers[member.group]
             played[member.place] = Trajectory(episode, rows, group, member.talk.usage, seconds)
             self.policy.keep(self.plan.job(member.group, member.place), self.plan.sampling, member.talk, episode)
 
-    def _finish_group(self, place: int) -> None:
-        for member in self._playing[place]:
-            self._finish(member)
-            del self._members[member.key]
-        self._playing[place] = []
-
     def _start(self, groups: dict[int, int]) -> list[Any]:
-        """Starts groups of the plan, by the places that they take."""
         self._reset(groups)
         for place, group in groups.items():
             self._playing[place] = self._begin(group, self._env.members(place))

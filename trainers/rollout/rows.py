@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from skillc_gym.chat import Message, assistant, system
+from skill_library import SkillLibrary
+from skillc_gym.chat import ChatFormat, Message, assistant, system
 from skillc_gym.errors import ConfigError
 from trainers.base import TokenRow
 from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
-
-if TYPE_CHECKING:
-    from skill_library import SkillLibrary
-    from skillc_gym.chat import ChatFormat
 
 
 class RowBuilder(Protocol):

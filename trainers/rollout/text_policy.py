@@ -20,6 +20,7 @@ from trainers.base import Sampling, TokenRow, Usage
 from trainers.engines.random import derive_seed
 from trainers.engines.text import ContextFullError, TextEngine, TextReply, TextRequest
 from trainers.rollout.policies import Answer
+from trainers.tracking.files import json_line, parse_object
 
 T = TypeVar("T")
 
@@ -45,20 +46,19 @@ class Journal:
         wanted = json.loads(json.dumps(header))
         if path.exists():
             found, *lines = [_read(line) for line in path.read_bytes().split(b"\n")]
-            self._compare(wanted, found)
+            self._compare(wanted, found or {})
             self.entries = {entry["key"]: entry for entry in lines if entry and "key" in entry}
-        replace_file(path, (_line(entry) for entry in (wanted, *self.entries.values())))
+        replace_file(path, (json_line(entry) for entry in (wanted, *self.entries.values())))
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:
         """Writes an entry to the disk."""
         self.entries[key] = {"key": key, **entry}
         with storing(self.path), os.fdopen(open_new(self.path, append=True), "ab") as file:
-            file.write(_line(self.entries[key]))
+            file.write(json_line(self.entries[key]))
             file.flush()
             os.fsync(file.fileno())
 
-    def _compare(self, wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> None:
-        mine, theirs = wanted, found or {}
+    def _compare(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
         differing = [name for name in mine if theirs.get(name) != mine[name]]
         if differing:
             told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine[name]!r:.80}" for name in differing)
@@ -68,16 +68,11 @@ class Journal:
             )
 
 
-def _line(entry: Mapping[str, Any]) -> bytes:
-    return json.dumps(entry).encode("ascii") + b"\n"
-
-
 def _read(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        return parse_object(line)
+    except ValueError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
 
-from trainers.stats.intervals import Interval
-from trainers.stats.means import mean_over_seeds, t_p_value, t_quantile, variance_of_mean
+from trainers.stats.intervals import Interval, mean_over_seeds, t_p_value, t_quantile, variance_of_mean
 
 Verdict = Literal["better", "worse", "equivalent", "no significant difference", "one seed", "fewer seeds"]
 MARGIN = 0.05

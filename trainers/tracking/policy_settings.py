@@ -71,7 +71,10 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
         told = _written({name: given[name] for name in differing})
         made = _written({name: playing[name] for name in differing})
         said.append(f"Warning: {model} was made with {made}, and {told} was given.")
-    kept = _fitting(playing, differing) | (parts["learning"] if learning else {})
+    # An environment or data of another kind have their own.
+    dropped = _WORLD if "env" in differing else _TASKS if "data" in differing else ()
+    kept = {name: value for name, value in playing.items() if name not in dropped}
+    kept |= parts["learning"] if learning else {}
     if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
         said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
         kept["data"] = None
@@ -109,12 +112,6 @@ def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _fitting(made: Mapping[str, Any], differing: list[str]) -> dict[str, Any]:
-    """The settings that still hold where others were given: an environment or data of another kind has its own."""
-    dropped = _WORLD if "env" in differing else _TASKS if "data" in differing else ()
-    return {name: value for name, value in made.items() if name not in dropped}
-
-
 def _absolute(name: str, value: Any) -> Any:
     """A setting; where it is a place, as every folder knows it."""
     if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN) or not Path(value).exists():
@@ -127,7 +124,6 @@ def _are_options(made: Any, given: Any) -> bool:
 
 
 def _written(values: Mapping[str, Any]) -> str:
-    """Settings as they are typed."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         group = name.removesuffix("_options")

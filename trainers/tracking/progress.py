@@ -73,7 +73,6 @@ class PlainProgress(Progress):
 
 
 def _curriculum(record: Record) -> str:
-    """What the gate goes by, where there is one."""
     if not record.get("gated", True):
         return ""
     gaps = "  ".join(f"{short_type(kind)} {gap:+.2f}" for kind, gap in record["gap_smoothed"].items())

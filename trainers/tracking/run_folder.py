@@ -170,19 +170,16 @@ class RunFolder:
 
 def provenance() -> dict[str, Any]:
     """Versions of what computes, and the project's git revision where there is one."""
-    revision = _git("rev-parse", "HEAD")
+    revision, versions = _git("rev-parse", "HEAD"), {}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     return {
-        "packages": dict(_versions()),
+        "packages": versions,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "git": {"revision": revision, "changed": bool(_git("status", "--porcelain", "-uno"))} if revision else None,
     }
-
-
-def _versions() -> Iterator[tuple[str, str]]:
-    for name in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            yield name, metadata.version(name)
 
 
 def _git(*words: str) -> str | None:

@@ -128,7 +128,9 @@ def _batch_loss(
 
     ids, labels, context = (tensor.to(model.device) for tensor in _collate(batch, pad))
     # Padding stands on the right, where causal attention never looks back from: no mask, and the fast kernel is used.
-    hidden = _backbone(model)(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
+    whole: Any = model.get_base_model() if hasattr(model, "peft_config") else model
+    # Without the output layer; those of an adapted model with its adapters.
+    hidden = whole.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     reply = labels[:, 1:] != IGNORED
     wanted = reply | (context_weight > 0) & context[:, 1:]
     logits = model.get_output_embeddings()(hidden[wanted])
@@ -137,11 +139,6 @@ def _batch_loss(
     if not context_weight:
         return replies, replies
     return replies + context_weight * losses[~reply[wanted]].mean(), replies
-
-
-def _backbone(model: Any) -> Any:
-    """The layers without the output layer; those of an adapted model with its adapters."""
-    return (model.get_base_model() if hasattr(model, "peft_config") else model).base_model
 
 
 def reply_loss(

@@ -91,7 +91,10 @@ def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig
     rng = np.random.default_rng(plan.seed)
     messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
     for turn in range(config.max_steps):
-        reply = meant = meant or _reply(expert, info)
+        if not meant:
+            command = expert.act(info["observation"], info["admissible_commands"])
+            meant = _reply_text(expert.thought, command)
+        reply = meant
         slip = bool(rng.random() < config.slips)
         if slip:
             reply = _slip(env, expert, info, rng)
@@ -106,11 +109,6 @@ def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig
             break
         messages.extend(info["new_messages"])
     return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages, frozenset(slips))
-
-
-def _reply(expert: Demonstrator, info: Mapping[str, Any]) -> str:
-    command = expert.act(info["observation"], info["admissible_commands"])
-    return _reply_text(expert.thought, command)
 
 
 def _reply_text(thought: str, command: str) -> str:
@@ -138,7 +136,6 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
 
 
 def _error_rates(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapping[str, float]:
-    """The probability of every task type."""
     check_values(config)
     named = config.error_rates_without_skill
     given = warm_started(config.env)[1].error_rates if named is None else named

@@ -76,15 +76,12 @@ def sha256_of_file(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _corpus(played: Sequence[Demonstration], library: str | None) -> list[str]:
-    libraries = dict.fromkeys((*BUILT_IN, *([] if library is None else [library])))
-    skills = [skill.text for name in libraries for skill in load_library(name).skills]
-    return [message["content"] for demo in played for message in demo.messages] + skills + NUMBERS
-
-
 def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tuple[Any, Any]:
     spec, start = warm_started(recipe.demonstrations.env)
-    said = vocabulary(_corpus(played, spec.library), start.spelling, min_count=start.min_count)
+    libraries = dict.fromkeys((*BUILT_IN, *([] if spec.library is None else [spec.library])))
+    skills = [skill.text for name in libraries for skill in load_library(name).skills]
+    read = [message["content"] for demo in played for message in demo.messages]
+    said = vocabulary(read + skills + NUMBERS, start.spelling, min_count=start.min_count)
     tokenizer = build_tokenizer(said, start.spelling, max_length=recipe.max_length)
     return tokenizer, build_model(tokenizer, recipe.size, seed=recipe.seed)
 
@@ -98,7 +95,6 @@ def _policy_to_go_on_from(folder: Path) -> tuple[Any, Any]:
 
 
 def _tokeniser(tokenizer: Any, max_length: int) -> Callable[[Demonstration], TokenisedDialogue]:
-    """How demonstrations become tokens: in the tiny policy's own way, or by the model's chat template."""
     if "<|assistant|>" in tokenizer.get_vocab():
         encoder = ChatEncoder(tokenizer)
         return lambda demo: tokenise_dialogue(encoder, demo.messages, demo.slips)
@@ -107,7 +103,6 @@ def _tokeniser(tokenizer: Any, max_length: int) -> Callable[[Demonstration], Tok
 
 
 def _adapted(model: Any, recipe: PolicyRecipe) -> Any:
-    """The model with adapters, if the recipe has any."""
     if not recipe.lora_rank:
         return model
     try:
@@ -200,24 +195,19 @@ def make_policy(
     }
     write_card(out, card)
     config = recipe_config(recipe, out)
-    longest = max(len(list(own)) for item in dialogues for said, own in groupby(item.labels, _is_said) if said)
+    spans = (groupby(item.labels, lambda label: label != IGNORED) for item in dialogues)
+    longest = max(len(list(own)) for found in spans for said, own in found if said)
     save_policy_settings(out, config.with_(max_reply_tokens=max(longest, config.max_reply_tokens)))
     kept.remove()
     return card
 
 
-def _is_said(label: int) -> bool:
-    return label != IGNORED
-
-
 def _key(recipe: PolicyRecipe, chat_format: ChatFormat, start: Path | None) -> str:
-    """A digest of everything that decides the weights."""
     parts = [asdict(recipe), chat_format.to_dict(), _start_sha256(start)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _start_sha256(folder: Path | None) -> str | None:
-    """Hash of a start's weights, where they are one file."""
     weights = folder / "model.safetensors" if folder else None
     return sha256_of_file(weights) if weights is not None and weights.is_file() else None
 

@@ -111,12 +111,7 @@ def set_error_rate(recipe: PolicyRecipe, without_skill: float) -> PolicyRecipe:
 
 
 def recipe_config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
-    """The settings with which a policy of a recipe plays held-out tasks of its world.
-
-    Args:
-        recipe: How the policy was made.
-        policy: Its checkpoint folder.
-    """
+    """The settings with which a policy of a recipe, in its folder, plays held-out tasks of its world."""
     shown = recipe.demonstrations
     settings = small_policy_settings(shown.env, str(shown.env_kwargs.get("data", "generated")))
     if recipe.chat != "compact":

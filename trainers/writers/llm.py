@@ -29,7 +29,6 @@ T = TypeVar("T")
 
 @cache
 def _prompts(kind: str) -> dict[str, str]:
-    """The questions of one writer, from ``prompts.toml``."""
     prompts: dict[str, str] = tomllib.loads(files(__package__).joinpath("prompts.toml").read_text("utf-8"))[kind]
     return prompts
 
@@ -154,7 +153,6 @@ class NotedWriter(ModelWriter):
         return self._noted(groups[0][0].text, groups[0]) if groups else None
 
     def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
-        """The notes that could be read, by task type."""
         chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self._longest
         question = _prompts("notes")["note"]
         questions = [question.format(kind=e.task_type, episode=self._shown([e]), longest=longest) for e in chosen]

@@ -13,8 +13,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from trl.generation import vllm_generation
 
 from skillc_gym.errors import ConfigError
-from trainers.backends.trl.arguments import check_vllm
-from trainers.backends.trl.colocated import in_words, sleep, started_with, wake_up
+from trainers.backends.trl.arguments import check_vllm, in_words, sleep, started_with, wake_up
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner.objective import SAMPLING_RATIO_CAP, engine_mismatch

@@ -12,8 +12,8 @@ import pytest
 from skillc_gym.errors import CheckpointError, ConfigError
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
+from trainers.evaluation.player import MEMORY_FILE, policy_memory
 from trainers.evaluation.policy import evaluate_policy
-from trainers.evaluation.policy_memory import MEMORY_FILE, policy_memory
 from trainers.memory import SkillBank
 from trainers.writers import Draft
 

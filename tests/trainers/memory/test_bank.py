@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, UnknownNameError
 from trainers.memory import Entry, SkillBank
-from trainers.memory.credit import (
+from trainers.memory.bank import (
     d2skill_score,
     exploration_bonus,
     hindsight_bonus,

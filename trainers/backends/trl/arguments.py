@@ -1,18 +1,22 @@
-"""TRL's and PEFT's own arguments for a run."""
+"""TRL's, PEFT's and vLLM's own arguments for a run, those that TRL does not pass on too; vLLM's waking and sleep."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 import torch
 from trl import GRPOConfig
+from trl.generation import vllm_generation
 from trl.import_utils import is_vllm_available
 
 from skillc_gym.errors import ConfigError, missing_extra
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
+from trainers.engines.vllm import replaceable_weights
 from trainers.learner import Objective
 
 
@@ -32,11 +36,7 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
 
 
 def check_vllm(config: TrainConfig, processes: int) -> None:
-    """Refuses settings of vLLM that contradict each other, or the number of training processes.
-
-    Raises:
-        ConfigError: The message names the setting.
-    """
+    """Refuses (ConfigError) settings of vLLM that contradict each other, or the number of training processes."""
     if config.vllm_mode == "server" and (config.vllm_sleep or config.vllm_tensor_parallel > 1):
         raise ConfigError(
             "vllm_sleep and vllm_tensor_parallel are for a vLLM within the training processes; with vllm_mode=server "
@@ -134,3 +134,58 @@ def _optimiser(config: TrainConfig) -> dict[str, Any]:
         "adam_beta2": config.adam_beta2,
         "adam_epsilon": config.adam_epsilon,
     }
+
+
+@contextmanager
+def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Lets a ``vllm.LLM`` that TRL starts within have further arguments; yields all that it was started with, then.
+
+    They have precedence over TRL's: ``max_num_seqs``, for instance, which TRL derives from its batches.
+    """
+    effective: dict[str, Any] = {}
+    plain = getattr(vllm_generation, "LLM", None)
+    if plain is None or not options:
+        yield effective
+        return
+
+    def start(**given: Any) -> Any:
+        effective.update({**given, **options})
+        with replaceable_weights():
+            return plain(**effective)
+
+    vllm_generation.LLM = start
+    try:
+        yield effective
+    finally:
+        vllm_generation.LLM = plain
+
+
+def in_words(effective: Mapping[str, Any]) -> str:
+    """The arguments in one line."""
+    return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))
+
+
+def has_first_weights(generation: Any) -> bool:
+    """Whether vLLM has loaded the weights that training begins with: a server may hold others, a sleeping one none."""
+    return generation.mode == "colocate" and not generation._llm_weights_sleeping
+
+
+def wake_up(generation: Any) -> None:
+    """Sends the weights to TRL's ``VLLMGeneration``, whose vLLM is awake from then on."""
+    # This wakes what holds the weights.
+    generation.sync_weights()
+    if _sleeps(generation):
+        generation.llm.wake_up(tags=["kv_cache"])
+
+
+def sleep(generation: Any) -> bool:
+    """Lets a vLLM that may sleep give its memory back; tells whether it has lost its weights by that."""
+    if not _sleeps(generation) or generation._llm_weights_sleeping:
+        return False
+    generation.llm.sleep(level=2)
+    generation._llm_weights_sleeping = True
+    return True
+
+
+def _sleeps(generation: Any) -> bool:
+    return generation.mode == "colocate" and bool(generation.enable_sleep_mode)

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError
-from trainers.backends.trl.arguments import lora_config
-from trainers.backends.trl.colocated import has_first_weights, in_words, sleep, wake_up
+from trainers.backends.trl.arguments import has_first_weights, in_words, lora_config, sleep, wake_up
 from trainers.backends.trl.figures import own_figures
 from trainers.backends.trl.sharding import WholeCopy, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer
@@ -32,18 +31,7 @@ _DROPOUT = 4
 
 
 class TrlBackend:
-    """Owns a :class:`SkillTrainer`.
-
-    Args:
-        config: The run's settings.
-        objective: What it minimises.
-        tokenizer: Saved with the policy.
-        progress: Told what vLLM was started with.
-
-    Raises:
-        MissingDataError: There is no model where the configuration says.
-        ConfigError: The run's folder cannot be made.
-    """
+    """Owns a :class:`SkillTrainer`; ``progress`` is told what vLLM was started with."""
 
     def __init__(self, config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> None:
         self.config = config
@@ -227,17 +215,9 @@ class TrlBackend:
 
 
 def save_merged(config: TrainConfig, state: Mapping[str, Any], path: Path) -> None:
-    """Writes the policy that training began with, with trained adapters merged into it.
+    """Writes the policy that training began with, with the adapters of a trained model's whole state merged into it.
 
     The weights are loaded once more, on the processor, so that it does not matter where and how the trained ones lie.
-
-    Args:
-        config: The run's settings.
-        state: The trained model's whole state dictionary, of which the adapters are taken.
-        path: Folder of the checkpoint.
-
-    Raises:
-        CheckpointError: The adapters are not those of these settings.
     """
     from peft import get_peft_model
 

@@ -41,7 +41,11 @@ class Extras:
         self.model = model
         self.reference, self.every, self.weight = reference, every, weight
         self.decay = objective.average_decay
-        self.average = None if self.decay is None else _frozen_copy(model, temperature)
+        self.average: Any = None
+        if self.decay is not None:
+            self.average = frozen_copy(model)
+            base = self.average.get_base_model() if hasattr(self.average, "peft_config") else self.average
+            add_fused_lm_head(base, temperature=temperature, outputs=("log_probs", "entropy"))
         width = model.get_output_embeddings().in_features
         device = next(model.parameters()).device
         self._names = tuple(objective.heads)
@@ -112,10 +116,3 @@ class Extras:
     @property
     def _empty(self) -> bool:
         return not self._names and self.average is None and self.reference is None
-
-
-def _frozen_copy(model: Any, temperature: float) -> Any:
-    average = frozen_copy(model)
-    base = average.get_base_model() if hasattr(average, "peft_config") else average
-    add_fused_lm_head(base, temperature=temperature, outputs=("log_probs", "entropy"))
-    return average

@@ -174,11 +174,6 @@ class Predictions:
     places: torch.Tensor
     which: torch.Tensor | slice
 
-    @property
-    def shared(self) -> bool:
-        """Whether one place may predict tokens of several rows."""
-        return not isinstance(self.which, slice)
-
 
 def own_tokens(tokens: Tokens) -> torch.Tensor:
     """Which tokens are the model's own, bool (rows, columns)."""

@@ -55,16 +55,7 @@ def frozen_copy(model: Any) -> Any:
 
 
 def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: bool = False) -> None:
-    """Refuses what would fail in the middle of a sharded run.
-
-    Args:
-        accelerator: accelerate's, which knows the launcher's settings.
-        objective: The losses.
-        moving_reference: Whether the reference follows the policy, so that checkpoints must hold it.
-
-    Raises:
-        ConfigError: The message names the launcher's setting to change.
-    """
+    """Refuses (ConfigError) what would fail in the middle of a sharded run; the message names the setting to change."""
     plugin = getattr(accelerator.state, "fsdp_plugin", None)
     if plugin is not None:
         _check_fsdp(plugin)

@@ -22,8 +22,7 @@ from trl import GRPOTrainer
 from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError
-from trainers.backends.trl.arguments import grpo_arguments, lora_config
-from trainers.backends.trl.colocated import started_with
+from trainers.backends.trl.arguments import grpo_arguments, lora_config, started_with
 from trainers.backends.trl.extras import Extras
 from trainers.backends.trl.sharding import check_sharding
 from trainers.config import TrainConfig
@@ -32,18 +31,7 @@ from trainers.learner import Objective
 
 
 class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
-    """Holds what is trained.
-
-    Args:
-        config: The run's settings.
-        objective: Says which reference, heads and average its losses need.
-        model: The policy to start from.
-        tokenizer: Saved with the policy.
-
-    Attributes:
-        extras: What is trained or kept beside the policy.
-        effective: What TRL's vLLM was started with.
-    """
+    """Holds what is trained, and in ``extras`` what is trained or kept beside; ``effective`` is what vLLM was given."""
 
     def __init__(self, config: TrainConfig, objective: Objective, model: Any, tokenizer: Any) -> None:
         from datasets import Dataset

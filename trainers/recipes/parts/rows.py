@@ -132,7 +132,6 @@ def quoting_turns(episode: Episode, words_in_common: int) -> list[bool]:
 
 
 def _edited_row(row: TokenRow, quoting: Sequence[bool], chat: ChatTokens, drop: bool) -> TokenRow:
-    """The row with the thoughts of some of its replies masked, or taken out."""
     own = [place for place, mine in enumerate(row.loss_mask) if mine]
     thoughts, lengths, start = set[int](), [], 0
     for length, quotes in zip(row.reply_lengths, quoting, strict=True):
@@ -277,23 +276,21 @@ class GuidedRows(RowMaker):
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's won guided episodes."""
-        return [row for place, i in enumerate(update.own) for row in _guided(update, i, place)]
-
-
-def _guided(update: UpdateView, i: int, place: int) -> list[TrainingRow]:
-    trajectory = update.batch.trajectories[i]
-    episode, library = trajectory.episode, update.prompts.library
-    if library is None or not episode.won or not is_guided(episode.skill):
-        return []
-    usual = specific_text(library, episode.task_type).text
-    return [
-        TrainingRow(
-            row=update.prompts.with_skill_text(row, usual),
-            advantages=np.zeros(row.model_tokens),
-            weights={"guided_distillation": update.weight(i)},
-            trajectory=place,
-            task_type=episode.task_type,
-            teachers={"guided_distillation": update.prompts.with_skill_text(row, episode.skill_text)},
-        )
-        for row in trajectory.rows
-    ]
+        made, library = [], update.prompts.library
+        for place, i in enumerate(update.own):
+            trajectory = update.batch.trajectories[i]
+            episode = trajectory.episode
+            if library is not None and episode.won and is_guided(episode.skill):
+                usual = specific_text(library, episode.task_type).text
+                made += [
+                    TrainingRow(
+                        row=update.prompts.with_skill_text(row, usual),
+                        advantages=np.zeros(row.model_tokens),
+                        weights={"guided_distillation": update.weight(i)},
+                        trajectory=place,
+                        task_type=episode.task_type,
+                        teachers={"guided_distillation": update.prompts.with_skill_text(row, episode.skill_text)},
+                    )
+                    for row in trajectory.rows
+                ]
+        return made

@@ -55,28 +55,20 @@ def scalars(record: Mapping[str, Any]) -> dict[str, float]:
     """
     event = str(record["event"])
     found = dict(_numbers(event, {name: value for name, value in record.items() if name != "step"}))
-    for (where, figure), section in PANELS.items():
-        if where == event and figure in record:
-            found |= _panel(section, record[figure])
+    for (where, name), section in PANELS.items():
+        if where == event and name in record:
+            figure = record[name]
+            by_type = isinstance(figure, Mapping)
+            found |= _numbers(section, {short_type(kind): figure[kind] for kind in figure} if by_type else figure)
     return found
 
 
-def _panel(section: str, figure: Any) -> dict[str, float]:
+def _numbers(name: str, figure: Any) -> Iterator[tuple[str, float]]:
     if isinstance(figure, Mapping):
-        return dict(_numbers(section, {short_type(kind): value for kind, value in figure.items()}))
-    return {section: float(figure)} if _is_number(figure) else {}
-
-
-def _numbers(prefix: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, value in figures.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(f"{prefix}/{name}", value)
-        elif _is_number(value):
-            yield f"{prefix}/{name}", float(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        for key, value in figure.items():
+            yield from _numbers(f"{name}/{key}", value)
+    elif isinstance(figure, int | float) and not isinstance(figure, bool):
+        yield name, float(figure)
 
 
 def kept_id(folder: Path, logger: str) -> str:
