@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -174,9 +175,10 @@ def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
     steps = _returns_to_go(values.size, seen, rewards, gamma)
     if not steps:
         return []
-    episode = _relative(values, keys, std)
+    relative = partial(normalise_groups, eps=_EPS) if std else centre_groups
+    episode = relative(values, keys)
     clusters = [(key, anchor) for key, own in zip(keys, seen, strict=True) for anchor in own]
-    step = _relative(np.concatenate(steps), clusters, std)
+    step = relative(np.concatenate(steps), clusters)
     ends = np.cumsum([one.size for one in steps])[:-1]
     return [whole + step_weight * part for whole, part in zip(episode, np.split(step, ends), strict=True)]
 
@@ -193,10 +195,6 @@ def _returns_to_go(
         _decayed_sums(finite_vector(f"rewards[{i}]", own, len(seen)), gamma)
         for i, (own, seen) in enumerate(zip(rewards, anchors, strict=True))
     ]
-
-
-def _relative(values: FloatArray, keys: Sequence[Hashable], std: bool) -> FloatArray:
-    return normalise_groups(values, keys, _EPS) if std else centre_groups(values, keys)
 
 
 def _step_rewards(rewards: Sequence[float], value: float) -> FloatArray:

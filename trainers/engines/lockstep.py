@@ -21,12 +21,7 @@ _FAILED = "The engine that all training processes share failed"
 
 
 class ProcessExchange:
-    """Processes of ``torch.distributed`` that share an engine.
-
-    Args:
-        group: Those that share an engine; all if None.
-        first_asks: Whether the first one alone asks the engine and tells the others.
-    """
+    """Processes of ``torch.distributed`` (of a group, or all) that share an engine, or whose first one asks for all."""
 
     def __init__(self, group: Any = None, *, first_asks: bool = False) -> None:
         import torch.distributed
@@ -71,10 +66,7 @@ class ProcessExchange:
 class LockstepEngine:
     """Plays the conversations of several processes together.
 
-    Args:
-        engine: Answers; None on processes that do not ask it themselves.
-        exchange: The processes.
-        before: Called by all of them before a collection, for instance to send the weights.
+    The engine is None on processes that do not ask it themselves; all call ``before`` before a collection.
     """
 
     def __init__(self, engine: Engine | None, exchange: ProcessExchange, before: Callable[[], object]) -> None:

@@ -18,15 +18,7 @@ def _mix(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def uniforms(seeds: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Draws one number per pair of seed and counter.
-
-    Args:
-        seeds: Streams, shape (n,).
-        counters: Positions in the streams, shape (n,).
-
-    Returns:
-        Numbers in [0, 1) with 53 random bits, as many as a float64 holds; shape (n,).
-    """
+    """One number in [0, 1) per seed and counter, with 53 random bits, as many as a float64 holds; shape (n,)."""
     # A hash of (seed, counter) instead of a generator with a state: any number of any stream is had without those
     # before it, so a token's draw does not depend on who else was drawing.
     with np.errstate(over="ignore"):

@@ -8,14 +8,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
-
-if TYPE_CHECKING:
-    from trainers.config import TrainConfig
 
 ENGINES: Mapping[str, str] = {
     "transformers": "trainers.engines.in_process:ENGINE",

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from skillc_gym.errors import EngineError, SkillCError, missing_extra
 from trainers.base import Sampling
+from trainers.config import TrainConfig
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSpec
 from trainers.engines.types import Answer, Engine, Generation, Request
-
-if TYPE_CHECKING:
-    from trainers.config import TrainConfig
 
 
 class VllmEngine:

@@ -88,6 +88,8 @@ class RowAssembler:
         trajectories = own.trajectories
         counts = torch.tensor([len(part), sum(trajectories[i].model_tokens for i in part)], device=backend.device)
         total, tokens = (int(count) for count in backend.all_reduce_sum(counts))
+        by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
+        acting = {i: {name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers}
         return make_training_rows(
             trajectories,
             own.share(advantages.values),
@@ -96,7 +98,7 @@ class RowAssembler:
             total=total,
             tokens=tokens,
             longest=self.config.longest_trajectory,
-            factors=self._factors(own),
+            factors=[self._unless_cut(acting[i], each) for i, each in zip(own.numbers, trajectories, strict=True)],
             targets={name: own.share(values) for name, values in advantages.targets.items()},
         )
 
@@ -131,11 +133,6 @@ class RowAssembler:
     def _passes(self, rows: Sequence[TrainingRow]) -> list[list[TrainingRow]]:
         split = shared_passes if self.config.share_prefixes else forward_passes
         return split(rows, self.config.micro_batches)
-
-    def _factors(self, own: LocalBatch) -> list[dict[str, float]]:
-        by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
-        factors = [{name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers]
-        return [self._unless_cut(of_rollout, each) for of_rollout, each in zip(factors, own.trajectories, strict=True)]
 
     def _masked(self, row: TrainingRow, own: LocalBatch) -> TrainingRow:
         """A row maker's row: the policy gradient leaves out cut trajectories here, too."""

@@ -30,13 +30,12 @@ class _EvolveR(BankMemory):
         drafts: list[Draft] = []
         for episode in episodes:
             lesson = self.writer.write_lesson(episode)
-            if lesson is not None and not self._is_known(lesson, drafts):
+            if lesson is None:
+                continue
+            same = [entry.text for entry in (*self.bank, *drafts) if entry.task_type == lesson.task_type]
+            if not same or float(self.similarity(lesson.text, same).max()) < self.options.merge_above:
                 drafts.append(replace(lesson, kind="principle"))
         return drafts
-
-    def _is_known(self, lesson: Draft, drafts: Sequence[Draft]) -> bool:
-        same = [entry.text for entry in (*self.bank, *drafts) if entry.task_type == lesson.task_type]
-        return bool(same) and float(self.similarity(lesson.text, same).max()) >= self.options.merge_above
 
     def evict(self) -> list[str]:
         weak = [entry.name for entry in self.bank if principle_score(entry) < self.options.purge_below]

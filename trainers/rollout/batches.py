@@ -186,15 +186,7 @@ def collate(
     losses: Sequence[str] = (),
     targets: Collection[str] = (),
 ) -> MicroBatch:
-    """Stacks training rows.
-
-    Args:
-        rows: At least one.
-        pad_id: Token that fills up.
-        device: Where the tensors go.
-        losses: Names of the recipe's losses.
-        targets: Names of targets that are there whether the rows have them or not, 0 where they do not.
-    """
+    """Stacks training rows; ``targets`` are there whether the rows have them or not, 0 where they do not."""
     import torch
 
     def weights(loss: str) -> torch.Tensor:

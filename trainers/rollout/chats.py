@@ -21,14 +21,7 @@ Message = dict[str, str]
 class EngineChat:
     """Gives one reply to each chat; the n-th question of a run always draws the same random numbers.
 
-    Args:
-        engine: Generates.
-        chat: Turns messages into tokens.
-        seed: Decides the draws.
-        sampling: How tokens are drawn.
-        max_tokens: Longest reply.
-        max_context: Longest question and reply together; a question that leaves no room has the reply "". No limit if
-            None.
+    A question that leaves no room for a reply within ``max_context`` tokens has the reply "".
     """
 
     def __init__(
@@ -67,12 +60,7 @@ class EngineChat:
 class ServerChat:
     """Gives one reply to each chat, at temperature 0; a chat too long for the model has the reply "".
 
-    Args:
-        engine: Answers.
-        seed: Decides the seeds of the requests.
-        max_tokens: Longest reply.
-        max_parallel: Most requests under way.
-        journal: Where replies are kept, and found again; None for nowhere.
+    Replies are kept in the journal, if there is one, and found again.
     """
 
     def __init__(

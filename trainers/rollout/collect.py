@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError
+from skillc_gym.vector import PairedVectorEnv
+from skillc_gym.wrappers import ActionFormat, ChatPrompt
 from trainers.base import Sampling, Trajectory
 from trainers.engines.random import derive_seed
 from trainers.rollout.loop import Plan, RolloutLoop
 from trainers.rollout.policies import Policy
-
-if TYPE_CHECKING:
-    from skillc_gym.chat import ChatFormat
-    from skillc_gym.vector import PairedVectorEnv
 
 __all__ = ["GroupRollouts", "SharedRollouts", "derive_seed"]
 
@@ -119,9 +118,6 @@ class GroupRollouts:
         """The environments of so many groups, made when they are first asked for."""
         key = (groups, group_size)
         if key not in self._envs:
-            from skillc_gym.vector import PairedVectorEnv
-            from skillc_gym.wrappers import ActionFormat, ChatPrompt
-
             self._envs[key] = PairedVectorEnv(
                 self.env_id,
                 groups,

@@ -10,17 +10,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from skillc_gym.episodes import EpisodeRecorder
+from skillc_gym.vector import PairedVectorEnv
 from trainers.base import Sampling, Trajectory
 from trainers.engines.random import derive_seed
 from trainers.rollout.policies import Conversation, Policy
-
-if TYPE_CHECKING:
-    from skillc_gym.vector import PairedVectorEnv
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -20,13 +20,11 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.panels import ranked, tasks_by_type
 from trainers.base import TaskSampling, load_object
 from trainers.config import TrainConfig
+from trainers.engines.types import Engine
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.policies import Policy, TokenPolicy
 from trainers.rollout.rows import Prompts
-
-if TYPE_CHECKING:
-    from trainers.engines import Engine
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:

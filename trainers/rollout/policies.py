@@ -65,18 +65,10 @@ class Policy(Protocol):
 
 
 class TokenPolicy:
-    """An engine that answers in tokens.
+    """An engine that answers in tokens; an episode is one ``growing`` row, or one row per turn.
 
-    Args:
-        engine: Generates the replies; may be set later.
-        chat: Turns messages into tokens.
-        growing: Whether an episode is one growing row, or one row per turn.
-        max_reply_tokens: Longest reply.
-        max_context: Longest row; an episode that would exceed it ends, truncated. Members of a group have the same room
-            after their first prompts, so that the two conditions are cut alike.
-
-    Raises:
-        ConfigError: If the limits leave no room for a reply.
+    An episode whose row would exceed ``max_context`` ends, truncated. Members of a group have the same room after their
+    first prompts, so that the two conditions are cut alike. Limits without room for a reply are a ConfigError.
     """
 
     def __init__(

@@ -31,12 +31,8 @@ class Journal:
     An entry is in the file as soon as :meth:`add` returns. Lines that cannot be read (the last one, if the machine went
     down while it was written) are dropped when the journal is opened: their episodes are played again.
 
-    Args:
-        path: The file; its folder must exist.
-        header: Settings of the evaluation; a journal of others is refused.
-
     Raises:
-        ConfigError: The file is the journal of another evaluation; the message names the settings that differ.
+        ConfigError: The file is the journal of another evaluation, by its header of settings.
         StorageError: The file cannot be written.
     """
 
@@ -107,14 +103,8 @@ class _TextConversation:
 class TextPolicy:
     """An engine that answers in words: no episode waits for the slow reply of another.
 
-    Args:
-        engine: Answers.
-        max_reply_tokens: Longest reply.
-        journal: Where finished episodes are kept, and found again; None for nowhere.
-        label: Sets episodes apart in the journal that are asked for alike, but shown other things.
-
-    Attributes:
-        used: Condition and usage of every episode so far.
+    Finished episodes are kept in the journal, if there is one, and found again; ``label`` sets those apart that are
+    asked for alike, but shown other things. ``used`` has condition and usage of every episode so far.
     """
 
     streams = True

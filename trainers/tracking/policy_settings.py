@@ -82,7 +82,10 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     taken = {name: value for name, value in kept.items() if name not in given and value != plain[name]}
     if taken:
         said.append(f"{model} was made with {_written(taken)}: taken as nothing else is given.")
-    mixed = {name: {**kept[name], **value} for name, value in given.items() if _are_options(kept.get(name), value)}
+    grouped = [
+        name for name, value in given.items() if isinstance(value, Mapping) and isinstance(kept.get(name), Mapping)
+    ]
+    mixed = {name: {**kept[name], **given[name]} for name in grouped}
     return {**kept, **given, **mixed}, said
 
 
@@ -106,7 +109,7 @@ def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
         for name, value in plain.items()
         if (
             any(made[name].get(key, inner) != inner for key, inner in value.items())
-            if _are_options(made[name], value)
+            if isinstance(made[name], Mapping) and isinstance(value, Mapping)
             else made[name] != value
         )
     ]
@@ -117,10 +120,6 @@ def _absolute(name: str, value: Any) -> Any:
     if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN) or not Path(value).exists():
         return value
     return str(Path(value).resolve())
-
-
-def _are_options(made: Any, given: Any) -> bool:
-    return isinstance(made, Mapping) and isinstance(given, Mapping)
 
 
 def _written(values: Mapping[str, Any]) -> str:

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from trainers.warmstart.cloning import CloningConfig, TokenisedDialogue, clone, reply_loss
     from trainers.warmstart.demonstration import Demonstration, DemonstrationConfig, demonstrations
     from trainers.warmstart.make import CARD, make_policy, sha256_of_file, success_rates, write_card
-    from trainers.warmstart.measurement import essential_rate, measure_start
     from trainers.warmstart.policy import SMALL, TINY, PolicySize, build_model, build_tokenizer, vocabulary
     from trainers.warmstart.recipes import (
         PolicyRecipe,
         data_recipe,
+        essential_rate,
         generated_mixture,
+        measure_start,
         set_error_rate,
         shipped_recipe,
         small_policy_settings,

@@ -57,10 +57,8 @@ def tokenise_dialogue(
 ) -> TokenisedDialogue:
     """Tokenises a dialogue once and marks the assistant's replies, their end token included.
 
-    Args:
-        encoder: Of the tiny policy's tokenizer, whose roles are single tokens.
-        messages: The chat, assistant turns verbatim.
-        slips: Which of the assistant's turns are only context, counted from 0.
+    The encoder is of the tiny policy's tokenizer, whose roles are single tokens; ``slips`` are the assistant's turns,
+    counted from 0, that are only context.
     """
     ids, tokenizer = encoder.ids(messages, prompt=False), encoder.tokenizer
     start, end = tokenizer.convert_tokens_to_ids("<|assistant|>"), tokenizer.eos_token_id

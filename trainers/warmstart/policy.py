@@ -18,7 +18,6 @@ from skillc_gym.errors import missing_extra
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from tokenizers.decoders import Decoder
     from tokenizers.normalizers import Normalizer
     from tokenizers.pre_tokenizers import PreTokenizer
     from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
@@ -65,23 +64,17 @@ def vocabulary(texts: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, min_co
 
 
 def _core(vocab: dict[str, int], spelling: Spelling) -> Tokenizer:
-    from tokenizers import AddedToken, Tokenizer, models
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models
 
     core = Tokenizer(models.WordLevel(vocab, unk_token=UNKNOWN))
     core.normalizer, core.pre_tokenizer = _splitting(spelling)
     if spelling.glued:
-        core.decoder = _decoder(spelling)
+        replaced = [decoders.Replace(found, meant) for found, meant in spelling.glued]
+        spaced, trimmed = decoders.Replace(Regex("^"), " "), decoders.Strip(" ", 1, 0)
+        core.decoder = decoders.Sequence([spaced, decoders.Fuse(), *replaced, trimmed])
     core.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in SPECIAL[:6]])
     core.add_tokens([AddedToken(token, normalized=False) for token in (*TAGS, *spelling.kept)])
     return core
-
-
-def _decoder(spelling: Spelling) -> Decoder:
-    from tokenizers import Regex, decoders
-
-    spaced = decoders.Replace(Regex("^"), " ")
-    replaced = [decoders.Replace(found, meant) for found, meant in spelling.glued]
-    return decoders.Sequence([spaced, decoders.Fuse(), *replaced, decoders.Strip(" ", 1, 0)])
 
 
 def build_tokenizer(

@@ -22,6 +22,10 @@ from trainers.learner import Objective
 
 def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
     """TRL's own arguments for a run; its batches of prompts are never read, so their sizes are the smallest allowed."""
+    if config.liger and find_spec("liger_kernel") is None:
+        raise ConfigError(
+            "liger=true needs liger-kernel, which is not installed: pip install liger-kernel, or take liger=false."
+        )
     cuda = torch.cuda.is_available()
     serving = engine_spec(config.engine).backend_arguments(config)
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.
@@ -91,7 +95,7 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         loss_type="grpo",
         bf16=config.precision == "bfloat16" or (cuda and config.precision == "auto"),
         gradient_checkpointing=config.gradient_checkpointing,
-        use_liger_kernel=_liger(config),
+        use_liger_kernel=config.liger,
         shuffle_dataset=False,
         remove_unused_columns=False,
         ignore_data_skip=True,
@@ -109,14 +113,6 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
 
 def _revision(config: TrainConfig) -> dict[str, str]:
     return {"revision": config.revision} if config.revision and not config.reference_model else {}
-
-
-def _liger(config: TrainConfig) -> bool:
-    if config.liger and find_spec("liger_kernel") is None:
-        raise ConfigError(
-            "liger=true needs liger-kernel, which is not installed: pip install liger-kernel, or take liger=false."
-        )
-    return config.liger
 
 
 def _optimiser(config: TrainConfig) -> dict[str, Any]:

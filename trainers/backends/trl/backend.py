@@ -40,6 +40,9 @@ class TrlBackend:
             train_upper(model, config.upper_layers)
         make_folder(Path(config.run_folder))
         self.trainer = SkillTrainer(config, objective, model, tokenizer)
+        accelerator = self.trainer.accelerator
+        self.device: torch.device = accelerator.device
+        self.process_index, self.num_processes = int(accelerator.process_index), int(accelerator.num_processes)
         self._sent_steps: dict[str, int] = {}
         self._copies = config.precision == "bfloat16_copy"
         if self._copies and (self.trainer.is_fsdp_enabled or self._deepspeed):
@@ -48,22 +51,6 @@ class TrlBackend:
             )
         if self.trainer.effective:
             progress.note(in_words(self.trainer.effective))
-
-    @property
-    def device(self) -> torch.device:
-        """The accelerator's."""
-        device: torch.device = self.trainer.accelerator.device
-        return device
-
-    @property
-    def process_index(self) -> int:
-        """The accelerator's."""
-        return int(self.trainer.accelerator.process_index)
-
-    @property
-    def num_processes(self) -> int:
-        """The accelerator's."""
-        return int(self.trainer.accelerator.num_processes)
 
     def gather(self, objects: list[T]) -> list[T]:
         """All processes' objects, process by process, on every process."""

@@ -16,13 +16,8 @@ from trainers.learner.objective import Objective
 class WholeCopy:
     """A copy of a policy that each process has for itself, to generate out of step or in another type.
 
-    It takes the memory of all weights once more on each device, and one gathering of the trained weights whenever they
-    have changed.
-
-    Args:
-        policy: The policy, before it is sharded in place.
-        device: Where the copy generates.
-        dtype: Of its weights; the policy's if None.
+    It is made before the policy is sharded in place. It takes the memory of all weights once more on each device, and
+    one gathering of the trained weights whenever they have changed.
     """
 
     def __init__(self, policy: torch.nn.Module, device: torch.device, dtype: torch.dtype | None = None) -> None:
