@@ -105,9 +105,6 @@ def test_a_skill_of_others_loads_as_it_is_and_serves_every_type(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("front", "fault"),
     [
-        ("name: ../../etc\ndescription: d", "no name for a skill"),
-        ("name: a\ndescription: d\nmetadata: &a {task_types: *a}", "anchors or aliases"),
-        ("name: a\ndescription: !!python/object/apply:os.system [ls]", "tags"),
         ("name: a\ndescription: d\nmetadata: {library_name: ../../etc}", "no name for a skill"),
         ("name: a\ndescription: d\nmetadata: {task_types: '*, heat'}", "beside"),
         ("name: a\ndescription: d\nmetadata: {minimal: " + "x" * 99 + "}", "longer than its full one"),
@@ -118,16 +115,3 @@ def test_a_hostile_skill_of_others_is_refused_by_file(tmp_path: Path, front: str
     with pytest.raises(SkillFileError, match=fault) as caught:
         load_library(folder)
     assert str(folder / "SKILL.md") in str(caught.value)
-
-
-def test_links_and_huge_files_of_others_are_refused(tmp_path: Path) -> None:
-    secret, library = theirs(tmp_path / "secret"), tmp_path / "library"
-    (library / "linked").mkdir(parents=True)
-    (library / "linked" / "SKILL.md").symlink_to(secret / "SKILL.md")
-    for folder in (library, library / "linked"):
-        with pytest.raises(SkillFileError, match="leads out of"):
-            load_library(folder)
-    with (secret / "SKILL.md").open("ab") as file:
-        file.truncate(100 * 2**20)
-    with pytest.raises(SkillFileError, match="longer than"):
-        load_library(secret)

@@ -45,29 +45,22 @@ def refused(file: Path, complaint: str) -> str:
     ("front", "complaint"),
     [
         (BOMB + FIELDS, "anchors or aliases"),
-        (BOMB + "name: *i\ndescription: d\ntask_types: [x]\n", "anchors or aliases"),
         ("name: a\ndescription: d\ntask_types: &a [*a]\n", "anchors or aliases"),
         (MERGES + FIELDS, "anchors or aliases"),
         ("<<: {<<: {<<: {name: a}}}\n" + FIELDS, "merge key"),
         ("x: " + "[" * 5000 + "\n" + FIELDS, "opening brackets"),
         ("x: " + "[" * 9 + "]" * 9 + "\n" + FIELDS, "nested deeper"),
-        ("x: " + "{a: " * 100 + "\n" + FIELDS, "nested deeper"),
         ("".join(" " * n + "- \n" for n in range(100)) + FIELDS, "not YAML|nested deeper"),
         ("x: '" + "y" * 20_000 + "'\n" + FIELDS, "longer than 16,384"),
         ("x: !!python/object/apply:os.system [ls]\n" + FIELDS, "YAML's tags"),
-        ("x: !!timestamp nonsense\n" + FIELDS, "YAML's tags"),
         ("name: a\nname: b\ndescription: d\ntask_types: [x]\n", "field 'name' twice"),
         ("name: ../../etc\ndescription: d\ntask_types: [x]\n", "no name for a skill"),
         ("name: a..b\ndescription: d\ntask_types: [x]\n", "no name for a skill"),
-        ("name: a/b\ndescription: d\ntask_types: [x]\n", "no name for a skill"),
-        ("name: /etc\ndescription: d\ntask_types: [x]\n", "no name for a skill"),
         ("name: h\u0435at\ndescription: d\ntask_types: [x]\n", "no name for a skill"),  # a Cyrillic e
-        ("name: a+b\ndescription: d\ntask_types: [x]\n", "no name for a skill"),
         ("name: " + "a" * 65 + "\ndescription: d\ntask_types: [x]\n", "no name for a skill"),
         ('name: "a\\0b"\ndescription: d\ntask_types: [x]\n', "no name for a skill"),
         ("name: a\ndescription: " + "d" * 5000 + "\ntask_types: [x]\n", "description of 'a' is longer"),
         ('name: a\ndescription: d\ntask_types: ["a\\nb"]\n', "is no task type"),
-        ("name: a\ndescription: d\ntask_types: ['a,b']\n", "is no task type"),
         ("name: a\ndescription: d\ntask_types: ['*', x]\n", "beside"),
         ("name: a\ndescription: d\ntask_types: [[x]]\n", "must be a list of strings"),
         ("name: a\ndescription: d\ntask_types: {x: y}\n", "got a mapping of 1"),
@@ -175,12 +168,6 @@ def test_a_library_of_too_many_folders_is_refused(tmp_path: Path) -> None:
         os.link(content, tmp_path / f"s{number}" / "SKILL.md")
     with pytest.raises(SkillFileError, match="at most 1,000"):
         load_library(tmp_path)
-
-
-def test_unknown_task_types_of_any_length_make_short_messages() -> None:
-    with pytest.raises(SkillFileError) as caught:
-        load_library("alfworld").for_task("x" * 10**6)
-    assert len(str(caught.value)) < 1000
 
 
 @given(

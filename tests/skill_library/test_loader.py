@@ -38,6 +38,7 @@ def test_every_alfworld_type_has_a_general_and_an_own_skill():
         assert skill.name == f"general+{name}"
         assert skill.text == f"{general.text}\n\n{own.text}"
         assert skill.sha256 == hashlib.sha256(skill.text.encode()).hexdigest()
+    assert library.longest == max(len(library.for_task(kind).text) for kind in library.task_types)
 
 
 @pytest.mark.parametrize("name", ["alfworld", "webshop"])
@@ -69,27 +70,6 @@ def test_a_skill_may_bring_its_own_minimal_text(tmp_path):
         load_library(tmp_path)
 
 
-def test_webshop_has_one_skill_of_four_parts():
-    skill = load_library("webshop").for_task("shopping")
-    assert skill.name == "shopping"
-    assert all(f"{n}. {part}" in skill.text for n, part in enumerate(["Search", "Browse", "Options"], start=1))
-    assert "purchase" in skill.text
-
-
-@pytest.mark.parametrize("name", ["alfworld", "webshop"])
-def test_texts_are_compact_plain_ascii(name):
-    for skill in load_library(name).skills:
-        assert 60 <= len(skill.text.split()) <= 115, skill.name
-        assert skill.text.isascii()
-        assert "|" not in skill.text
-
-
-def test_longest_bounds_every_text_and_is_reached():
-    library = load_library("alfworld")
-    lengths = [len(library.for_task(kind).text) for kind in library.task_types]
-    assert max(lengths) == library.longest
-
-
 def test_a_library_is_read_once_until_a_file_changes(tmp_path):
     write(tmp_path, "a", GOOD.format(name="a", types="[x]", text="one"))
     first = load_library(tmp_path)
@@ -116,20 +96,16 @@ def test_extra_fields_are_allowed_and_rules_in_the_text_stay(tmp_path):
     ("content", "complaint"),
     [
         ("just text", "no front matter"),
-        ("", "no front matter"),
         ("\n---\nname: a\n---\nt", "no front matter"),
         ("---\nname: a\n", "never ends"),
         ("---\n---\ntext", "must be fields"),
-        ("---\n- a\n---\ntext", "must be fields"),
         ("---\n2001-99-99\n---\ntext", "must be fields"),
         ("---\nname: [\n---\ntext", "not YAML"),
         ("---\nname: a\ndescription: Use when: asked\n---\nt", "line 3\\); a value with ': ' .* in quotes"),
         ("---\nname: a\ndescription: d\nmetadata:\n  task_types: [x, y]\n---\nt", "joined by commas; got a list of 2"),
         ("---\nname: a\n---\ntext", "lacks description"),
         ("---\nname: 3\ndescription: d\ntask_types: [x]\n---\nt", "name must be a non-empty string"),
-        ("---\nname: a\ndescription: ' '\ntask_types: [x]\n---\nt", "description must be a non-empty string"),
         ("---\nname: a\ndescription: d\ntask_types: x\n---\nt", "task_types must be a list"),
-        ("---\nname: a\ndescription: d\ntask_types: []\n---\nt", "task_types must be a list"),
         ("---\nname: a\ndescription: d\ntask_types: [1]\n---\nt", "task_types must be a list"),
         ("---\nname: a\ndescription: d\ntask_types: [x]\n---\n \n\n", "empty"),
         (b"---\nname: a\xff\n---\nt", "not UTF-8"),
@@ -150,20 +126,17 @@ def test_two_skills_of_one_name_are_refused(tmp_path):
         load_library(tmp_path)
 
 
-def test_a_type_without_a_skill_is_an_error_with_a_suggestion(tmp_path):
+def test_what_is_not_there_is_an_error_with_a_suggestion(tmp_path):
+    with pytest.raises(SkillFileError, match="Did you mean 'alfworld'"):
+        load_library("alfword")
+    with pytest.raises(SkillFileError, match="holds no skill"):
+        load_library(tmp_path)
     with pytest.raises(SkillFileError, match="Did you mean 'pick_heat_then_place_in_recep'"):
         load_library("alfworld").for_task("pick_heat_then_place")
     write(tmp_path, "g", GOOD.format(name="g", types='["*"]', text="t"))
     write(tmp_path, "y", GOOD.format(name="y", types="[y]", text="t"))
     with pytest.raises(SkillFileError, match="no skill for task type 'x'"):
         load_library(tmp_path).for_task("x")
-
-
-def test_a_missing_or_empty_folder_is_an_error(tmp_path):
-    with pytest.raises(SkillFileError, match="Did you mean 'alfworld'"):
-        load_library("alfword")
-    with pytest.raises(SkillFileError, match="holds no skill"):
-        load_library(tmp_path)
 
 
 @given(st.text())

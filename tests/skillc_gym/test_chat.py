@@ -62,6 +62,8 @@ def test_forms():
             BARE.with_form(wrong)
     with pytest.raises(UnknownNameError, match="chat form"):
         BARE.with_form("windows")
+    with pytest.raises(UnknownNameError, match="Did you mean 'role'"):
+        ChatFormat.from_dict({"rule": "x"})
 
 
 @pytest.mark.parametrize(
@@ -77,8 +79,3 @@ def test_forms():
 def test_bad_pieces_are_named(pieces, complaint):
     with pytest.raises(ConfigError, match=complaint):
         ChatFormat(**pieces)
-
-
-def test_unknown_fields_are_named():
-    with pytest.raises(UnknownNameError, match="Did you mean 'role'"):
-        ChatFormat.from_dict({"rule": "x"})

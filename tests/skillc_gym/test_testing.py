@@ -17,15 +17,6 @@ class TestToy(TextEnvContract):
         return TimeLimit(ToyEnv(), 20)
 
 
-class TestToyWithSkills(TextEnvContract):
-    @pytest.fixture(autouse=True)
-    def _library(self, toy_library):
-        self.library = toy_library
-
-    def make_env(self):
-        return SkillInjection(ToyEnv(), self.library)
-
-
 counter = itertools.count()
 
 
@@ -153,11 +144,6 @@ def test_an_injection_that_shows_its_skill_when_off_is_found(toy_library):
 def test_the_failing_check_is_named():
     with pytest.raises(AssertionError, match="test_infos_hold_the_keys: info lacks 'goal'"):
         check_text_env(NoGoal)
-
-
-def test_make_env_must_be_given():
-    with pytest.raises(NotImplementedError, match="make_env"):
-        check_text_env(TextEnvContract().make_env)
 
 
 def test_render_modes_are_tried_for_registered_environments():

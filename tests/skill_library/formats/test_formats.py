@@ -134,12 +134,6 @@ def test_sections_are_read():
     assert read_sections("Before.\n" + SECTIONS)[0].text == "Before."
 
 
-def test_sections_are_written_back():
-    skills = read_sections(SECTIONS)
-    again = read_sections(to_sections(skills))
-    assert [(s.task_types, s.text) for s in again] == [(s.task_types, s.text) for s in skills]
-
-
 @given(skills=libraries())
 def test_the_built_in_texts_survive_sections(skills):
     single = [skill for skill in skills if len(skill.task_types) == 1]
@@ -187,15 +181,6 @@ def test_broken_skills_are_refused_by_file(tmp_path, front, body):
     agent_skill(tmp_path / "a", front, body)
     with pytest.raises(SkillFileError, match=r"SKILL\.md"):
         read_agent_skills(tmp_path)
-
-
-def test_links_out_of_the_folder_are_refused(tmp_path):
-    folder = agent_skill(tmp_path / "a", "name: a\ndescription: d")
-    (tmp_path / "secret.md").write_text("secret")
-    (folder / "references").mkdir()
-    (folder / "references" / "s.md").symlink_to(tmp_path / "secret.md")
-    with pytest.raises(SkillFileError, match="link"):
-        read_agent_skills(folder, references=True)
 
 
 @pytest.mark.parametrize(

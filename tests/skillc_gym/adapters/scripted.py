@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.adapters import ChatEnv
+from skillc_gym.adapters import ChatEnv, EpisodeRequest
 from skillc_gym.envs.alfworld.experts.explorer import Explorer
 
 GENERATOR = {"games_per_type": 4, "size": "small"}
@@ -31,6 +31,30 @@ def expert_command(chat: Sequence[Mapping[str, Any]]) -> str:
 def expert_reply(chat: Sequence[Mapping[str, Any]]) -> str:
     """The same in the form of a reply."""
     return f"<think>I know.</think><action>{expert_command(chat)}</action>"
+
+
+def check_record(record: Mapping[str, Any], request: EpisodeRequest) -> None:
+    """What every record of a played pair tells: whose it is, and that the expert wins with the skill alone."""
+    assert {name: record[name] for name in request.to_row()} == request.to_row()
+    shown = bool(request.condition)
+    assert bool(record["skill"]) == bool(record["skill_sha256"]) == bool(record["won"]) == shown
+    assert (bool(record["terminated"]), bool(record["truncated"])) == (shown, not shown)
+
+
+def byte_tokenizer(template: str, special: Sequence[str], added: Sequence[str] = ()) -> Any:
+    """A tokenizer of single bytes for chats; of the special tokens the first pads and the last ends a turn."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    core.add_tokens([AddedToken(token, normalized=False) for token in added])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, eos_token=special[-1], pad_token=special[0], chat_template=template
+    )
 
 
 def run_blocks(page: str) -> dict[str, Any]:

@@ -7,10 +7,9 @@ import pytest
 from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import MAKE, expert_command, expert_reply
+from scripted import MAKE, check_record, expert_command, expert_reply
 from toy_env import ToyEnv
 
-import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, UnknownNameError
@@ -35,22 +34,12 @@ def test_a_pair_shares_its_task_and_differs_in_the_skill():
     assert with_chat[1] == without_chat[1]
     assert "Skill:" in with_chat[0]["content"]
     assert "Skill:" not in without_chat[0]["content"]
-    for record, request in ((with_record, pair[0]), (without_record, pair[1])):
-        assert {name: record[name] for name in ("task_id", "seed", "condition", "group_id")} == request.to_row()
-    assert (with_record["won"], with_record["terminated"], with_record["truncated"]) == (1.0, True, False)
-    assert (without_record["won"], without_record["terminated"], without_record["truncated"]) == (0.0, False, True)
-    assert with_record["skill"] == "general+pick"
-    assert len(with_record["skill_sha256"]) == 64
-    assert without_record["skill"] == without_record["skill_sha256"] == ""
+    check_record(with_record, pair[0])
+    check_record(without_record, pair[1])
+    assert (with_record["skill"], len(with_record["skill_sha256"])) == ("general+pick", 64)
     assert without_record["steps"] == 20
-
-
-def test_the_first_prompt_is_the_chat_wrappers_own():
-    env = MAKE()
-    messages = env.reset(env.task_ids[0], seed=0, condition=1)
-    bare = MAKE()._env.env.env
-    prompt = wrappers.ChatPrompt(wrappers.ActionFormat(bare))
-    assert messages == prompt.reset(seed=0, options={"task_id": env.task_ids[0], "skill": True})[1]["messages"]
+    env.cut()
+    assert env.record() == without_record, "cutting after the end changes nothing"
 
 
 def test_bare_commands_are_taken_as_they_are():
@@ -75,6 +64,10 @@ def test_a_reply_that_makes_no_sense_costs_a_step():
 
 def test_a_cut_episode_is_truncated_and_over():
     env = MAKE()
+    assert env.done
+    for call in (env.episode, env.record, lambda: env.step("look")):
+        with pytest.raises(ResetNeeded):
+            call()
     env.reset(env.task_ids[0])
     env.step("<action>look</action>")
     env.cut()
@@ -85,23 +78,6 @@ def test_a_cut_episode_is_truncated_and_over():
         env.step("look")
     env.reset(env.task_ids[0])
     assert not env.record()["truncated"]
-
-
-def test_cutting_after_the_end_changes_nothing():
-    env = MAKE()
-    play(env, paired_requests(env.task_ids[:1])[0])
-    record = env.record()
-    env.cut()
-    assert env.record() == record
-    assert not record["truncated"]
-
-
-def test_nothing_goes_before_reset():
-    env = MAKE()
-    assert env.done
-    for call in (env.episode, env.record, lambda: env.step("look")):
-        with pytest.raises(ResetNeeded):
-            call()
 
 
 @pytest.mark.parametrize(
@@ -158,19 +134,10 @@ def test_groups_share_task_and_seed(group_size, data, seed):
         assert [m.condition for m in members] == [1] * n_plus + [0] * (group_size - n_plus)
     assert [EpisodeRequest.from_row({**request.to_row(), "other": 1}) for request in requests] == requests
     assert pickle.loads(pickle.dumps(requests)) == copy.deepcopy(requests)
-
-
-def test_seeds_differ_between_groups_and_repeat():
-    first, second = (paired_requests(["a", "a", "b"], seed=7) for _ in range(2))
-    assert first == second
-    assert len({request.seed for request in first}) == 3
-    assert first != paired_requests(["a", "a", "b"], seed=8)
-
-
-@pytest.mark.parametrize("kwargs", [{"group_size": 0}, {"n_plus": 3}, {"n_plus": -1}])
-def test_impossible_groups_are_refused(kwargs):
-    with pytest.raises(ConfigError):
-        paired_requests(["a"], **kwargs)
+    assert len({request.seed for request in requests}) == len(tasks), "seeds differ between groups"
+    for impossible in ({"group_size": 0}, {"n_plus": group_size + 1}, {"n_plus": -1}):
+        with pytest.raises(ConfigError):
+            paired_requests(tasks, **{"group_size": group_size, **impossible})
 
 
 @pytest.mark.parametrize("row", [{}, {"task_id": "a", "seed": "x", "condition": 0, "group_id": 0}])

@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from scripted import ENV_KWARGS, expert_command, run_blocks
+from scripted import ENV_KWARGS, check_record, expert_command, run_blocks
 
 pytest.importorskip("mcp.server.mcpserver", reason="needs mcp 2, see the mcp extra: make test-adapters")
 
@@ -12,7 +12,7 @@ from mcp.client import Client
 from starlette.testclient import TestClient
 
 import skillc_gym
-from skillc_gym.adapters import ChatEnv, paired_requests
+from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.adapters.mcp import create_server
 from skillc_gym.errors import UnknownNameError
 
@@ -39,11 +39,7 @@ async def paired():
                 answer = await call(client, "act", episode=episode, command=expert_command(chat))
                 if "over" not in answer["text"]:
                     chat.append({"role": "user", "content": answer["text"]})
-            record = answer["record"]
-            assert (record["task_id"], record["seed"], record["group_id"]) == (task_id, 9, 4)
-            assert record["condition"] == record["won"] == skill
-            assert bool(record["skill"]) == bool(record["skill_sha256"]) == skill
-            assert (record["terminated"], record["truncated"]) == (skill, not skill)
+            check_record(answer["record"], EpisodeRequest(task_id, 9, int(skill), 4))
             assert answer["text"] == "The episode is over."
 
 

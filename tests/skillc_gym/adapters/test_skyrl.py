@@ -1,7 +1,7 @@
 """SkyRL-gym: pairs of rows played through its registry, and its own aggregation of metrics."""
 
 import pytest
-from scripted import ENV_KWARGS, MAKE, expert_reply, run_blocks
+from scripted import ENV_KWARGS, MAKE, check_record, expert_reply, run_blocks
 
 skyrl_gym = pytest.importorskip(
     "skyrl_gym", reason="needs the skyrl extra, in an environment of its own: make test-adapters"
@@ -38,10 +38,7 @@ def test_pairs_and_provenance_survive_the_round_trip():
     pair = paired_requests(MAKE().task_ids[:1], seed=8)
     played = [play(**request.to_row()) for request in pair]
     for request, (outcome, _) in zip(pair, played, strict=True):
-        record = outcome["metadata"]
-        assert {name: record[name] for name in request.to_row()} == request.to_row()
-        assert bool(record["skill"]) == bool(record["skill_sha256"]) == bool(request.condition)
-        assert (record["terminated"], record["truncated"]) == (bool(request.condition), not request.condition)
+        check_record(outcome["metadata"], request)
         assert outcome["reward"] == request.condition
         assert outcome["observations"] == []
     metrics = aggregate_for_environment("skillc", [found for _, found in played])

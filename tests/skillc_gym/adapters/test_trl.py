@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from scripted import ENV_KWARGS, expert_command, run_blocks
+from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_command, run_blocks
 
-from skillc_gym.adapters import ChatEnv, paired_requests
+from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.adapters.trl import ToolEnvironment, dataset_rows
 from skillc_gym.errors import ConfigError
 
@@ -32,20 +32,11 @@ def test_the_page_runs():
 
 def test_a_pair_survives_the_round_trip():
     environment = FACTORY()
-    with_row, without_row = rows(1)
-    heard = play(environment, with_row)
-    with_record = environment.record
-    assert environment.get_reward() == 1.0
-    assert heard[-1]["content"] == "The episode is over."
-    play(environment, without_row)
-    without_record = environment.record
-    assert environment.get_reward() == 0.0
-    assert with_record["skill"]
-    assert not without_record["skill"]
-    for name in ("task_id", "seed", "group_id"):
-        assert with_record[name] == without_record[name] == with_row[name]
-    assert (with_record["terminated"], with_record["truncated"]) == (True, False)
-    assert (without_record["terminated"], without_record["truncated"]) == (False, True)
+    for row in rows(1):
+        heard = play(environment, row)
+        check_record(environment.record, EpisodeRequest.from_row(row))
+        assert environment.get_reward() == row["condition"]
+        assert heard[-1]["content"] == "The episode is over."
 
 
 def test_an_episode_that_is_cut_is_truncated():
@@ -67,22 +58,11 @@ def test_a_row_without_task_is_refused():
 def qwen3(tmp_path_factory):
     """A tiny random model with a tokenizer of single bytes and Qwen3's chat template, as TRL ships it."""
     trl = pytest.importorskip("trl", reason="needs the train extra")
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+    from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    core = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    core.decoder = decoders.ByteLevel()
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
-    core.add_tokens(
-        [AddedToken(f"<{tag}>", normalized=False) for tag in ("tool_call", "/tool_call", "think", "/think")]
-    )
     template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=template
-    )
+    tags = ["<tool_call>", "</tool_call>", "<think>", "</think>"]
+    tokenizer = byte_tokenizer(template, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], tags)
     config = Qwen2Config(
         vocab_size=len(tokenizer),
         hidden_size=16,

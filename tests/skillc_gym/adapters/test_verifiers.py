@@ -83,12 +83,6 @@ def test_pairs_and_provenance_survive_the_round_trip(tmp_path):
     }
 
 
-def test_larger_groups_are_mixed_as_asked(tmp_path):
-    words = ("--env.taskset.tasks", "1", "--env.taskset.group-size", "4", "--env.taskset.n-plus", "3")
-    (episode,) = evaluate(tmp_path, *words)
-    assert sorted(trace["info"]["condition"] for trace in episode["traces"]) == [0, 1, 1, 1]
-
-
 def test_the_package_for_the_hub_plays_from_its_wheel(tmp_path):
     (episode,) = evaluate(tmp_path, "--env.taskset.tasks", "1", module=hub_wheel)
     assert [trace["metrics"]["gap"] for trace in episode["traces"]] == [1.0, 1.0]

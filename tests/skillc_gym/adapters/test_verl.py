@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from scripted import ENV_KWARGS, MAKE, expert_reply, run_blocks
+from scripted import ENV_KWARGS, MAKE, byte_tokenizer, check_record, expert_reply, run_blocks
 
 pytest.importorskip("verl", reason="needs the verl extra, in an environment of its own: make test-adapters")
 
@@ -23,18 +23,7 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """A tokenizer of single bytes with the ChatML template."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    core = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    core.decoder = decoders.ByteLevel()
-    core.add_special_tokens([AddedToken(token, special=True) for token in ("<|im_start|>", "<|im_end|>")])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|im_end|>", chat_template=TEMPLATE
-    )
+    return byte_tokenizer(TEMPLATE, ["<|im_start|>", "<|im_end|>"])
 
 
 class FakeServers:
@@ -76,10 +65,8 @@ def test_pairs_and_provenance_survive_the_round_trip(tokenizer):
     for request in paired_requests(MAKE().task_ids[:1], seed=2):
         output = play(tokenizer, request.to_row())
         record = output.extra_fields["episode"]
-        assert {name: record[name] for name in request.to_row()} == request.to_row()
-        assert bool(record["skill"]) == bool(record["skill_sha256"]) == bool(request.condition)
-        assert output.reward_score == record["won"] == request.condition
-        assert (record["terminated"], record["truncated"]) == (bool(request.condition), not request.condition)
+        check_record(record, request)
+        assert output.reward_score == request.condition
         numbers = output.extra_fields["reward_extra_info"]
         assert (numbers["condition"], numbers["won"]) == (request.condition, request.condition)
         assert ("Skill:" in tokenizer.decode(output.prompt_ids)) == bool(request.condition)

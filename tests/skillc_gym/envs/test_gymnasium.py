@@ -40,10 +40,10 @@ def test_vectors_of_gymnasium_play_alike(spec):
     )
 
 
-@by_name
-def test_the_passive_checker_comes_when_it_is_asked_for(spec):
-    assert find_wrapper(made(spec), PassiveEnvChecker) is None
-    assert find_wrapper(made(spec, disable_env_checker=False), PassiveEnvChecker) is not None
+def test_the_passive_checker_comes_when_it_is_asked_for():
+    for spec in GENERATED:
+        found = [find_wrapper(made(spec, **asked), PassiveEnvChecker) for asked in ({}, {"disable_env_checker": False})]
+        assert [checker is not None for checker in found] == [False, True]
 
 
 @by_name

@@ -103,9 +103,3 @@ def test_descriptions_bring_in_no_environment():
     assert "skillc_gym.envs.alfworld.spec" in loaded
     own = {name for name in loaded if name.startswith("skillc_gym.")}
     assert not {name for name in own if name.endswith((".env", ".explorer", ".shopper", ".vector"))}
-
-
-def test_a_wrong_reference_says_what_is_expected():
-    for reference in ("no_such_module:x", "skillc_gym.errors:x", "skillc_gym"):
-        with pytest.raises(ConfigError, match="module:name"):
-            load_reference(reference)

@@ -54,11 +54,7 @@ def refused(tmp_path: Path, content: str | bytes, complaint: str) -> None:
     ("changes", "complaint"),
     [
         ({"seed": SCRIPT}, "Episode.seed must be an integer"),
-        ({"seed": 1.5}, "Episode.seed must be an integer"),
         ({"seed": True}, "Episode.seed must be an integer"),
-        ({"group_id": None}, "Episode.group_id must be an integer"),
-        ({"condition": "1"}, "Episode.condition must be an integer"),
-        ({"goal": 3}, "Episode.goal must be a text"),
         ({"goal": ["x"] * 100_000}, "Episode.goal must be a text"),
         ({"skill_text": {"a": "b"}}, "Episode.skill_text must be a text"),
         ({"won": "yes"}, "Episode.won must be true or false"),
@@ -67,10 +63,7 @@ def refused(tmp_path: Path, content: str | bytes, complaint: str) -> None:
         ({"turns": {"a": 1}}, "Episode.turns must be a list of turns"),
         ({"turns": [3]}, "fields of Turn, got 3"),
         ({"turns": [{**dataclasses.asdict(TURN), "reward": SCRIPT}]}, "Turn.reward must be a number"),
-        ({"turns": [{**dataclasses.asdict(TURN), "action": None}]}, "Turn.action must be a text"),
-        ({"messages": "x"}, "list of messages"),
         ({"messages": [{"role": "user"}]}, "list of messages"),
-        ({"messages": [{"role": "user", "content": 3}]}, "list of messages"),
         ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "list of messages"),
         ({"x" * 10_000: 1}, "has unknown"),
         ({f"x{n}": 1 for n in range(10_000)}, "has unknown"),
@@ -96,15 +89,11 @@ def test_what_is_no_episode_is_refused_in_words(tmp_path: Path, content: str | b
     refused(tmp_path, content, complaint)
 
 
-def test_integers_are_read_where_numbers_stand(tmp_path: Path) -> None:
-    (tmp_path / "e.jsonl").write_text(line(task_score=0))
-    assert isinstance(read_jsonl(tmp_path / "e.jsonl")[0].task_score, float)
-
-
 @pytest.mark.parametrize("written", [True, 1, 1.0, False, 0, 0.0])
 def test_success_is_true_or_false_however_it_was_written(tmp_path: Path, written: float) -> None:
-    (tmp_path / "e.jsonl").write_text(line(won=written))
+    (tmp_path / "e.jsonl").write_text(line(won=written, task_score=0))
     (episode,) = read_jsonl(tmp_path / "e.jsonl")
+    assert isinstance(episode.task_score, float)
     assert episode.won is bool(written)
     assert json.dumps(episode.to_dict()["won"]) == f"{float(written)}"
 
@@ -112,7 +101,7 @@ def test_success_is_true_or_false_however_it_was_written(tmp_path: Path, written
 def test_pipes_and_devices_are_no_transcripts(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
-    for name in ("pipe", "zero", "."):
+    for name in ("pipe", "zero", ".", "missing"):
         with pytest.raises(MissingDataError):
             read_jsonl(tmp_path / name)
 

@@ -54,14 +54,6 @@ def test_the_policy_is_asked_only_for_active_members(toy_library):
     assert asked == [6, 6, 3, 3, 3, 3]
 
 
-def test_collecting_twice_with_one_seed_gives_the_same_episodes(toy_library):
-    groups, runs = make(toy_library), []
-    for _ in range(2):
-        groups.reset(seed=4)
-        runs.append([group.episodes for group in collect(groups, by_condition)])
-    assert runs[0] == runs[1]
-
-
 def test_it_starts_at_a_reset_and_checks_the_policy(toy_library):
     groups = make(toy_library)
     with pytest.raises(ConfigError, match="right before it"):

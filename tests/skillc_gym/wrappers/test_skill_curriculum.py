@@ -63,18 +63,6 @@ def test_options_overrule_it_without_shifting_later_draws(toy_library):
     assert told.reset()[1]["task_id"] == expected[2][0]
 
 
-def test_a_given_task_gets_the_condition_of_its_type(toy_library):
-    env = stack(toy_library)
-    env.reset(seed=0)
-    assert not any(env.reset(options={"task_id": "toy/paint/0"})[1]["condition"] for _ in range(10))
-    shares = [env.reset(options={"task_id": "toy/fetch/0"})[1]["condition"] for _ in range(200)]
-    assert 0.65 < sum(shares) / 200 < 0.95
-
-
-def test_without_a_seed_it_still_runs(toy_library):
-    assert stack(toy_library).reset()[1]["task_type"] in TYPES
-
-
 @pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 def test_gymnasium_accepts_it(toy_library):
     check_env(stack(toy_library), skip_render_check=True)
@@ -85,10 +73,3 @@ def test_misuse_is_named(toy_library):
         SkillCurriculum(ToyEnv(), Fixed())
     with pytest.raises(ConfigError, match="types without a task: fly"):
         stack(toy_library, InternalizationCurriculum(["open", "fly"]))
-
-
-def test_a_curriculum_can_be_given_as_its_arguments(toy_library):
-    env = stack(toy_library, {"task_types": list(TYPES), "rho": 0.3})
-    assert env.curriculum.rho_with("open") == 0.3
-    again = stack(toy_library, InternalizationCurriculum(TYPES, rho=0.3))._saved_kwargs
-    assert InternalizationCurriculum(**again["curriculum"]).rho_with("open") == 0.3

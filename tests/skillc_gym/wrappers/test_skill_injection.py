@@ -32,9 +32,10 @@ def test_the_skill_stands_in_front_of_every_observation(toy, toy_library):
 
 
 @pytest.mark.parametrize("where", ["observation", "info"])
-def test_off_is_byte_identical_to_the_bare_environment(toy, toy_library, where):
-    bare, off = play(ToyEnv()), play(SkillInjection(toy, toy_library, enabled=False, where=where))
-    added = {"condition": 0, "skill": "", "skill_sha256": "", "skill_text": "", "skill_grade": "none"}
+@pytest.mark.parametrize(("shown", "condition"), [({"enabled": False}, 0), ({"grade": "none"}, 1)])
+def test_off_is_byte_identical_to_the_bare_environment(toy, toy_library, where, shown, condition):
+    bare, off = play(ToyEnv()), play(SkillInjection(toy, toy_library, where=where, **shown))
+    added = {"condition": condition, "skill": "", "skill_sha256": "", "skill_text": "", "skill_grade": "none"}
     for left, right in zip(bare, off, strict=True):
         assert (*left[:-1], {**left[-1], **added}) == right
 
@@ -53,21 +54,6 @@ def test_a_grade_says_how_much_is_shown(toy, toy_library):
         env.reset(options={"skill_grade": "minimum"})
 
 
-@pytest.mark.parametrize("where", ["observation", "info"])
-def test_at_the_grade_none_the_switch_shows_nothing(toy, toy_library, where):
-    bare = play(ToyEnv())
-    nothing = play(SkillInjection(toy, toy_library, where=where, grade="none"))
-    added = {"condition": 1, "skill": "", "skill_sha256": "", "skill_text": "", "skill_grade": "none"}
-    for left, right in zip(bare, nothing, strict=True):
-        assert (*left[:-1], {**left[-1], **added}) == right
-
-
-def test_in_info_the_observation_is_left_alone(toy, toy_library):
-    shown = play(SkillInjection(toy, toy_library, where="info"))
-    assert [step[0] for step in shown] == [step[0] for step in play(ToyEnv())]
-    assert all("Take the key" in step[-1]["skill_text"] for step in shown)
-
-
 def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library):
     env = SkillInjection(toy, toy_library, enabled=True)
     options = {"skill": False}
@@ -76,15 +62,9 @@ def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library)
     assert env.reset(seed=0)[1]["condition"] == 1
     env.enabled = False
     assert env.enabled is False
+    assert env.step("wait")[-1]["condition"] == 1
     assert env.reset(seed=0)[1]["condition"] == 0
     assert env.reset(seed=0, options={"skill": True})[1]["condition"] == 1
-
-
-def test_setting_enabled_counts_from_the_next_reset(toy, toy_library):
-    env = SkillInjection(toy, toy_library)
-    env.reset(seed=0)
-    env.enabled = False
-    assert env.step("wait")[-1]["condition"] == 1
 
 
 @pytest.mark.parametrize("value", ["yes", None, 2, 0.5])
@@ -129,16 +109,6 @@ def test_misuse_is_named(toy, toy_library):
         SkillInjection(toy, "nowhere")
 
 
-def test_it_is_rebuilt_from_its_json(toy_library):
-    gymnasium.register(id="SkillcTest/Toy-v0", entry_point="toy_env:ToyEnv", max_episode_steps=5)
-    env = SkillInjection(gymnasium.make("SkillcTest/Toy-v0"), toy_library, enabled=False, where="info")
-    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert isinstance(again, SkillInjection)
-    assert (again.enabled, again.where) == (False, "info")
-    assert play(again) == play(env)
-    del gymnasium.registry["SkillcTest/Toy-v0"]
-
-
 def a_text(words="Look twice."):
     skill = Skill("memory", "Of this run.", ("open",), words)
     return SkillText(skill.name, skill.text, skill.sha256)
@@ -146,28 +116,16 @@ def a_text(words="Look twice."):
 
 def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
     env = SkillInjection(toy, toy_library, where="info")
-    _, info = env.reset(seed=0, options={"skill": True, "skill_text": a_text()})
+    observation, info = env.reset(seed=0, options={"skill": True, "skill_text": a_text()})
+    assert observation == ToyEnv().reset(seed=0)[0]
     assert (info["skill"], info["skill_text"], info["skill_sha256"]) == ("memory", "Look twice.", a_text().sha256)
-    _, after = env.reset(seed=0)
-    assert after["skill"] != "memory"
-
-
-def test_the_text_may_be_chosen_when_the_task_is_known(toy, toy_library):
-    env = SkillInjection(toy, toy_library, where="info")
+    assert env.reset(seed=0, options={"skill": False, "skill_text": a_text()})[1]["skill_text"] == ""
+    for chosen in (lambda info: None, None):
+        _, info = env.reset(seed=0, options={"skill_text": chosen})
+        assert info["skill_text"] == load_library(toy_library).for_task(info["task_type"]).text
     _, info = env.reset(seed=0, options={"skill_text": lambda info: a_text(f"Mind {info['task_id']}.")})
     assert info["skill_text"] == f"Mind {info['task_id']}."
-    _, info = env.reset(seed=0, options={"skill_text": lambda info: None})
-    assert info["skill_text"] == load_library(toy_library).for_task(info["task_type"]).text
-
-
-def test_with_the_skill_off_no_text_is_shown(toy, toy_library):
-    env = SkillInjection(toy, toy_library)
-    off = play(env, {"task_id": "toy/open/0", "skill": False})
-    assert play(env, {"task_id": "toy/open/0", "skill": False, "skill_text": a_text()}) == off
-
-
-def test_texts_that_are_none_or_too_long_are_refused(toy, toy_library):
     with pytest.raises(ConfigError, match="SkillText"):
-        SkillInjection(toy, toy_library).reset(seed=0, options={"skill_text": "words"})
+        env.reset(seed=0, options={"skill_text": "words"})
     with pytest.raises(ConfigError, match="where='info'"):
         SkillInjection(ToyEnv(), toy_library).reset(seed=0, options={"skill_text": a_text("x" * 10_000)})

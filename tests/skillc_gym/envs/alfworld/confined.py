@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -36,6 +37,14 @@ class Confined:
         self._process.stdin.flush()
         name, message = json.loads(self._process.stdout.readline())
         return name, message
+
+    def refuses(self, data: Path, message: str, *named: str) -> None:
+        """Asserts that the games are refused in words that name one of these, and that nothing was carried out."""
+        name, said = self.open(data)
+        assert (name, bool(re.search(message, said))) == ("InvalidGameError", True), (name, said[:500])
+        assert any(one in said for one in named or [str(data)])
+        assert len(said) < 1_500
+        assert not Path("carried out").exists()
 
     def close(self) -> None:
         """Ends the process."""

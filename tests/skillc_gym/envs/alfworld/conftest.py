@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confined import Confined
 from odd_houses import odd_house, write_folder
 
 from skillc_gym.envs.alfworld.data.games import open_games
@@ -39,6 +40,14 @@ def house(template):
 def folder(template, tmp_path_factory) -> Path:
     """A folder of twelve small games in upstream's layout, in two splits."""
     return write_folder(tmp_path_factory.mktemp("games"), template)
+
+
+@pytest.fixture(scope="module")
+def confined() -> Iterator[Confined]:
+    """A process that opens games with little memory and little time."""
+    process = Confined()
+    yield process
+    process.close()
 
 
 @pytest.fixture(scope="session")

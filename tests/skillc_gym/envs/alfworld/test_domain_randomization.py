@@ -21,7 +21,6 @@ from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamW
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
-from skillc_gym.vector import PairedVectorEnv
 
 GENERATED = {"data": "generated", "generator": {"size": "medium", "games_per_type": 2}}
 IDS = st.lists(
@@ -122,13 +121,6 @@ def test_the_seed_alone_decides(env):
     assert again == [env.reset(seed=0, options={"task_id": task_id})[0], env.reset(options={"task_id": task_id})[0]]
 
 
-def test_off_changes_nothing():
-    plain, off = ALFWorldEnv(**GENERATED), ALFWorldEnv(**GENERATED, domain_randomization=False)
-    for seed in range(4):
-        assert plain.reset(seed=seed) == off.reset(seed=seed)
-        assert plain.reset() == off.reset()
-
-
 def test_snapshots_know_the_numbering(env):
     env.reset(seed=2)
     command = next(
@@ -143,13 +135,6 @@ def test_snapshots_know_the_numbering(env):
     other = ALFWorldEnv(**GENERATED)
     other.restore(moment)
     assert other.step("look") == expected
-
-
-def test_members_of_a_group_share_the_numbering():
-    groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 3, library="alfworld", **GENERATED, domain_randomization=True)
-    groups.reset(seed=1, options={"n_plus": [0, 0]})
-    firsts = [str(observation) for observation in groups.observations]
-    assert len(set(firsts[:3])) == len(set(firsts[3:])) == 1
 
 
 def test_vectors_number_as_single_environments_do():

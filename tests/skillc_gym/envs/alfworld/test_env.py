@@ -3,7 +3,6 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from odd_houses import WON_AT_ONCE, write_game
 
 import skillc_gym
@@ -16,13 +15,6 @@ def env(folder):
     return ALFWorldEnv(data=folder, split="valid_seen")
 
 
-def test_space_around_a_command_does_not_matter(env):
-    env.reset(seed=2)
-    observation, *_, info = env.step(" \t look\n")
-    assert info["action_valid"]
-    assert observation != "Nothing happens."
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [({"split": "test"}, "split"), ({"engine": "unreal"}, "engine"), ({"render_mode": "human"}, "render mode"),
@@ -31,12 +23,6 @@ def test_space_around_a_command_does_not_matter(env):
 def test_bad_arguments_are_errors(folder, arguments, message):
     with pytest.raises(UnknownNameError, match=f"Unknown {message}"):
         ALFWorldEnv(**{"data": folder, "split": "valid_seen"} | arguments)
-
-
-def test_nothing_can_be_done_before_the_first_reset(env):
-    for act in (lambda: env.step("look"), env.snapshot, env.action_mask):
-        with pytest.raises(ResetNeeded):
-            act()
 
 
 def test_the_mask_marks_the_admissible_commands(env):

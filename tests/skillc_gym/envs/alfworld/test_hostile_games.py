@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confined import Confined
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from skillc_gym.envs.alfworld.data import sources
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import decode
 from skillc_gym.envs.alfworld.engine import game as game_module
-from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_MESSAGE, Game
+from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, Game
 from skillc_gym.envs.alfworld.engine.grammar import Part, split_sentence
 from skillc_gym.envs.alfworld.engine.pddl import predicates
 from skillc_gym.envs.alfworld.engine.world import World
@@ -33,13 +32,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
-
-
-@pytest.fixture(scope="module")
-def confined() -> Iterator[Confined]:
-    process = Confined()
-    yield process
-    process.close()
 
 
 @pytest.fixture
@@ -81,8 +73,8 @@ SAID = "You close the {r.name}."
 CONTENTS = {
     "code in a sentence": (replaced("grammar", SAID, f"{{{CODE}}}"), "does not know"),
     "code behind a variable": (replaced("grammar", SAID, "{r.name.__class__.__init__.__globals__}"), "does not know"),
-    "code in a list": (replaced("grammar", SAID, f"[{{{CODE} | openable(r:receptacle)}}]"), "does not know"),
     "code in a query": (replaced("grammar", SAID, f"[{{r.name | {CODE}}}]"), "does not know"),
+    "code in a list": (replaced("grammar", SAID, f"[{{{CODE} | openable(r:receptacle)}}]"), "does not know"),
     "code in a command": (replaced("grammar", "close {r}", f"close {{{CODE}}}"), "does not know"),
     "code in a condition": (replaced("grammar", "holdsany(a:agent)", CODE), "depends on"),
     "code in a type": (replaced("pddl_domain", ":action look", f":action look{CODE}"), "not ALFWorld's"),
@@ -100,7 +92,6 @@ CONTENTS = {
     "a giant task": (replaced("grammar", "Your task is to: ", "Your task is to: " + "x" * 40_000), "at most 32,768"),
     "a giant command": (replaced("grammar", "close {r}", "close {r}" + "x" * 10_000), "at most 4,096|at most 32,768"),
     "deep PDDL": (replaced("pddl_problem", "(:init", "(:init " + nested(100_000)), "nested more than"),
-    "deep domain": (replaced("pddl_domain", "(:predicates", "(:predicates " + nested(100_000)), "nested more than"),
     "deep rules": (replaced("grammar", '"intro"', f'"x": {"[" * 90_000}{"]" * 90_000}, "intro"'), "not the JSON"),
     "half a character": (replaced("grammar", "Your task is to: ", "Your task is to: \\ud800"), "not the JSON"),
     "a goal over every object": (goal("(exists (?a ?b ?c ?d) (not (and)))"), "ground conditions"),
@@ -120,10 +111,8 @@ CONTENTS = {
 }  # fmt: skip
 WHOLE = {
     "an endless list": (b"[" * 1_000_000, "cannot be read"),
-    "an endless object": (b'{"a":' * 200_000, "cannot be read"),
     "nothing but lists": (b"[" + b"[]," * 500_000 + b"[]]", "not an object"),
     "not a number": (b'{"solvable": NaN}', "NaN is not a number"),
-    "infinity": (b'{"solvable": -Infinity}', "-Infinity is not a number"),
     "an endless number": (b'{"solvable": 1%s}' % (b"0" * 100_000), "cannot be read"),
     "a key twice": (b'{"grammar": "", "grammar": ""}', "'grammar' is there twice"),
     "many keys, one twice": (b"{%s}" % b",".join(b'"%d": 0' % (i % 98_999) for i in range(99_000)), "twice"),
@@ -134,26 +123,18 @@ WHOLE = {
 }  # fmt: skip
 
 
-def refused(confined: Confined, path: Path, message: str) -> None:
-    name, said = confined.open(path.parents[4])
-    assert (name, bool(re.search(message, said))) == ("InvalidGameError", True), (name, said[:500])
-    assert TASK_ID in said or str(path) in said
-    assert len(said) < MAX_MESSAGE + 300
-    assert not Path("carried out").exists()
-
-
 @pytest.mark.parametrize("case", CONTENTS)
 def test_hostile_content_is_refused(template, confined, file, case):
     change, message = CONTENTS[case]
     file.write_text(json.dumps(change(template)), encoding="utf-8")
-    refused(confined, file, message)
+    confined.refuses(file.parents[4], message, TASK_ID, str(file))
 
 
 @pytest.mark.parametrize("case", WHOLE)
 def test_hostile_files_are_refused(confined, file, case):
     content, message = WHOLE[case]
     file.write_bytes(content)
-    refused(confined, file, message)
+    confined.refuses(file.parents[4], message, TASK_ID, str(file))
 
 
 def test_the_same_file_unchanged_is_played(template, confined, file):
@@ -172,7 +153,12 @@ def test_what_is_no_plain_file_is_refused(confined, file, kind):
         os.truncate(file, 1 << 40)
     else:
         file.symlink_to("/dev/zero" if kind == "device" else "nowhere")
-    refused(confined, file, {"endless": "at most", "dangling": "No such file"}.get(kind, "not a plain file"))
+    confined.refuses(
+        file.parents[4],
+        {"endless": "at most", "dangling": "No such file"}.get(kind, "not a plain file"),
+        TASK_ID,
+        str(file),
+    )
 
 
 @pytest.mark.parametrize("name", ["trial\n1", "trial_\udcff", "trial_\x1b[2J"])
@@ -257,9 +243,3 @@ def test_what_can_be_done_is_bounded(template, monkeypatch):
     monkeypatch.setattr(game_module, "MAX_PAIRS", 3)
     with pytest.raises(InvalidGameError, match="more than 3 things"):
         Game.parse(TASK_ID, template)
-
-
-def test_nothing_is_told_that_does_not_fit(folder):
-    games = open_games(folder, split="valid_seen")
-    for task_id in games.task_ids:
-        assert len(World(games.load(task_id)).reset()) < MAX_ANSWER

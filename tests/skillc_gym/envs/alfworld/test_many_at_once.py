@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import skillc_gym  # noqa: F401 - registers the environment
@@ -61,19 +60,6 @@ def test_a_vector_answers_alike_in_another_process(method):
     expected = native_transcript()
     with multiprocessing.get_context(method).Pool(1) as pool:
         assert pool.apply(native_transcript) == expected
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_gymnasiums_async_vector_answers_as_the_native_one(method):
-    envs = gym.make_vec(
-        "skillc/ALFWorld-v0",
-        num_envs=3,
-        vectorization_mode="async",
-        vector_kwargs={"context": method, "shared_memory": False},
-        max_episode_steps=5,
-        **GAMES,
-    )
-    assert vector_transcript(envs) == native_transcript()
 
 
 @pytest.mark.skipif("fork" not in METHODS, reason="forks")
@@ -141,22 +127,6 @@ def test_a_game_that_another_thread_has_just_loaded_is_shared(folder, monkeypatc
     monkeypatch.setattr(games_module.Game, "parse", slowly)
     assert games.load(name) is games.load(name)
     assert len(games._loaded) == 1
-
-
-def test_threads_share_one_set_of_games(folder):
-    with ThreadPoolExecutor(8) as pool:
-        envs = list(pool.map(lambda _: ALFWorldEnv(data=folder, split="valid_unseen"), range(16)))
-    assert len({id(env.games) for env in envs}) <= 8
-    assert ALFWorldEnv(data=folder, split="valid_unseen").games is open_games(folder, split="valid_unseen")
-
-
-def test_ten_thousand_environments_in_one_process():
-    envs = ALFWorldVectorEnv(10_000, max_episode_steps=50, **GAMES)
-    observations, infos = envs.reset(seed=0)
-    observations, *_, infos = envs.step(choices(infos["admissible_commands"], 0))
-    assert len(observations) == 10_000
-    assert np.all(infos["action_valid"])
-    assert len(set(infos["task_id"].tolist())) == len(envs.task_ids)
 
 
 @pytest.mark.slow

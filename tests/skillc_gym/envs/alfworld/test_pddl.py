@@ -50,16 +50,12 @@ def test_a_problem_is_read_in_lower_case_without_costs_comments_and_duplicates()
         ("(:goal (and (at a l)))", "(:goal a)", "not one condition"),
         ("(near a b)", "(near a c)", "'c', which is not declared"),
         ("(near a b)", "near", "which is no fact"),
-        ("(:goal (and (at a l)))", "((:goal) (and (at a l)))", "no .:goal"),
-        ("(near a b)", "(near a (b))", "not declared"),
         ("a b - Object", "a a - Object", "twice"),
         (")))", ")", "cut off"),
         (")))", "))))", "without its"),
         ("(near a b)", "(near ä b)", "outside ASCII"),
         ("(:goal (and (at a l)))", "(:goal (and (at a l))) (:goal (and))", r"section \(:goal \.\.\.\) twice"),
         ("(:domain alfred)", "(:domain alfred) (:DOMAIN other)", "section .:domain .* twice"),
-        ("(:goal", "(:objects z - object) (:goal", "section .:objects .* twice"),
-        ("(:goal", "(:init) (:goal", "section .:init .* twice"),
     ],
 )
 def test_what_is_wrong_is_said(old, new, message):

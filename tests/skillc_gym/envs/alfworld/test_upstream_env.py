@@ -123,8 +123,12 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(houses, quick, env
         pids.append(pid_of(worn))
     assert len(set(pids)) == len(HOUSES)
     assert [alive(pid) for pid in pids] == [False] * (len(HOUSES) - 1) + [True]
+    folder = worn._engine._process._worker.folder
+    assert folder.exists()
+    worn.close()
     worn.close()
     assert not alive(pids[-1])
+    assert not folder.exists()
 
 
 def test_it_is_replaced_when_it_has_grown(houses, quick):
@@ -178,16 +182,6 @@ def test_worlds_that_share_a_process_do_not_answer_for_each_other(template, upst
     with pytest.raises(EngineError, match="does not hold this game any more"):
         first.step("look")
     assert first.reset() == before
-
-
-def test_nothing_is_left_behind(env):
-    env.reset(seed=0)
-    pid, folder = pid_of(env), env._engine._process._worker.folder
-    assert folder.exists()
-    env.close()
-    env.close()
-    assert not alive(pid)
-    assert not folder.exists()
 
 
 def test_an_environment_that_is_forgotten_ends_its_process(houses, quick):

@@ -16,20 +16,16 @@ TASK_ID = "train/pick_and_place_simple-Mug-None-Desk-1/trial_1"
     ("text", "parts"),
     [
         ("\nAvailable\n  x\n", [Part("text", "Available\n  x\n")]),
-        ("\t a \t", [Part("text", "a \t")]),
         ("a; b", [Part("text", "a")]),
         ('put "x" in y', [Part("text", "put "), Part("text", "x"), Part("text", " in y")]),
         ("x # y", [Part("text", "x ")]),
         ("a<b", [Part("text", "a")]),
         ("it's 5 > 3", [Part("text", "it's 5 ")]),
-        ("a//b", [Part("text", "a//b")]),
-        ("// c", []),
         ("#task#  x", [Part("rule", "task"), Part("text", "  x")]),
         ("{ r.name }\n b", [Part("value", "r.name"), Part("text", "\n b")]),
         ("[{o.name | in(o:object)}].", [Part("list", "o.name", "in(o:object)"), Part("text", ".")]),
         ("{r.name} (in {r.name})}", [Part("value", "r.name"), Part("text", " (in "), Part("value", "r.name"),
                                      Part("text", ")")]),
-        ("", []),
     ],
 )  # fmt: skip
 def test_sentences_are_split_as_upstream_splits_them(text, parts):
@@ -74,12 +70,9 @@ def test_a_game_without_help_does_not_offer_it(template):
     ("old", "new", "message"),
     [
         ("isclean(o:object) & issliced(o:object)", "isclean(o:object)", "examineObject.feedback.*engine='textworld'"),
-        ("You close the {r.name}.", "You close the {__import__('os').getcwd()}.", "__import__"),
         ("You close the {r.name}.", "You close the #other#.", "other"),
-        ("You close the {r.name}.", "You close the {zz.name}.", "zz"),
         ("close {r}", "close {q}", "'q'"),
         ("#examineObject.feedback#", "You see {o.name}.", "'#examineObject.feedback#' was expected"),
-        ("#inventory.feedback#", "#look.feedback#", "'#inventory.feedback#' was expected"),
         ("#cleanObject.feedback#", "#toggleObject.feedback#", "one of 3 sentences.*engine='textworld'"),
         ('"list_empty"', '"no_list"', "no rule 'list_empty'"),
         ("action look", "deed look", "'deed'"),

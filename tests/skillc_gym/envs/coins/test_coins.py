@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from skill_library import load_library
 from skillc_gym.envs.coins.env import CoinCollectorEnv
-from skillc_gym.envs.coins.expert import CoinSeeker, demonstrator
+from skillc_gym.envs.coins.expert import demonstrator
 from skillc_gym.envs.coins.spec import COINS
-from skillc_gym.envs.coins.tasks import DEAD_ENDS, DIRECTIONS, MOST_MOVES, OPPOSITE, build_maze
+from skillc_gym.envs.coins.tasks import DEAD_ENDS, MOST_MOVES, OPPOSITE, build_maze
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
-from skillc_gym.vector import PairedVectorEnv, collect
 from trainers.warmstart import demonstrations, shipped_recipe, success_rates
 
 SMALL = {"tasks_per_type": 10}
@@ -74,18 +73,14 @@ def test_the_expert_finds_every_coin_within_the_limit(split):
     for task_id in env.unwrapped.task_ids:
         reward, terminated, steps = play(env, task_id)
         assert (reward, terminated) == (1.0, True)
-        assert steps > env.unwrapped.tasks.maze(task_id).moves
+        moves = env.unwrapped.tasks.maze(task_id).moves
+        assert steps > moves
+        assert steps == moves + 1 or "/easy/" not in task_id, "in an easy maze nothing but the chain is walked"
 
 
 def test_an_erring_expert_wins_no_easy_task():
     env = gymnasium.make("skillc/CoinCollector-v0", task_types="easy", generator=SMALL)
     assert all(play(env, task_id, errs=True)[:2] == (0.0, False) for task_id in env.unwrapped.task_ids)
-
-
-def test_in_an_easy_maze_nothing_but_the_chain_is_walked():
-    env = gymnasium.make("skillc/CoinCollector-v0", task_types=["easy"], generator=SMALL)
-    for task_id in env.unwrapped.task_ids:
-        assert play(env, task_id)[2] == env.unwrapped.tasks.maze(task_id).moves + 1
 
 
 def test_what_is_read():
@@ -117,24 +112,14 @@ def test_mazes_depend_on_nothing_but_seed_and_name():
     assert one.tasks.maze("train/easy/04-0002").names == NAMES
 
 
-def test_splits_and_types_do_not_overlap():
-    train, valid = (set(CoinCollectorEnv(split=split).task_ids) for split in ("train", "valid"))
-    assert not train & valid
-    assert len(train) == 3 * 200
-    assert {task_id.split("/")[1] for task_id in train} == set(DEAD_ENDS) == set(COINS.task_types)
-
-
 @pytest.mark.parametrize(
     ("kwargs", "error"),
     [
         ({"split": "dev"}, UnknownNameError),
         ({"task_types": "harder"}, UnknownNameError),
-        ({"task_types": []}, UnknownNameError),
         ({"generator": {"sede": 1}}, UnknownNameError),
         ({"generator": {"longest": MOST_MOVES + 1}}, ConfigError),
-        ({"generator": {"shortest": 7}}, ConfigError),
         ({"generator": {"seed": True}}, ConfigError),
-        ({"generator": {"tasks_per_type": 0}}, ConfigError),
         ({"data": "/somewhere"}, ConfigError),
     ],
 )
@@ -143,34 +128,10 @@ def test_bad_arguments_are_refused(kwargs, error):
         CoinCollectorEnv(**kwargs)
 
 
-def test_its_own_skills_serve_every_type():
-    library = load_library(COINS.library)
-    assert set(library.task_types) == set(DEAD_ENDS)
-    groups = PairedVectorEnv("skillc/CoinCollector-v0", 2, 2, library=COINS.library, generator=SMALL)
-    groups.reset(seed=0)
-    experts = {}
-
-    def policy(observations, infos):
-        """Errs without the skill."""
-        for info in infos:
-            experts.setdefault(info["member"], CoinSeeker(errs=not info["condition"]))
-        pairs = zip(observations, infos, strict=True)
-        return [experts[info["member"]].act(seen, info["admissible_commands"]) for seen, info in pairs]
-
-    for group in collect(groups, policy):
-        assert [episode.won for episode in group.with_skill] == [1.0]
-        assert group.with_skill[0].skill.startswith("general+")
-
-
-def test_directions_have_their_opposites():
-    for way, (x, y) in DIRECTIONS.items():
-        assert DIRECTIONS[OPPOSITE[way]] == (-x, -y)
-
-
 def test_demonstrations_depend_on_the_skill():
     recipe = shipped_recipe("coins").demonstrations
     played = list(demonstrations(recipe, COINS.chat_format("compact"), count=120, seed=0))
     found = success_rates(played)
-    assert set(found) == set(DEAD_ENDS)
+    assert set(found) == set(load_library(COINS.library).task_types) == set(DEAD_ENDS)
     assert all(rates["with"] >= 0.9 and rates["without"] <= 0.4 for rates in found.values())
     assert all(len(demo.messages) < 2 * recipe.max_steps for demo in played)

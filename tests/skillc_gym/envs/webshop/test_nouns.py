@@ -92,8 +92,3 @@ def test_nobodys_nouns_are_not_kept(catalog):
     with pytest.raises(ConfigError, match="'id'"):
         keep_nouns(catalog, tagger)
     assert nouns_of(catalog, tagger)(0) == ()
-
-
-def test_without_kept_nouns_names_are_tagged(catalog):
-    tagger = noun_tagger()
-    assert nouns_of(catalog, tagger)(3) == tagger.nouns(catalog.product(3).title) != ()

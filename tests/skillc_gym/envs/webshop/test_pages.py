@@ -97,14 +97,6 @@ def test_an_empty_value_is_listed_and_cannot_be_clicked():
         assert store.act(Page("item", product=0), "click[]", np.random.default_rng(0)) is None
 
 
-def test_ids_that_differ_in_case_only():
-    shop = SmallShop(makers=(), extra=[{"asin": "B0TWIN"}, {"asin": "b0twin"}])
-    page = Page("results", hits=(0, 1), number=1)
-    for compat, product in (("upstream", 0), ("fixed", 1)):
-        opened = Store(shop, fixes(compat)).act(page, "click[b0twin]", np.random.default_rng(0))
-        assert opened.product == product
-
-
 class Walk:
     """A customer in the odd shop."""
 
@@ -133,14 +125,6 @@ def test_options_are_chosen_and_kept_on_sub_pages(compat):
     assert walk.do("click[< prev]").options == ()
     assert walk.page.kind == "results"
     assert walk.do("click[back to search]") == HOME
-
-
-@pytest.mark.parametrize("compat", ["upstream", "fixed"])
-def test_pages_of_results_never_end(compat):
-    walk = Walk(compat)
-    walk.do("search[home]", *["click[next >]"] * 7)
-    assert (walk.page.number, walk.store.body(walk.page).clickables) == (8, ("back to search", "< prev", "next >"))
-    assert walk.do(*["click[< prev]"] * 9).number == 1
 
 
 @pytest.mark.parametrize("compat", ["upstream", "fixed"])

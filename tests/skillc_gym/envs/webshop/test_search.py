@@ -93,11 +93,6 @@ def test_an_interrupted_search_leaves_no_trace(tmp_path, monkeypatch):
     assert index.top("red shoe w3", 5) == wanted
 
 
-def test_runs_of_windows():
-    for chosen, wanted in (("", []), ("1", [(0, 1)]), ("00", []), ("1101", [(0, 2), (3, 4)]), ("011", [(1, 3)])):
-        assert windows.runs(np.array([mark == "1" for mark in chosen], bool)) == wanted
-
-
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """40,000 texts whose words are drawn unevenly: large enough for columns and for skipping."""
@@ -148,13 +143,6 @@ def test_lengths_are_kept_in_a_byte():
 @pytest.mark.parametrize("query", ["", " ", "the of", "nothingofthesort", "!!! ☆", "\0\ud800", "x" * 100_000])
 def test_queries_that_find_nothing(tmp_path, query):
     assert build(tmp_path, ["red shoe", "", "blue shoe"]).top(query) == []
-
-
-def test_words_count_as_often_as_they_stand_there(tmp_path):
-    index = build(tmp_path, ["red shoe", "blue lamp", "green rug"])
-    once, twice = dict(index.top("red lamp")), dict(index.top("red red lamp"))
-    assert twice[0] == pytest.approx(2 * once[0], rel=1e-6)
-    assert twice[1] == once[1]
 
 
 def test_only_so_many_distinct_terms_count(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +21,6 @@ import skillc_gym
 from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, WebShopEnv
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
-from skillc_gym.wrappers import SkillInjection
 
 SHOP = SmallShop()
 
@@ -48,11 +46,6 @@ class TestHtml(TestText):
 
 class TestUrl(TestText):
     options: ClassVar = {"observation_mode": "url", "compat": "upstream"}
-
-
-class TestSkill(TextEnvContract):
-    def make_env(self):
-        return SkillInjection(make_env(), library="webshop")
 
 
 def buy_right(env, task_id):
@@ -111,11 +104,6 @@ def test_long_actions_are_searched_as_upstream_searches_them(mode):
     assert play(env, f"search[{'😀' * (1 << 18)}]")[4]["action_valid"] is False
 
 
-def test_selected_options_are_told(env):
-    info = play(env, "search[brivane rug]", "click[b000000001]", "click[red]", 'click[large 12" [xl]]')[4]
-    assert info["selected_options"] == ["color: red", 'size: large 12" [xl]']
-
-
 @pytest.mark.parametrize("mode", OBSERVATION_MODES)
 def test_modes_show_the_same_pages(mode, env):
     other = WebShopEnv(data=SHOP, observation_mode=mode)
@@ -125,29 +113,18 @@ def test_modes_show_the_same_pages(mode, env):
     assert seen[0] == other.url if mode == "url" else "Machine wash: easy." in seen[0]
 
 
-def test_rendering_draws_the_page():
-    ansi, html = WebShopEnv(data=SHOP, render_mode="ansi"), WebShopEnv(data=SHOP, render_mode="html")
-    for env in (ansi, html, WebShopEnv(data=SHOP)):
-        play(env, *RUG)
-    assert "[button] Buy Now [button_]" in ansi.render()
-    assert html.render().startswith("<!DOCTYPE html>")
-    assert env.render() is None
-
-
-WRONG = {
-    "'image'": (UnknownNameError, {"observation_mode": "image"}),
-    "'dogs'": (UnknownNameError, {"goals": "dogs"}),
-    "'dev'": (UnknownNameError, {"split": "dev"}),
-    "'old'": (UnknownNameError, {"compat": "old"}),
-    "'rgb'": (UnknownNameError, {"render_mode": "rgb"}),
-    "noun_tagger": (ConfigError, {"noun_tagger": 3}),
-    "generator": (ConfigError, {"generator": {"size": 3}}),
-}
-
-
-@pytest.mark.parametrize("said", WRONG)
-def test_wrong_arguments_are_named(said):
-    error, options = WRONG[said]
+@pytest.mark.parametrize(
+    ("error", "said", "options"),
+    [
+        (UnknownNameError, "'image'", {"observation_mode": "image"}),
+        (UnknownNameError, "'dogs'", {"goals": "dogs"}),
+        (UnknownNameError, "'old'", {"compat": "old"}),
+        (UnknownNameError, "'rgb'", {"render_mode": "rgb"}),
+        (ConfigError, "noun_tagger", {"noun_tagger": 3}),
+        (ConfigError, "generator", {"generator": {"size": 3}}),
+    ],
+)
+def test_wrong_arguments_are_named(error, said, options):
     with pytest.raises(error, match=said):
         WebShopEnv(data=SHOP, **options)
 
@@ -177,15 +154,6 @@ def test_any_string_is_an_answer(mode, compat, data):
         assert truncated is False
         assert terminated == (info["page"] == "done") or compat == "upstream"
         assert json.loads(json.dumps(info)) == info
-
-
-def test_snapshots_are_small_and_work_elsewhere(env):
-    play(env, *RUG, "click[features]")
-    state = env.snapshot()
-    other = WebShopEnv(data=SHOP)
-    assert other.restore(pickle.loads(pickle.dumps(state))) == env.restore(state)
-    assert len(pickle.dumps(state)) < 2_000
-    assert other.step("click[< prev]") == env.step("click[< prev]")
 
 
 def test_copies_share_the_shop_but_not_the_customer(env):

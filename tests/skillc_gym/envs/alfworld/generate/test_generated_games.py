@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 
-import gymnasium as gym
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,11 +85,14 @@ def test_games_that_policies_were_trained_on_stay_as_they_are(size: str, scenes:
     assert games.manifest_sha256 == expected
 
 
-def test_manifests_name_the_content():
-    assert manifests(games_per_type=2) == manifests(games_per_type=2)
-    different = [{}, {"seed": 1}, {"games_per_type": 3}, {"size": "medium"}, {"task_types": ["heat"]}]
-    found = [GeneratedGames("train", **{"games_per_type": 2, **options}).manifest_sha256 for options in different]
-    assert len(set(found)) == len(different)
+def test_a_game_depends_on_every_option():
+    options = [{}, {"seed": 1}, {"games_per_type": 3}, {"size": "medium"}, {"task_types": ["heat"]}]
+    found = [GeneratedGames("train", **{"games_per_type": 2, **one}).manifest_sha256 for one in options]
+    assert len(set(found)) == len(options)
+    made = generate_game("heat", seed=3, index=7)
+    assert made.task_id.startswith("train/pick_heat_then_place_in_recep-")
+    assert made.task_id.endswith("/trial_G00000003_000007")
+    assert made == generate_game("pick_heat_then_place_in_recep", seed=3, index=7, size="small", split="train")
 
 
 @pytest.mark.parametrize("size", ["small", "real"])
@@ -105,18 +107,13 @@ def test_no_house_is_in_two_splits_whatever_the_seeds(size: str):
     assert all(len(splits) == 1 for splits in splits_of.values())
 
 
-def test_valid_unseen_has_scenes_of_its_own():
-    scenes = {split: set(map(scene, GeneratedGames(split, games_per_type=60).task_ids)) for split in SPLITS}
-    assert not scenes["valid_unseen"] & (scenes["train"] | scenes["valid_seen"] | scenes["valid_train"])
-    assert scenes["valid_seen"] & scenes["train"]
-
-
 @pytest.mark.parametrize("scenes", [1, 40, 1000])
 def test_more_or_fewer_scenes_leave_the_unseen_ones_alone(scenes: int):
     usual = GeneratedGames("valid_unseen", games_per_type=30)
     assert GeneratedGames("valid_unseen", games_per_type=30, scenes=scenes).task_ids == usual.task_ids
     found = {scene(name) for name in GeneratedGames("train", games_per_type=60, scenes=scenes).task_ids}
     assert not found & set(map(scene, usual.task_ids))
+    assert found & set(map(scene, GeneratedGames("valid_seen", games_per_type=60, scenes=scenes).task_ids))
     assert len(found) <= 4 * scenes
     assert scenes < 40 or len(found) > 100
 
@@ -144,26 +141,6 @@ def test_the_walkthrough_wins_and_not_before_its_end(task_type, seed, size, spli
     assert world.won
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_houses_are_as_large_as_asked(size: str):
-    games = GeneratedGames("train", games_per_type=15, size=size)
-    low, high = SIZES[size].objects
-    for task_id in games.task_ids:
-        problem = games.raw(task_id)["pddl_problem"]
-        assert low <= len(re.findall(r"\(pickupable \S+\)", problem)) <= high
-        assert len(re.findall(r" - receptacle$", problem, re.MULTILINE)) <= SIZES[size].receptacles[1]
-
-
-def test_a_game_says_what_it_is():
-    made = generate_game("heat", seed=3, index=7)
-    split, folder, trial = made.task_id.split("/")
-    assert (split, trial) == ("train", "trial_G00000003_000007")
-    assert folder.startswith("pick_heat_then_place_in_recep-")
-    assert set(made.raw) == {"pddl_domain", "grammar", "pddl_problem", "walkthrough", "solvable"}
-    assert made == generate_game("pick_heat_then_place_in_recep", seed=3, index=7, size="small", split="train")
-    assert made.raw != generate_game("heat", seed=4, index=7).raw
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -171,14 +148,9 @@ def test_a_game_says_what_it_is():
         ({"sise": "small"}, UnknownNameError, "Did you mean 'size'"),
         ({"split": "train"}, UnknownNameError, "option of the generator 'split'"),
         ({"seed": -1}, ConfigError, "seed is a whole number of at least 0; got -1"),
-        ({"seed": "x"}, ConfigError, "got 'x'"),
-        ({"seed": 1.5}, ConfigError, "got 1.5"),
         ({"seed": True}, ConfigError, "got True"),
         ({"seed": {1}}, ConfigError, "numbers and names"),
         ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
-        ({"games_per_type": "3"}, ConfigError, "got '3'"),
-        ({"scenes": 0}, ConfigError, "scenes is a whole number of at least 1; got 0"),
-        ({"scenes": "many"}, ConfigError, "got 'many'"),
         ("small", ConfigError, "a dictionary such as"),
     ],
 )
@@ -200,13 +172,6 @@ def test_other_bad_arguments_are_named(tmp_path):
         GeneratedGames("train", games_per_type=1).raw("train/none/trial_0")
 
 
-def test_options_reach_the_environment():
-    env = gym.make("skillc/ALFWorld-v0", data="generated", split="valid_seen", generator={"games_per_type": 1})
-    assert env.unwrapped.task_ids == GeneratedGames("valid_seen", games_per_type=1).task_ids
-    with pytest.raises(UnknownNameError, match="size of a house"):
-        gym.make("skillc/ALFWorld-v0", data="generated", generator={"size": "tiny"})
-
-
 class Impossible(GeneratedGames):
     """Games whose object cannot be taken."""
 
@@ -215,16 +180,12 @@ class Impossible(GeneratedGames):
         return {**raw, "pddl_problem": raw["pddl_problem"].replace("(pickupable ", "(cleanable ")}
 
 
-def test_every_game_is_played_to_its_end():
+def test_every_game_is_played_to_its_end_and_one_that_cannot_be_won_is_named():
     games = GeneratedGames("train", games_per_type=2)
     assert len(proved_by_planner(games)) == 12
     assert all(2 <= steps <= 12 for steps in proved_by_planner(games, games.task_ids[:3]))
-
-
-def test_a_game_that_cannot_be_won_is_named():
-    games = Impossible("train", ["heat"], games_per_type=1)
     with pytest.raises(InvalidGameError, match="trial_G00000000_000000"):
-        proved_by_planner(games)
+        proved_by_planner(Impossible("train", ["heat"], games_per_type=1))
 
 
 @pytest.mark.upstream

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 from collections import Counter
 
 import pytest
@@ -12,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import games as measured
-from skillc_gym.envs.alfworld.data.games import GENERATOR_OPTIONS, open_games
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
-from skillc_gym.envs.alfworld.generate import KNOBS, GeneratedGames, difficulty_of, generate_game
-from skillc_gym.envs.alfworld.generate.catalogue import OPENABLE
-from skillc_gym.envs.alfworld.generate.games import REAL_MIX, numbers
+from skillc_gym.envs.alfworld.generate import GeneratedGames, difficulty_of, generate_game
+from skillc_gym.envs.alfworld.generate.games import numbers
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, UnknownNameError
 
@@ -75,43 +73,10 @@ def test_numbers_that_are_asked_for_are_there(kind: str, size: str):
         assert len(planner.things) == 2 + (2 if kind == "pick2" else 1)
 
 
-def behind_doors(found: Game) -> set[int]:
-    inside = found.start.inside
-    return set().union(*(things for place, things in enumerate(inside) if found.openable >> place & 1))
-
-
-@pytest.mark.parametrize("size", ["medium", "real"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_doors_follow_their_share(kind: str, size: str):
-    doors = []
-    for closed in (0.0, 0.5, 1.0):
-        found = [game(kind, seed=3, index=index, size=size, closed=closed) for index in range(6)]
-        able = sum(place.rsplit(" ", 1)[0].title() in OPENABLE for one in found for place in one.receptacles)
-        doors.append(sum(one.openable.bit_count() for one in found) / able)
-    assert doors[0] == 0
-    assert 0.2 < doors[1] < 0.8
-    assert doors[2] == 1
-
-
-def test_hidden_objects_are_behind_doors_mostly():
-    def share(hidden: float) -> float:
-        found = [game("pick", seed=4, index=index, size="medium", hidden=hidden) for index in range(60)]
-        return statistics.mean(bool(Planner(one).things & behind_doors(one)) for one in found)
-
-    assert share(0.0) < 0.2 < 0.6 < share(1.0)
-
-
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_are_those_that_are_asked_for(room: str):
     games = GeneratedGames("train", ["pick", "pick2"], games_per_type=10, rooms=[room])
     assert all(0 < int(name.split("/")[1].rsplit("-", 1)[1]) - ROOMS[room] <= 30 for name in games.task_ids)
-
-
-def test_the_mix_is_the_real_one_on_request():
-    games = open_games("generated", generator={"games_per_type": 30, "mix": "real"})
-    counts = Counter(SHORT_NAMES[games.task_type(name)] for name in games.task_ids)
-    assert sum(counts.values()) == 180
-    assert all(abs(counts[kind] - 180 * weight / 3553) < 1 for kind, weight in REAL_MIX.items())
 
 
 @given(
@@ -136,12 +101,6 @@ def test_a_list_of_difficulties_gives_games_of_each_and_names_say_which():
     assert all(single.raw(name) == games.raw(name) for name in single.task_ids)
 
 
-def test_a_knob_goes_before_the_difficulty():
-    hard = game("pick", seed=0, difficulty=1.0, receptacles=6)
-    assert len(hard.receptacles) == 6
-    assert len(hard.pickupable) >= 44
-
-
 @pytest.mark.parametrize("knob", measured.KNOBS)
 def test_each_knob_moves_what_it_says_from_end_to_end(knob: str, monkeypatch):
     monkeypatch.setitem(measured.KNOBS, knob, (measured.KNOBS[knob][0], measured.KNOBS[knob][-1]))
@@ -162,33 +121,22 @@ def test_real_houses_hold_together():
     assert fixed > len(games.task_ids) // 4
 
 
-def test_all_knobs_are_options():
-    assert set(KNOBS) < set(GENERATOR_OPTIONS)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"receptacles": 3}, ConfigError, "receptacles is a whole number from 4 to 100; got 3"),
-        ({"receptacles": [9, 700]}, ConfigError, "from 4 to 100; got 700"),
-        ({"objects": 700}, ConfigError, "objects is a whole number from 1 to 150; got 700"),
         ({"receptacles": [9, 6]}, ConfigError, "[lowest, highest]; got [9, 6]"),
         ({"objects": "many"}, ConfigError, "got 'many'"),
-        ({"closed": 1.5}, ConfigError, "closed is a number between 0 and 1; got 1.5"),
         ({"hidden": True}, ConfigError, "got True"),
         ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20; got -1"),
-        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
-        ({"rooms": [["kitchen"]]}, UnknownNameError, "kitchen"),
         ({"rooms": ["kitchin"]}, UnknownNameError, "Did you mean 'kitchen'"),
         ({"rooms": []}, ConfigError, "got none"),
         ({"rooms": ["bathroom"]}, ConfigError, "Tasks of type 'look' need a living room, bedroom"),
         ({"difficulty": 2}, ConfigError, "difficulty is a number between 0 and 1; got 2"),
-        ({"difficulty": [0, "hard"]}, ConfigError, "got 'hard'"),
         ({"difficulty": []}, ConfigError, "got []"),
         ({"difficulty": [0.5, 0.5001]}, ConfigError, "differ by a thousandth"),
         ({"mix": "realistic"}, UnknownNameError, "mix of task types 'realistic'"),
         ({"mix": {"heet": 1}}, UnknownNameError, "heet"),
-        ({"mix": {"heat": -1}}, ConfigError, "a number from 0 on; got -1"),
         ({"mix": {"heat": 0}}, ConfigError, "gives no weight"),
         ({"mix": {"heat": 1e308, "pick": 1e308}}, ConfigError, "too large"),
         ({"mix": [1, 2]}, ConfigError, "weights such as"),
