@@ -20,9 +20,21 @@ class TestToy(TextEnvContract):
 counter = itertools.count()
 
 
-class Unseeded(ToyEnv):
-    def _info(self):
-        return super()._info() | {"luck": next(counter)}
+def telling(change):
+    """An environment whose infos are changed."""
+
+    class Telling(ToyEnv):
+        def _info(self):
+            return change(super()._info())
+
+    return Telling
+
+
+Unseeded = telling(lambda info: info | {"luck": next(counter)})
+IntWon = telling(lambda info: info | {"won": int(info["won"])})
+NoGoal = telling(lambda info: {key: value for key, value in info.items() if key != "goal"})
+Flattering = telling(lambda info: info | {"action_valid": True})
+Boasting = telling(lambda info: info | {"admissible_commands": [*info["admissible_commands"], "fly"]})
 
 
 class OwnRandomness(ToyEnv):
@@ -31,34 +43,11 @@ class OwnRandomness(ToyEnv):
         return super().reset(seed=seed, options=options)
 
 
-class IntWon(ToyEnv):
-    def _info(self):
-        return super()._info() | {"won": int(self._now["won"])}
-
-
-class NoGoal(ToyEnv):
-    def _info(self):
-        info = super()._info()
-        del info["goal"]
-        return info
-
-
 class Raising(ToyEnv):
     def step(self, action):
         if action.strip() not in self._commands():
             raise ValueError(action)
         return super().step(action)
-
-
-class Flattering(ToyEnv):
-    def _info(self):
-        return super()._info() | {"action_valid": True}
-
-
-class Boasting(ToyEnv):
-    def _info(self):
-        info = super()._info()
-        return info | {"admissible_commands": [*info["admissible_commands"], "fly"]}
 
 
 class LeakyState(ToyEnv):

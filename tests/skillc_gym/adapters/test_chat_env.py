@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scripted import MAKE, check_record, expert_command, expert_reply
 from toy_env import ToyEnv
 
+import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, UnknownNameError
@@ -40,6 +41,14 @@ def test_a_pair_shares_its_task_and_differs_in_the_skill():
     assert without_record["steps"] == 20
     env.cut()
     assert env.record() == without_record, "cutting after the end changes nothing"
+
+
+def test_the_first_prompt_is_the_chat_wrappers_own():
+    env = MAKE()
+    messages = env.reset(env.task_ids[0], seed=0, condition=1)
+    bare = MAKE()._env.env.env
+    prompt = wrappers.ChatPrompt(wrappers.ActionFormat(bare))
+    assert messages == prompt.reset(seed=0, options={"task_id": env.task_ids[0], "skill": True})[1]["messages"]
 
 
 def test_bare_commands_are_taken_as_they_are():
@@ -135,6 +144,8 @@ def test_groups_share_task_and_seed(group_size, data, seed):
     assert [EpisodeRequest.from_row({**request.to_row(), "other": 1}) for request in requests] == requests
     assert pickle.loads(pickle.dumps(requests)) == copy.deepcopy(requests)
     assert len({request.seed for request in requests}) == len(tasks), "seeds differ between groups"
+    others = paired_requests(tasks, seed=seed + 1, group_size=group_size, n_plus=n_plus)
+    assert all(one.seed != other.seed for one, other in zip(requests, others, strict=True))
     for impossible in ({"group_size": 0}, {"n_plus": group_size + 1}, {"n_plus": -1}):
         with pytest.raises(ConfigError):
             paired_requests(tasks, **{"group_size": group_size, **impossible})

@@ -95,19 +95,6 @@ def test_round_trip_through_a_file(tmp_path_factory, recorded):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, played):
-    path = write_jsonl(tmp_path / "e.jsonl", [played])
-
-    def broken():
-        yield played
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_jsonl(path, broken())
-    assert read_jsonl(path) == [played]
-    assert list(tmp_path.iterdir()) == [path]
-
-
 class _Texts(HTMLParser):
     def __init__(self):
         super().__init__()

@@ -1,7 +1,6 @@
 from collections import Counter
 
 import pytest
-from gymnasium.utils.env_checker import check_env
 from toy_env import TYPES, ToyEnv
 
 from skillc_gym.curricula.skills import InternalizationCurriculum
@@ -61,11 +60,6 @@ def test_options_overrule_it_without_shifting_later_draws(toy_library):
     info = told.reset(options={"task_id": "toy/paint/3", "skill": True})[1]
     assert (info["task_id"], info["condition"]) == ("toy/paint/3", 1)
     assert told.reset()[1]["task_id"] == expected[2][0]
-
-
-@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
-def test_gymnasium_accepts_it(toy_library):
-    check_env(stack(toy_library), skip_render_check=True)
 
 
 def test_misuse_is_named(toy_library):

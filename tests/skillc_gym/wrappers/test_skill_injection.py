@@ -1,6 +1,5 @@
 import gymnasium
 import pytest
-from gymnasium.utils.env_checker import check_env
 from toy_env import TYPES, ToyEnv, write_skills
 
 from skill_library import Skill, SkillFileError, SkillText, load_library
@@ -82,13 +81,6 @@ def test_the_space_is_the_same_on_and_off_and_holds_the_longest_skill(toy_librar
     assert on.observation_space.max_length == 400 + load_library(toy_library).longest + 2
     for kind in TYPES:
         assert on.reset(options={"task_id": f"toy/{kind}/0"})[0] in on.observation_space
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-@pytest.mark.parametrize("where", ["observation", "info"])
-@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
-def test_gymnasium_accepts_it(toy_library, enabled, where):
-    check_env(SkillInjection(ToyEnv(), toy_library, enabled=enabled, where=where), skip_render_check=True)
 
 
 def test_a_type_without_a_skill_is_an_error_at_reset_only_when_on(toy, tmp_path):

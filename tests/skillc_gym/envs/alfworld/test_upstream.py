@@ -32,10 +32,10 @@ def played(world, commands):
 @pytest.mark.parametrize("seed", HOUSES)
 def test_odd_houses_are_played_alike(house, upstream, seed):
     raw, game = house(seed)
-    world = UpstreamWorld(upstream, raw)
-    for walk in range(2):
-        commands = random_walk(game, np.random.default_rng([seed, walk]), 40)
-        assert played(World(game), commands) == played(world, commands)
+    for naming, numbered in ((None, game), (12345 + seed, game.renamed(12345 + seed))):
+        world = UpstreamWorld(upstream, raw, naming)
+        commands = random_walk(numbered, np.random.default_rng(seed), 40)
+        assert played(World(numbered), commands) == played(world, commands)
 
 
 @pytest.mark.parametrize("rewrite", [dict, older_wording], ids=["as it is", "older wording"])

@@ -131,8 +131,9 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(houses, quick, env
     assert not folder.exists()
 
 
-def test_it_is_replaced_when_it_has_grown(houses, quick):
-    quick(megabytes_per_process=1)
+@pytest.mark.parametrize(("limit", "replaced"), [({"megabytes_per_process": 1}, True), ({}, False)])
+def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced):
+    quick(**limit)
     env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
     options = {"task_id": env.task_ids[0]}
     first = env.reset(options=options)
@@ -140,17 +141,9 @@ def test_it_is_replaced_when_it_has_grown(houses, quick):
     assert env.step("look")[4]["action_valid"], "not in the middle of an episode"
     assert pid_of(env) == pid
     assert env.reset(options=options) == first
-    assert pid_of(env) != pid
-    env.close()
-
-
-def test_a_process_of_ordinary_size_is_kept(env):
-    env.reset(options={"task_id": env.task_ids[0]})
-    pid = pid_of(env)
-    env.reset(options={"task_id": env.task_ids[0]})
-    env.reset(options={"task_id": env.task_ids[1]})
-    assert pid_of(env) == pid
+    assert (pid_of(env) != pid) is replaced
     assert 20 < env._engine._process._megabytes < 500
+    env.close()
 
 
 def test_a_process_that_does_not_answer_is_ended(template, upstream):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -18,10 +17,6 @@ def walk(game, seed, steps=40):
     return random_walk(game, np.random.default_rng(seed), steps)
 
 
-def play(world, commands):
-    return [(*world.step(command), world.admissible, world.won) for command in commands]
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_admissible_commands_are_sorted_unique_known_and_carried_out(house, seed):
     _, game = house(seed)
@@ -37,21 +32,6 @@ def test_admissible_commands_are_sorted_unique_known_and_carried_out(house, seed
         assert valid == expected
         if not valid:
             assert (feedback, world.state, world.admissible) == (NOTHING_HAPPENS, before, view)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_snapshot_brings_everything_back(house, seed):
-    _, game = house(seed)
-    commands = walk(game, seed)
-    world = World(game)
-    world.reset()
-    play(world, commands[:15])
-    state = pickle.loads(pickle.dumps(world.snapshot()))
-    later = play(world, commands[15:])
-    other = World(game)
-    for again in (world, other):
-        again.restore(state)
-        assert play(again, commands[15:]) == later
 
 
 def test_a_mutated_list_of_commands_changes_nothing(house):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from skillc_gym.envs.webshop.catalog import Catalog, build_catalog
@@ -88,6 +89,7 @@ def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch)
     assert kept == {f"goals-{kind}-0-{goal_sets._FORMAT}" for kind in ("synthetic", "human")}
     catalog = Catalog(tmp_path / "shop")
     mapped = [goal_sets.open_goals(catalog, kind=kind) for kind in ("synthetic", "human")]
+    assert all(isinstance(goals.table.product.base, np.memmap) for goals in mapped)
     monkeypatch.setattr(goal_sets, "_LARGE", 100)
     for goals, kind in zip(mapped, ("synthetic", "human"), strict=True):
         made = goal_sets.open_goals(Catalog(tmp_path / "shop"), kind=kind)

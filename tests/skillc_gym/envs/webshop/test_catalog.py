@@ -8,7 +8,6 @@ import json
 import pytest
 
 from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, sources
-from skillc_gym.envs.webshop.catalog import catalog as catalog_module
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
@@ -195,36 +194,29 @@ class TestBadFiles:
         with pytest.raises(CatalogError, match="0 whole elements"):
             open_catalog(files)
 
-    def test_a_damaged_catalogue(self, tmp_path):
-        build_catalog(GeneratedSource(5), tmp_path / "a")
-        (tmp_path / "a" / "products.bin").write_bytes(b"[]")
-        with pytest.raises(CatalogError, match="damaged"):
-            Catalog(tmp_path / "a")
-        known = json.dumps({"kind": KIND, "format": FORMAT, "products": 5})
-        for manifest, said in (
-            (json.dumps({"kind": "other", "format": FORMAT}), "build it again"),
-            (json.dumps({"kind": KIND, "format": FORMAT - 1}), rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
-            (known, "lacks sha256, report, index, source"),
-            ("{", "no catalogue's manifest"),
-        ):
-            (tmp_path / "a" / "manifest.json").write_text(manifest)
-            with pytest.raises(CatalogError, match=said):
-                Catalog(tmp_path / "a")
-        with pytest.raises(MissingDataError, match="no built catalogue"):
-            Catalog(tmp_path)
-
 
 class TestBuilding:
     def test_another_catalogue_is_not_overwritten(self, tmp_path):
         build_catalog(GeneratedSource(5), tmp_path / "a")
         with pytest.raises(CatalogError, match="cannot be made"):
             build_catalog(GeneratedSource(6), tmp_path / "a")
-        assert len(Catalog(tmp_path / "a")) == 5
+        assert len(Catalog(tmp_path / "a")) == len(open_catalog(tmp_path / "a")) == 5
+        (tmp_path / "a" / "products.bin").write_bytes(b"[]")
+        with pytest.raises(CatalogError, match="damaged"):
+            Catalog(tmp_path / "a")
 
-    def test_built_folders_open_without_the_cache(self, tmp_path, monkeypatch):
-        build_catalog(GeneratedSource(5), tmp_path / "a")
-        monkeypatch.setattr(catalog_module, "build_catalog", None)
-        assert len(open_catalog(tmp_path / "a")) == 5
+    def test_what_is_no_built_catalogue_of_this_version_is_refused(self, tmp_path):
+        with pytest.raises(MissingDataError, match="no built catalogue"):
+            Catalog(tmp_path)
+        for manifest, said in (
+            ({"kind": "other", "format": FORMAT}, "build it again"),
+            ({"kind": KIND, "format": FORMAT - 1}, rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
+            ({"kind": KIND, "format": FORMAT, "products": 5}, "lacks sha256, report, index, source"),
+            ("{", "no catalogue's manifest"),
+        ):
+            dump(tmp_path / "manifest.json", manifest)
+            with pytest.raises(CatalogError, match=said):
+                Catalog(tmp_path)
 
     def test_progress_is_told(self, tmp_path, monkeypatch):
         monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._PROGRESS_EVERY", 10)

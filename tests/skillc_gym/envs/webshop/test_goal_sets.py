@@ -123,16 +123,3 @@ def test_draws_follow_the_weights_and_upstreams_are_one_place_late(shop):
     late = [goals.draw(np.random.default_rng(seed), skewed=True) for seed in range(3000)]
     assert 0 not in late
     assert [min(goals.draw(np.random.default_rng(seed)) + 1, len(goals) - 1) for seed in range(3000)] == late
-
-
-def test_the_goals_of_a_large_catalogue_are_written_once_and_mapped(tmp_path, monkeypatch):
-    monkeypatch.setattr("skillc_gym.envs.webshop.goals.goal_sets._LARGE", 10)
-    shops = [SmallShop() for _ in range(2)]
-    for shop in shops:
-        shop.folder = tmp_path
-    made, mapped = open_goals(shops[0], seed=3), open_goals(shops[1], seed=3)
-    assert [path.name for path in tmp_path.iterdir()] == ["goals-synthetic-3-2"]
-    assert isinstance(mapped.table.product.base, np.memmap)
-    plain = synthetic_table(Facts(SmallShop()), seed=3)
-    for table in (made.table, mapped.table):
-        assert all((one == other).all() for one, other in zip(table, plain, strict=True))

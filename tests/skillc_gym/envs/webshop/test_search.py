@@ -103,17 +103,6 @@ def many(tmp_path_factory):
     return texts, ties, build(tmp_path_factory.mktemp("many"), texts, ties)
 
 
-@settings(max_examples=60)
-@given(query=st.lists(st.integers(1, 420), min_size=1, max_size=14), k=st.sampled_from([1, 10, 50, 200]))
-def test_skipping_changes_nothing(many, query, k):
-    _, _, index = many
-    text = " ".join(f"w{word}" for word in query)
-    terms = index._terms(text)
-    if terms:
-        assert index.top(text, k) == index._ranked(*index._score_small(terms), k)
-    assert not index._sums.any()
-
-
 def test_threads_share_an_index(many):
     index = many[2]
     queries = [f"w{number} w{2 * number} w{number % 5}" for number in range(1, 60)]
