@@ -75,9 +75,11 @@ def test_a_notebook_becomes_a_page(site: ModuleType):
     [
         ("readme.md", "[a](docs/skills.md) [b](CHANGELOG.md)", "[a](skills.md) [b](changes.md)"),
         ("index.md", "[a](../README.md) [b](skills.md)", "[a](readme.md) [b](skills.md)"),
+        ("records/shop.md", "[a](../../benchmarks/records/fuzz.json)", "[a](fuzz.json)"),
+        ("adapters/gone.md", "[a](../../benchmarks/records/fuzz.json)", "[a](../records/fuzz.json)"),
     ],
 )
-def test_links_of_the_root_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
+def test_links_of_the_root_and_to_records_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
     shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page), meta={})
     assert site.on_page_markdown(text, shown, None, None) == expected
 
@@ -88,14 +90,6 @@ def test_tables_of_pages_are_those_of_the_records(page: Path):
     text = page.read_text(encoding="utf-8")
     assert filled_in(text) == text, "python -m benchmarks.pages --write"
     assert not re.search(r"\{\{|\{%|\{#", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
-
-
-def test_records_lead_from_every_folder_to_their_place_in_the_site(site: ModuleType):
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="records/shop.md"), meta={})
-    assert site.on_page_markdown("[a](../../benchmarks/records/fuzz.json)", shown, None, None) == "[a](fuzz.json)"
-    shown.file.src_uri = "adapters/gone.md"
-    text = site.on_page_markdown("[a](../../benchmarks/records/fuzz.json)", shown, None, None)
-    assert text == "[a](../records/fuzz.json)"
 
 
 def test_the_reference_has_every_public_module(site: ModuleType):

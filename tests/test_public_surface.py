@@ -5,9 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-import pickle
-from collections.abc import Mapping
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +12,7 @@ import pytest
 
 import skillc_gym
 import trainers
-from skillc_gym import InternalizationCurriculum, PairedVectorEnv, SkillCurriculum, SkillInjection
+from skillc_gym import InternalizationCurriculum
 from trainers.advantages import Contrast, csca, gae, gigpo, grpo, rloo
 
 HOUSES = {"data": "generated", "split": "valid_unseen", "generator": {"games_per_type": 1, "size": "small"}}
@@ -114,32 +111,6 @@ def test_the_browsers_signature_is_the_documented_one():
     assert (given["transport"].default, given["url"].default, given["render_mode"].default) == ("served", None, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "action"),
-    [("skillc/ALFWorld-v0", HOUSES, "look"), ("skillc/WebShop-v0", {"data": "generated"}, "search[rug]")],
-)
-def test_snapshots_pickle_and_return(name: str, options: Mapping[str, Any], action: str):
-    env = gym.make(name, **options)
-    env.reset(seed=0)
-    saved = pickle.loads(pickle.dumps(env.unwrapped.snapshot()))
-    first = env.step(action)[0]
-    env.unwrapped.restore(saved)
-    assert env.step(action)[0] == first
-
-
-def test_the_skill_is_switched_per_episode():
-    env = SkillInjection(gym.make("skillc/ALFWorld-v0", **HOUSES), library="alfworld", enabled=True)
-    shown, with_skill = env.reset(seed=0)
-    bare, without = env.reset(seed=0, options={"skill": False})
-    assert shown.endswith(bare)
-    assert len(shown) > len(bare)
-    assert (with_skill["condition"], without["condition"]) == (1, 0)
-    assert with_skill["skill"]
-    assert len(with_skill["skill_sha256"]) == 64
-    env.enabled = False
-    assert env.reset(seed=0)[0] == bare
-
-
 def test_the_curriculum_has_the_documented_signature():
     curriculum = InternalizationCurriculum(
         ["heat", "cool"],
@@ -160,25 +131,6 @@ def test_the_curriculum_has_the_documented_signature():
     other = InternalizationCurriculum(["heat", "cool"])
     other.load_state_dict(curriculum.state_dict())
     assert (other.active, other.gap("heat")) == (curriculum.active, curriculum.gap("heat"))
-
-
-def test_the_curriculum_chooses_type_and_condition():
-    types = ["pick_heat_then_place_in_recep"]
-    inner = SkillInjection(gym.make("skillc/ALFWorld-v0", **HOUSES), library="alfworld")
-    _, info = SkillCurriculum(inner, InternalizationCurriculum(types)).reset(seed=0)
-    assert info["task_type"] == types[0]
-
-
-def test_groups_share_a_task_and_differ_in_condition():
-    groups = PairedVectorEnv("skillc/ALFWorld-v0", num_groups=2, group_size=4, library="alfworld", **HOUSES)
-    tasks = list(groups.envs[0].unwrapped.task_ids[:2])
-    _, infos = groups.reset(seed=1, options={"task_ids": tasks, "n_plus": [1, 4]})
-    assert infos["condition"].tolist() == [1, 0, 0, 0, 1, 1, 1, 1]
-    assert infos["task_id"].tolist() == [tasks[0]] * 4 + [tasks[1]] * 4
-    assert groups.active.dtype == bool
-    assert groups.active.all()
-    actions: list[str | None] = ["look"] * 8
-    assert groups.step(actions)[1].shape == (8,)
 
 
 def test_skillc_credit_has_the_documented_signature():

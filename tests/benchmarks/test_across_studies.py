@@ -32,14 +32,6 @@ def test_each_other_method_is_judged_by_both_measures(tmp_path: Path):
     assert regime["with_skill_change"]["mean"] == 0
 
 
-def test_what_was_not_run_is_left_out_and_equal_methods_are_not_better(tmp_path: Path):
-    words = ("criteria", str(written(tmp_path)), "--method", "grpo", "--beside", "grpo", "ppo")
-    (regime,) = computed(tmp_path, *words)["regimes"]
-    assert {name: found["end"]["verdict"] for name, found in regime["beside"].items()} == {
-        "grpo": "no significant difference"
-    }
-
-
 def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
     won = {UNTRAINED: (10, 0), "grpo": (12, 1), "skillc": (12, 11)}
 

@@ -102,24 +102,6 @@ def test_a_report_is_read():
     assert read_report("")["runs"] is None
 
 
-def test_a_run_is_recorded_beside_those_of_other_targets(tmp_path, monkeypatch):
-    pytest.importorskip("atheris", reason="needs the fuzz extra")
-
-    class Done:
-        stdout, returncode = REPORT, 0
-
-    asked: list[str] = []
-    monkeypatch.setattr("benchmarks.fuzz.__main__.subprocess.run", lambda words, **_: asked.extend(words) or Done)
-    for target in ("loader", "stepper", "loader"):
-        assert main([target, "--seconds", "7", "--out", str(tmp_path)]) == 0
-    record = json.loads((tmp_path / "fuzz.json").read_text())
-    assert list(record) == ["loader", "stepper"]
-    assert asked[asked.index("--findings") + 1] == "runs/fuzz", "no input lands in the working directory"
-    Done.stdout, Done.returncode = REPORT + FOUND, 77
-    assert main(["stepper", "--out", str(tmp_path)]) == 77
-    assert json.loads((tmp_path / "fuzz.json").read_text())["stepper"]["findings"] == ["KeyError: 'x'", "deadly signal"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_real_fuzzer_runs(tmp_path, name):

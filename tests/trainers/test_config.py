@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.envs.registry import described_env, env_spec
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.agents import AGENTS
-from trainers.base import load_object
 from trainers.config import TrainConfig
 from trainers.evaluation import open_panel, policy_player
 from trainers.models import context_limit, within_model
@@ -58,13 +57,6 @@ def test_the_shipped_policy_is_the_environments() -> None:
     assert houses.to_json()["model"] == "shipped"
 
 
-def test_a_setting_that_an_older_run_did_not_know_was_at_its_default() -> None:
-    config = TrainConfig(model="m", engine="vllm")
-    older = {name: value for name, value in config.to_json().items() if name != "engine_options"}
-    assert config.differences(older) == {}
-    assert config.with_(engine_options={"x": 1}).differences(older) == {"engine_options": ({}, {"x": 1})}
-
-
 def test_old_names_are_understood_and_the_new_ones_said() -> None:
     with pytest.warns(FutureWarning, match="preset is called method now"):
         config = TrainConfig(model="m", preset="grpo", preset_options={"eps": 0.1})
@@ -89,11 +81,14 @@ def test_hashes_over_settings_are_those_of_the_cells_that_were_recorded() -> Non
     )
 
 
-def test_differences_leave_out_what_moves_no_number() -> None:
+def test_differences_leave_out_what_moves_no_number_and_what_an_older_run_did_not_know() -> None:
     config = TrainConfig(model="m")
     other = config.with_(data="elsewhere", run="r", save_every=3)
     assert config.differences(other.to_json()) == {}
     assert config.differences(config.with_(kl_coef=0.5).to_json()) == {"kl_coef": (0.5, 0.01)}
+    older = {name: value for name, value in config.to_json().items() if name != "engine_options"}
+    assert config.differences(older) == {}
+    assert config.with_(engine_options={"x": 1}).differences(older) == {"engine_options": ({}, {"x": 1})}
 
 
 @given(st.integers(1, 20), st.integers(0, 100))
@@ -103,12 +98,6 @@ def test_training_tasks_and_panel_are_disjoint_and_complete(per_type: int, seed:
     assert sorted([*split.training, *split.panel]) == sorted(TASKS)
     counts = [sum(TASKS[task] == kind for task in split.panel) for kind in "abc"]
     assert counts == [min(per_type, 6)] * 3
-
-
-def test_the_panel_hardly_moves_when_tasks_are_added() -> None:
-    before = panel_of(TASKS, 4, 0)
-    after = panel_of({**TASKS, "train/a/new": "a"}, 4, 0)
-    assert len(set(before) & set(after)) >= len(before) - 1
 
 
 def test_a_type_with_one_task_is_refused() -> None:
@@ -169,17 +158,7 @@ def test_what_is_no_module_and_name_is_refused(name: str):
         AGENTS.get(name)
 
 
-def test_an_object_is_found_by_module_and_name():
-    assert load_object("json:dumps", "thing").__name__ == "dumps"
-
-
 @pytest.mark.parametrize("name", [".json:x", "..:x", "no_such_module:x"])
 def test_an_environments_module_is_refused_in_the_same_way(name: str):
     with pytest.raises(ConfigError, match=r"written module:id|cannot be imported"):
         env_spec(name)
-
-
-def test_some_need_a_description():
-    assert described_env("coins") is env_spec("skillc/CoinCollector-v0")
-    with pytest.raises(UnknownNameError, match="Did you mean 'coins'"):
-        described_env("coin")

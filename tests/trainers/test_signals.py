@@ -28,13 +28,6 @@ def test_the_first_signal_asks_and_the_second_interrupts(first: signal.Signals, 
     assert handlers() == before
 
 
-def test_a_command_that_is_terminated_is_interrupted() -> None:
-    before = handlers()
-    with pytest.raises(KeyboardInterrupt), interrupts():
-        signal.raise_signal(signal.SIGTERM)
-    assert handlers() == before
-
-
 def test_requests_within_a_command_come_first() -> None:
     asked: list[int] = []
     with pytest.raises(KeyboardInterrupt), interrupts():  # noqa: PT012

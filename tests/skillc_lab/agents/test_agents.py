@@ -102,13 +102,6 @@ def test_without_plans_further_trials_are_repetitions_from_other_draws() -> None
     assert len(set(seeds)) == 6  # three turns in each of two trials, shared by the conditions
 
 
-def test_plans_that_cannot_be_read_are_counted_and_cost_the_plan() -> None:
-    report = play("reflexion", engine(house(SKILL, PLAN), lambda question: "I would try harder."), trials=2)
-    assert report.trials is not None
-    assert report.trials.success(False) == [0.0, 0.0]
-    assert report.agent["figures"]["bad_replies"] == 2
-
-
 def write_rules(question: str) -> str:
     if '"plan"' in question:
         return write_plan(question)

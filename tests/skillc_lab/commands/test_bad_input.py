@@ -19,65 +19,44 @@ FETCH = "data='generated'"
 SHARED = [
     ("data=nowhere", ["nowhere", FETCH]),
     ("data={bad}/archive.tar.xz", ["archive.tar.xz", "cut off", FETCH]),
-    ("data={bad}/archive.zip", ["archive.zip", FETCH]),
     ("data={bad}/empty", ["json_2.1.1", FETCH]),
-    ("data={bad}/cut", ["game.tw-pddl", "JSON"]),
     ("data={bad}/foreign", ["trial_G", "'grammar'"]),
     ("split=test", ["'test'", "train, valid_seen, valid_unseen, valid_train"]),
     ("task_types=warm", ["'warm'", "pick_heat_then_place_in_recep"]),
     ("library={bad}/skills", ["heat/SKILL.md", "front matter", "'---'"]),
-    ("library=nolib", ["'nolib'", "'alfworld'"]),
-    ("library={bad}/empty", ["empty", "SKILL.md"]),
     ("model=nomodel", ["model='nomodel'"]),
     ("model={bad}/empty", ["empty", "config.json", "make-policy"]),
     ("model={bad}/weights", ["weights", "copy it again"]),
-    ("model={bad}/config", ["config", "copy it again"]),
-    ("model={bad}/tokenizer", ["tokenizer", "copy it again"]),
     ("model={bad}/tokenizer_config", ["tokenizer_config.json", "copy the checkpoint again"]),
     ("env=alfwrld", ["'alfwrld'", "Did you mean 'alfworld'"]),
-    ("env.foo=1", ["foo", "env.x="]),
     ("chat=nope", ["'nope'", "default, shop, compact"]),
     ("chat.windw=3", ["'windw'", "Did you mean 'window'"]),
-    ("form=nope", ["'nope'", "conversation, window"]),
     ("chat_template=nofile", ["'nofile'"]),
     ("engine=nope", ["'nope'", "transformers, vllm"]),
-    ("max_episode_steps=0", ["max_episode_steps must be at least 1"]),
 ]
 TRAINING = [
-    ("method=skilc", ["method 'skilc'", "Did you mean 'skillc'"]),
     ("method=skilc data=nowhere", ["method 'skilc'", "Did you mean 'skillc'"]),
     ("method.omga=1", ["'omga'", "Did you mean 'omega'"]),
-    ("method.omega=x", ["omega must be a number", "'x'"]),
     ("resume=nowhere", ["resume='nowhere'", "run.json"]),
-    ("schedule=nope", ["'nope'", "constant, linear, cosine"]),
     ("group_size=0", ["group_size must be at least 1"]),
     *([] if find_spec("vllm") else [("engine=vllm", ["pip install 'skillc-gym[vllm]'"])]),
     ("run={bad}/archive.zip", ["archive.zip", "choose another"]),
 ]
 EVALUATION = [
-    ("per_type=x", ["per_type='x'"]),
     ("per_type=0", ["per_type", "at least 1"]),
     ("out={bad}/archive.zip/x", ["archive.zip", "choose another"]),
 ]
 POLICY = [
-    ("--data nowhere", ["nowhere", FETCH]),
     ("--data {bad}/cut", ["game.tw-pddl", "JSON"]),
     ("--episodes 0", ["episodes must be at least 1"]),
-    ("--batches 0", ["batches must be at least 1"]),
-    ("--batch-episodes 0", ["batch_episodes must be at least 1"]),
-    ("--seed -1", ["seed must be at least 0"]),
-    ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
-    ("--env webshop --slips 0.1", ["no slips in webshop", "must be 0, got 0.1"]),
     ("--out {bad}/archive.zip/x", ["archive.zip", "choose another"]),
 ]
 DEMO = [
     ("--data nowhere", ["nowhere", FETCH]),
-    ("--data {bad}/archive.tar.xz", ["archive.tar.xz", "cut off"]),
     ("--preset skilc", ["'skilc'", "Did you mean 'skillc'"]),
     ("--policy nowhere", ["nowhere", "make-policy"]),
     ("--steps 0", ["steps must be at least 1"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
-    ("--env webshop --held-out-splits valid_unseen", ["'valid_unseen'", "test"]),
     ("--held-out -1", ["held_out", "0 for all", "-1"]),
     ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
@@ -105,6 +84,7 @@ def refuse(command: str, words: list[str], expected: list[str], capsys) -> None:
 def test_train_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run", *word.format(bad=damaged).split()]
     refuse("train", words, expected, capsys)
+    assert not Path("run").exists()
 
 
 @pytest.mark.parametrize(("word", "expected"), SHARED + EVALUATION)
@@ -140,16 +120,6 @@ def test_a_name_is_known_before_the_policys_settings_are_told(word: str, capsys)
 
 def test_a_model_must_be_named(capsys):
     refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)
-
-
-@pytest.mark.slow
-def test_a_checkpoint_of_another_preset_is_refused(games: Path, capsys):
-    words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
-    assert skillc(["train", *words, "preset=skillc"]) == 0
-    before = Path("run/metrics.jsonl").read_text()
-    capsys.readouterr()
-    refuse("train", [*words, "preset=grpo"], ["method was 'skillc', is 'grpo'", "run=another/folder"], capsys)
-    assert Path("run/metrics.jsonl").read_text() == before
 
 
 def test_a_missing_extra_is_named(games: Path, capsys, monkeypatch):

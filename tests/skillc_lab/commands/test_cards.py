@@ -10,10 +10,10 @@ import yaml
 
 from skill_library import load_library
 from skillc_gym.envs.registry import env_specs
-from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+from skillc_gym.errors import MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.card import environment_card, policy_card
-from trainers.base import shipped_policy, shipped_trained_policy
+from trainers.base import shipped_policy
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking.files import write_json
 
@@ -32,11 +32,6 @@ def test_every_environment_has_a_card(spec):
     assert all(f"`{kind}`" in body for kind in spec.task_types)
     skills = load_library(spec.library).skills if spec.library else ()
     assert all(skill.sha256[:12] in body for skill in skills)
-
-
-def test_an_environment_that_nobody_knows_has_none():
-    with pytest.raises(UnknownNameError, match="alfworld"):
-        environment_card("alfwrold")
 
 
 @pytest.fixture
@@ -70,15 +65,6 @@ def test_a_shipped_policys_card_names_its_weights():
     assert "weights_sha256" in body
 
 
-def test_a_shipped_trained_policys_card_names_its_method():
-    folder = shipped_trained_policy("alfworld")
-    assert folder is not None
-    front, body = parts(policy_card(folder))
-    assert "contrastive_relabelling" in front["tags"]
-    assert "Trained with skillc-gym" in body
-    assert "`shipped-hard`" in body
-
-
 def test_what_is_missing_is_said(tmp_path: Path):
     with pytest.raises(MissingDataError, match="holds no checkpoint"):
         policy_card(tmp_path)
@@ -87,13 +73,6 @@ def test_what_is_missing_is_said(tmp_path: Path):
         with pytest.raises(MissingDataError, match="holds no checkpoint"):
             policy_card(tmp_path)
     with pytest.raises(MissingDataError, match="skillc evaluate"):
-        policy_card(shipped_policy(), tmp_path)
-
-
-@pytest.mark.parametrize("broken", ["{", "null", '{"outcomes": "x"}', "[" * 100_000])
-def test_an_evaluation_that_cannot_be_read_is_named(tmp_path: Path, broken: str):
-    (tmp_path / "report.json").write_text(broken)
-    with pytest.raises(ConfigError, match=r"report\.json.* no paired report"):
         policy_card(shipped_policy(), tmp_path)
 
 

@@ -17,7 +17,6 @@ from skillc_lab.commands import demonstration
 from skillc_lab.commands.demo import describe
 from skillc_lab.commands.demonstration import DemoOptions, check_same, log_relay, run_demo, run_demo_versus
 from trainers.base import shipped_policy
-from trainers.config import RECOMMENDED
 from trainers.recipes import recipe_in
 from trainers.tracking import SilentProgress
 
@@ -115,14 +114,6 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path) -> None:
     for theirs in ({"engine": "vllm"}, {"lora_rank": 2, "lora_dropout": 0.1}):
         other = replace(options, train_options=theirs).training()
         assert (other.share_prefixes, other.engine_options) == (False, {})
-
-
-def test_an_option_changes_what_it_names_and_nothing_else() -> None:
-    both, alone = DemoOptions(), DemoOptions(versus="none")
-    assert (both.method, both.other, both.steps) == (RECOMMENDED, "grpo", 25)
-    assert both.start == shipped_policy("alfworld", "shipped-hard")
-    assert alone.training() == both.training()
-    assert alone.other is DemoOptions(method="grpo").other is None
 
 
 def test_the_start_knows_the_tasks(tmp_path: Path) -> None:

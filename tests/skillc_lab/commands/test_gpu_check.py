@@ -119,23 +119,17 @@ def test_a_vllm_sleeps_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
     assert measured.sleeping_training(TrainConfig(model="m")) == {"engine": "vllm"}
 
 
-def test_rates_leave_the_first_update_out():
+def test_figures_leave_the_first_update_out_and_tell_of_a_loss_that_is_not_finite():
     figures = training_figures([record(1, seconds_generate=1000.0), record(2), record(3)])
     assert figures["generated_tokens_per_second"] == 50
     assert figures["updated_tokens_per_second"] == 25
     assert figures["env_steps_per_second_of_generation"] == 10
     assert figures["seconds_per_update"] == 6
     assert (figures["success_first"], figures["success_last"]) == (0.1, 0.3)
-
-
-def test_operations_are_six_per_parameter_and_token():
+    for loss, finite in ((0.1, True), (float("nan"), False), (None, False)):
+        assert training_figures([record(1), record(2, loss=loss)])["loss_finite"] is finite
     records = [record(step, prompt_tokens=900) for step in (1, 2, 3)]
     assert update_tflops(records, 10**9) == pytest.approx(6 * 2 * 1000 * 1e9 / 8 / 1e12)
-
-
-@pytest.mark.parametrize(("loss", "finite"), [(0.1, True), (float("nan"), False), (None, False)])
-def test_a_loss_that_is_not_finite_is_told(loss: float | None, finite: bool):
-    assert training_figures([record(1), record(2, loss=loss)])["loss_finite"] is finite
 
 
 def test_without_a_gpu_it_says_so(tmp_path: Path, monkeypatch, capsys):

@@ -64,14 +64,6 @@ def test_episodes_are_written_as_trajectories(run: Path, tmp_path: Path, capsys:
     assert {one["schema_version"] for one in found} == {"ATIF-v1.7"}
 
 
-def test_transcripts_alone_make_a_report(run: Path, tmp_path: Path, capsys: Any) -> None:
-    pytest.importorskip("matplotlib", reason="needs the train extra")
-    assert skillc(["report", str(run), "--out", str(tmp_path / "page"), "--title", "Mine"]) == 0
-    page = Path(capsys.readouterr().out.splitlines()[-1])
-    assert page == tmp_path / "page" / "index.html"
-    assert "Mine" in page.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("command", ["report", "replay"])
 def test_a_folder_without_anything_is_refused(command: str, tmp_path: Path, capsys: Any) -> None:
     assert skillc([command, str(tmp_path)]) == 2

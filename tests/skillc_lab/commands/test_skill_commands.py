@@ -51,19 +51,8 @@ OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers
 """Ways to name the same writer."""
 
 
-@pytest.mark.parametrize("writer", OPENAI)
-def test_a_model_behind_a_server_may_write(writer, transcripts, tmp_path, capsys):
-    with openai_server(lambda messages: '{"skills": ["Heat it in the microwave."]}') as server:
-        words = f"learn-skills --from {transcripts} --out {tmp_path / 'l'} --model m --no-notes --writer {writer}"
-        assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
-    assert [request["model"] for request in server.requests] == ["m"]
-    assert "Heat it in the microwave." in load_library(tmp_path / "l").for_task(KIND).text
-    assert not (tmp_path / "l" / "notes.jsonl").exists()
-
-
-@pytest.mark.parametrize("notes", ["", "--notes"])
-@pytest.mark.parametrize("writer", OPENAI[:2])
-def test_a_model_takes_notes_first(writer, notes, transcripts, tmp_path, capsys):
+@pytest.mark.parametrize("writer", [*OPENAI, "openai --notes"])
+def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path, capsys):
     def reply(messages):
         asked = messages[-1]["content"]
         return (
@@ -71,9 +60,10 @@ def test_a_model_takes_notes_first(writer, notes, transcripts, tmp_path, capsys)
         )
 
     out = tmp_path / "l"
-    words = f"learn-skills --from {transcripts} --out {out} {notes} --model m --writer {writer}"
+    words = f"learn-skills --from {transcripts} --out {out} --model m --writer {writer}"
     with openai_server(reply) as server:
         assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
+    assert {request["model"] for request in server.requests} == {"m"}
     assert "1 skills from 6 episodes" in (said := capsys.readouterr().out)
     assert "; 6 notes" in said
     assert load_library(out).for_task(KIND).text == "Heat it first.\n\nMistake to avoid: Haste."
@@ -86,12 +76,9 @@ def test_a_model_takes_notes_first(writer, notes, transcripts, tmp_path, capsys)
     ("words", "message"),
     [
         ("--writer steps --notes", "no use for --notes; let a model write by --writer model"),
-        ("--writer steps --model m --engine openai", "no use for --model and --engine;"),
         ("--engine.base_url http://127.0.0.1:1/v1", "no use for --engine.OPTION"),
         ("--writer openai", "The writer openai needs a language model: --model NAME"),
         ("--writer openai --model m --engine vllm", "--writer openai and --engine vllm name two engines"),
-        ("--writer my:ONE --model m --engine my:OTHER", "--writer my:ONE and --engine my:OTHER name two engines"),
-        ("--writer opneai --model m", "Unknown writer 'opneai'"),
         ("--writer model --engine opneai --model m", "Did you mean 'openai'"),
         ("--writer nowhere.at_all:ENGINE --model m", "there is no module 'nowhere.at_all'"),
         ("--writer transformers --model shipped", "shipped on the engine transformers says nothing but commands"),
@@ -221,9 +208,7 @@ def test_episodes_and_libraries_are_told_apart(library, tmp_path, capsys):
         (["skills", "diff", "alfworld"], "name the second"),
         (["skills", "check", "alfworld", "webshop"], "looks at one library, got 'webshop' beside it"),
         (["skills", "check", "alfworld", "--shows", "heet"], "Did you mean 'heat'"),
-        (["skills", "check", "x" * 300], "No skill library"),
         (["learn-skills"], "--from FILE"),
-        (["learn-skills", "--from", "nowhere.jsonl", "--env", "alfwrld"], "Did you mean 'alfworld'"),
     ],
 )
 def test_bad_input_is_said_in_a_line(words, message, capsys):

@@ -56,13 +56,6 @@ def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys
     }
 
 
-def test_a_run_file_that_makes_no_study_is_refused(run_file, capsys):
-    run_file.write_text(TEXT.replace("grpo", "grop"))
-    assert skillc(["study", str(run_file), "--allow-changes"]) == 2
-    assert "grpo" in capsys.readouterr().err
-    assert skillc(["study", str(run_file), "--workers", "-1"]) == 2
-
-
 def test_what_the_file_does_not_have_cannot_be_chosen(run_file, tmp_path, capsys):
     words = ["study", str(run_file), "--out", str(tmp_path / "out"), "--allow-changes"]
     for choice in (["--methods", "skillc"], ["--starts", "hard"], ["--seeds", "7"]):
@@ -80,9 +73,7 @@ def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tm
     assert {cell.start for cell in plan.choose(seeds=[1])} == {"easy", "hard"}
 
 
-@pytest.mark.parametrize(
-    "broken", [b"\xff\xfe", b"[" * 100_000, b"- 1", b"a: [", b"!!python/object/apply:os.system [ls]"]
-)
+@pytest.mark.parametrize("broken", [b"\xff\xfe", b"a: [", b"!!python/object/apply:os.system [ls]"])
 @pytest.mark.parametrize("suffix", [".yaml", ".toml"])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys, broken, suffix):
     path = tmp_path / f"broken{suffix}"

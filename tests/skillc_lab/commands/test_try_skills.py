@@ -86,11 +86,8 @@ def test_skills_that_hurt_fail_and_those_that_say_nothing_are_neutral(skill, tmp
         ('{"evals": [{"id": 1, "prompt": "Heat it."}]}', (), "--per-type 8"),
         ('{"evals": [{"id": 1, "task_type": "fly"}]}', (), "'fly'"),
         ('{"evals": [{"id": 1, "task_id": "train/none"}]}', (), "The split is 'train'"),
-        ('{"evals": 7}', (), "got int"),
         ("{}", ("--margin", "5"), "such as 0.05"),
-        ("{}", ("--margin", "x"), "margin='x'"),
         ("{}", ("--per-type", "2", "--tasks", "nowhere"), "not both"),
-        ("{}", ("--tasks", "nowhere"), "cannot be read"),
         ("{}", ("--per-type", "0"), "at least 1"),
     ],
 )

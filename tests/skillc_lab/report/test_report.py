@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,26 +16,20 @@ from skillc_lab.report import (
     RunRecords,
     Series,
     choose_tasks,
-    draw_before_after,
     examples,
-    figure_style,
-    figures,
     group_by_task,
     make_report,
     method_styles,
     moving_mean,
-    new_figure,
     plots,
     replay_page,
     tables,
-    type_styles,
 )
 from skillc_lab.report.records import read_run
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
-from trainers.stats import Interval
 
 if TYPE_CHECKING:
-    from matplotlib.text import Text
+    pass
 
 imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -108,12 +101,6 @@ def test_a_start_that_nobody_evaluated_is_that_of_the_first_validation(tmp_path:
     assert "cards and tables are of held-out tasks" in page
     evaluate(run / "before", 0)
     assert "Nobody evaluated" not in outline(make_report(run).page).text
-
-
-def test_a_title_names_the_step_of_a_validation_that_updates_followed() -> None:
-    late = RunRecords.of([each for each in metrics(steps=60) if each["event"] == "train" or each["step"] < 60], {})
-    assert plots.validated_at(late) == " (validated at step 50 of 60)"
-    assert plots.validated_at(run_of()) == ""
 
 
 def test_a_page_says_that_tasks_were_generated(tmp_path: Path) -> None:
@@ -257,17 +244,6 @@ def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
     assert tables.measures(older).rows == [], "an older evaluation counted neither"
 
 
-def test_an_interval_ends_at_zero_without_a_sign() -> None:
-    assert tables._range(Interval(-0.004, 0.12)) == "[0, 12]"
-
-
-def test_a_run_without_metrics_shows_its_last_transcripts(tmp_path: Path) -> None:
-    keep_transcripts(tmp_path)
-    made = make_report(tmp_path)
-    assert made.figures == {}
-    assert "Validation at step 20" in outline(made.page).text
-
-
 def test_a_step_of_a_run_is_replayed_whole(tmp_path: Path) -> None:
     keep_transcripts(tmp_path)
     page = replay_page(tmp_path, 10)
@@ -299,22 +275,6 @@ def keep_transcripts(run: Path) -> None:
     ]
     write_jsonl(run / "transcripts" / "train-000010.jsonl", rollouts)
     write_jsonl(run / "transcripts" / "validation-000020.jsonl", rollouts)
-
-
-def test_a_damaged_line_of_the_metrics_costs_that_line_only(tmp_path: Path) -> None:
-    lines = [json.dumps(record) for record in metrics(steps=10)]
-    (tmp_path / "metrics.jsonl").write_text("\n".join([lines[0], '{"step": 1, "ev', "[]", "7", *lines[1:]]))
-    assert RunRecords.read(tmp_path).last_step == 10
-
-
-def texts(draw: Callable[..., None], *args: object) -> list[Text]:
-    """What stands on a panel, titles aside."""
-    with figure_style():
-        figure = new_figure(7, 4)
-        axes = figure.subplots()
-        draw(axes, *args)
-        figure.canvas.draw()
-        return [text for text in axes.texts if text.get_text() and text.xy != (0, 1)]
 
 
 def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRecords:
@@ -359,35 +319,6 @@ def test_a_method_has_one_colour_in_every_picture() -> None:
     assert (among["grpo"].label, among["skillc:omega=0.2"].label) == ("GRPO", "SkillC:omega=0.2")
 
 
-def test_the_words_on_a_retirement_stand_within_the_grey() -> None:
-    run = run_of(steps=180)
-    assert run.retirements
-    for kind, style in type_styles(run.task_types).items():
-        [text] = texts(plots.draw_type, run, kind, style)
-        box = text.get_window_extent()
-        ends = [(run.retirements[kind][0], 0), (run.total_steps * 1.02, 0)]
-        left, right = text.axes.transData.transform(ends)[:, 0]
-        assert left <= box.x0
-        assert box.x1 <= right + 1
-
-
-def test_the_threshold_of_the_gap_is_named_where_the_gap_retires() -> None:
-    assert [text.get_text() for text in texts(plots.draw_gap, run_of())] == ["retires below 0"]
-    assert texts(plots.draw_gap, run_of("no_pruning")) == []
-
-
-def test_each_type_has_a_strip_of_its_own() -> None:
-    run = run_of()
-    with figure_style():
-        for draw in (plots.draw_gate, plots.draw_fraction):
-            axes = new_figure(7, 4).subplots()
-            draw(axes, run)
-            heights = [line.get_ydata() for line in axes.lines if len(line.get_xdata()) > 2]
-            assert len(heights) == len(SPEEDS)
-            for row, ys in enumerate(heights):
-                assert row < min(ys) <= max(ys) <= row + 1
-
-
 def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
     assert plots.quiet_figures(run_of()) == [
         "In no update a failed rollout was reinforced.",
@@ -396,28 +327,3 @@ def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
     run = RunRecords.of([{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)], {})
     assert len(plots.quiet_figures(run)) == 1
     assert "cuts" in plots.plots_of(run)
-
-
-def test_an_arrow_leads_from_before_to_after() -> None:
-    arrows = texts(lambda axes: draw_before_after(axes, report(0, 1), report(180, 1)))
-    assert arrows == []
-    with figure_style():
-        axes = new_figure(7, 4).subplots()
-        draw_before_after(axes, report(0, 1), report(180, 1))
-        starts = [(note.xyann[0], note.xy[0]) for note in axes.texts]
-    assert (report(0, 1).overall.sr_without, report(180, 1).overall.sr_without) in starts
-
-
-def test_the_title_of_a_single_type_fits_its_figure(tmp_path: Path) -> None:
-    records = [one_type(record) for record in metrics(steps=20)]
-    run = RunRecords.of(records, {"steps": 20})
-    assert len(run.task_types) == 1
-    with figure_style():
-        figure = figures._by_type(run)
-        figure.canvas.draw()
-        assert figure._suptitle.get_window_extent().x1 <= figure.bbox.x1
-
-
-def one_type(record: dict) -> dict:
-    kind = next(iter(SPEEDS))
-    return {k: {kind: v[kind]} if isinstance(v, dict) and kind in v else v for k, v in record.items()}

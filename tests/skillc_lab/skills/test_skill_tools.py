@@ -111,11 +111,6 @@ def test_unreadable_replies_are_named_as_the_cause(kind):
         learn_skills(PLAYED, kind(lambda chats: ["Sure!" for _ in chats]))
 
 
-def test_no_episodes_ask_no_model():
-    for kind in (ModelWriter, NotedWriter):
-        assert kind(lambda chats: pytest.fail("asked")).write([]) == []
-
-
 def test_gaps_strangers_and_duplicates_are_found():
     skill = Skill("a", "d", ("heat",), "go there and take it now please")
     library = SkillLibrary("l", (skill, replace(skill, name="b", task_types=("odd",))))

@@ -109,19 +109,9 @@ def test_the_command_names_the_best_setting_as_options(toy_folder, tmp_path, cap
     # Another process would not know the toy.
     monkeypatch.setattr(command, "tune", lambda plan, **rest: tune(plan, **{**rest, "workers": 0}))
     config = toy_config(toy_folder, steps=2, transcripts_every=0, budget_tokens=20)
-    given = (
-        "env",
-        "model",
-        "library",
-        "chat",
-        "require_think",
-        "max_reply_tokens",
-        "max_context",
-        "group_size",
-        "steps",
-    )
-    given = (*given, "tasks_per_step", "panel_per_type", "budget_tokens")
-    words = [f"--{name.replace('_', '-')}={getattr(config, name)}" for name in given] + ["chat.role=agent"]
+    given = "env model library chat require_think max_reply_tokens max_context group_size steps tasks_per_step "
+    given += "panel_per_type budget_tokens"
+    words = [f"{name}={getattr(config, name)}" for name in given.split()] + ["chat.role=agent"]
     options = ["grid.learning_rate=0.001,0.01", "--seeds", "0", "--held-out", "test", "--out", str(tmp_path / "t")]
     assert main(["tune", *words, *options]) == 0
     said = capsys.readouterr().out

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -77,10 +75,6 @@ def test_grpo_divides_by_the_spread_of_the_task(batch, eps):
     np.testing.assert_allclose(grpo(returns, task, eps), expected, atol=1e-6, rtol=1e-9)
 
 
-def test_grpo_takes_eps_by_position_too():
-    np.testing.assert_allclose(grpo([1.0, 0.0], ["x", "x"], 0.5), [0.5, -0.5])
-
-
 @given(batches(), st.floats(0.5, 1), st.floats(0, 2), st.booleans())
 def test_gigpo_follows_its_definition(batch, gamma, weight, std):
     returns, task, anchors, rewards = batch
@@ -92,12 +86,6 @@ def test_gigpo_follows_its_definition(batch, gamma, weight, std):
     assert [len(own) for own in got] == [len(own) for own in rewards]
     for ours, theirs in zip(got, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6, rtol=1e-5 if std else 1e-9)
-
-
-def test_gigpo_steps_seen_once_carry_the_episodes_part_only():
-    got = gigpo([1.0, 0.0], ["x", "x"], [["a", "b"], ["a", "c"]], [[0.0, 1.0], [0.0, 0.0]])
-    assert got[0].tolist() == [0.5 + 0.95 / 2, 0.5]
-    assert got[1].tolist() == [-0.5 - 0.95 / 2, -0.5]
 
 
 @given(batches(), st.randoms(use_true_random=False))
@@ -161,20 +149,10 @@ def test_whitening_is_over_all_tokens_together():
         (lambda: gigpo([1.0], ["x"], [["a"]], [[0.0]], gamma=1.5), "gamma lies in"),
         (lambda: gae([1.0], [0.0, 1.0]), "rewards"),
         (lambda: rloo(["won", "lost"], ["x", "x"]), "returns must be plain numbers"),
-        (lambda: grpo([[1.0], [1.0, 2.0]], ["x", "x"]), "returns must be plain numbers"),
         (lambda: rloo([1.0, 0.0], None), "task must be a sequence of keys"),
-        (lambda: rloo([1.0, 0.0], [["x"], ["x"]]), "task must be a sequence of keys"),
-        (lambda: gigpo([1.0], ["x"], [[["a"]]], [[0.0]]), r"anchors\[0\] must be a sequence of keys"),
         (lambda: gae([1.0], [0.0], lam=-1), "lam lies in"),
     ],
 )
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ConfigError, match=message):
         call()
-
-
-def test_importing_the_advantages_brings_in_no_torch():
-    program = "import trainers.advantages, trainers.losses, trainers.allocation, sys; print('torch' in sys.modules)"
-    assert (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
-    )

@@ -37,11 +37,8 @@ def test_an_engines_own_options_have_the_last_word() -> None:
     options = engine_spec("vllm").server_options(config)
     assert (options["max_num_seqs"], options["seed"]) == (7, 1)
     assert engine_spec("transformers").server_options(config) == {}
-
-
-def test_vllm_reads_the_revision_that_the_trainer_reads() -> None:
-    options = engine_spec("vllm").server_options(TrainConfig(model="some/model", engine="vllm", revision="v1"))
-    assert (options["revision"], options["tokenizer_revision"]) == ("v1", "v1")
+    revised = engine_spec("vllm").server_options(TrainConfig(model="some/model", engine="vllm", revision="v1"))
+    assert (revised["revision"], revised["tokenizer_revision"]) == ("v1", "v1")
 
 
 def test_processes_that_share_a_vllm_bring_as_many_episodes_each() -> None:

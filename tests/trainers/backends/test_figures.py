@@ -50,19 +50,13 @@ def of_all_tokens(model, ids, columns):
     return distribution.log_prob(ids[:, 1:])[:, -columns:], distribution.entropy()[:, -columns:]
 
 
-def test_own_tokens_have_the_log_probabilities_of_a_whole_forward_pass(model, rows):
+def test_own_tokens_have_log_probabilities_and_gradients_of_a_whole_forward_pass(model, rows):
     ids, mask = rows
     found, entropies = own_logprobs(model, ids, mask)
     expected, entropy = of_all_tokens(model, ids, mask.shape[1])
     assert torch.allclose(found, expected * mask, atol=1e-5)
     assert torch.allclose(entropies, entropy * mask, atol=1e-5)
     assert not entropies.requires_grad
-
-
-def test_gradients_are_those_of_a_whole_forward_pass(model, rows):
-    ids, mask = rows
-    found, _ = own_logprobs(model, ids, mask)
-    expected, _ = of_all_tokens(model, ids, mask.shape[1])
     parameters = list(model.parameters())
     for mine, plain in zip(
         torch.autograd.grad(found.exp().sum(), parameters),
@@ -145,6 +139,14 @@ def with_gradient(model, tokens, share):
     return {name: value.detach() for name, value in found.items()}, [p.grad.clone() for p in model.parameters()]
 
 
+def assert_alike(shared, apart):
+    """Figures and gradients."""
+    for name, value in apart[0].items():
+        assert torch.allclose(shared[0][name], value, atol=1e-4), name
+    for mine, theirs in zip(shared[1], apart[1], strict=True):
+        assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
+
+
 def test_what_rows_begin_alike_with_is_computed_once_to_the_same_figures_and_gradients(model, alike):
     seen = []
     handle = model.get_input_embeddings().register_forward_hook(lambda _, args, __: seen.append(args[0].numel()))
@@ -152,10 +154,7 @@ def test_what_rows_begin_alike_with_is_computed_once_to_the_same_figures_and_gra
     figures_shared, gradients_shared = with_gradient(model, alike, share=True)
     handle.remove()
     assert seen[1] < 0.6 * seen[0]
-    for name, value in figures_apart.items():
-        assert torch.allclose(figures_shared[name], value, atol=1e-5), name
-    for shared, apart in zip(gradients_shared, gradients_apart, strict=True):
-        assert torch.allclose(shared, apart, rtol=1e-4, atol=1e-4 * float(apart.abs().max()))
+    assert_alike((figures_shared, gradients_shared), (figures_apart, gradients_apart))
     assert any(float(gradient.abs().max()) > 1.0 for gradient in gradients_apart)
 
 
@@ -180,14 +179,10 @@ def qwen2(**options):
 @pytest.mark.parametrize("options", [{}, {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}])
 def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(alike, options, checkpointing):
     model = qwen2(**options).train()
-    figures_apart, gradients_apart = with_gradient(model, alike, share=False)
+    apart = with_gradient(model, alike, share=False)
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    figures_shared, gradients_shared = with_gradient(model, alike, share=True)
-    for name, value in figures_apart.items():
-        assert torch.allclose(figures_shared[name], value, atol=1e-4), name
-    for shared, apart in zip(gradients_shared, gradients_apart, strict=True):
-        assert torch.allclose(shared, apart, rtol=1e-4, atol=1e-4 * float(apart.abs().max()))
+    assert_alike(with_gradient(model, alike, share=True), apart)
 
 
 def test_memory_grows_with_the_tokens_of_the_tree(model):

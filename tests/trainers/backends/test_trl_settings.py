@@ -40,35 +40,27 @@ def backend_of(learner: Learner) -> TrlBackend:
     return learner.backend
 
 
-def test_the_optimisers_numbers_reach_it(toy_folder: Path, tmp_path: Path) -> None:
+def test_numbers_optimiser_and_patience_reach_the_trainer(toy_folder: Path, tmp_path: Path) -> None:
     changes = {"adam_beta1": 0.7, "adam_beta2": 0.8, "adam_epsilon": 1e-5, "weight_decay": 0.3}
     optimiser = made(toy_folder, tmp_path, **changes).create_optimizer()
     assert isinstance(optimiser, torch.optim.AdamW)
     group = optimiser.param_groups[0]
     assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.7, 0.8), 1e-5, 0.3)
+    trainer = made(toy_folder, tmp_path / "other", optimiser="sgd", ddp_timeout=77)
+    assert isinstance(trainer.create_optimizer(), torch.optim.SGD)
+    assert (trainer.args.ddp_timeout, trainer.args.ddp_find_unused_parameters) == (77, False)
+    assert trainer.args.bf16 is torch.cuda.is_available()
 
 
-def test_another_optimiser(toy_folder: Path, tmp_path: Path) -> None:
-    assert isinstance(made(toy_folder, tmp_path, optimiser="sgd").create_optimizer(), torch.optim.SGD)
-
-
-def test_optimisers_of_8_bits_name_what_they_need(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="pip install bitsandbytes"):
-        made(toy_folder, tmp_path, optimiser="adamw_8bit")
-
-
-def test_kernels_that_are_not_installed_are_named(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_installed_is_named(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trainers.models.loading.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"attention=flash_attention_2 needs.*attention=sdpa"):
         made(toy_folder, tmp_path, attention="flash_attention_2")
     monkeypatch.setattr("trainers.backends.trl.arguments.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="pip install liger-kernel"):
         made(toy_folder, tmp_path, liger=True)
+    with pytest.raises(ConfigError, match="pip install bitsandbytes"):
+        made(toy_folder, tmp_path, optimiser="adamw_8bit")
 
 
 def test_kernels_reach_model_and_trainer(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,18 +172,6 @@ def test_bfloat16_is_what_a_processor_computes_in_too(toy_folder: Path, tmp_path
     layer.register_forward_hook(lambda module, args, output: seen.append(output.dtype))
     next_batches(learner)
     assert set(seen) == {torch.bfloat16}
-
-
-def test_auto_leaves_a_processor_at_float32(toy_folder: Path, tmp_path: Path) -> None:
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU here, where auto means bfloat16")
-    assert not made(toy_folder, tmp_path).args.bf16
-
-
-def test_processes_are_waited_for_as_long_as_one_says(toy_folder: Path, tmp_path: Path) -> None:
-    args = made(toy_folder, tmp_path, ddp_timeout=77).args
-    assert args.ddp_timeout == 77
-    assert args.ddp_find_unused_parameters is False
 
 
 def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="needs the train extra")
 
 from tests.trainers.conftest import make_model
+from tests.trainers.engines.test_sharing import counted
 from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse
 from trainers.engines import Request, Sampling
 from trainers.engines.batching import Batch
@@ -60,19 +59,6 @@ def test_nothing_is_proposed_where_votes_are_tied() -> None:
     assert proposed(drafts, [5], [2]) == [4]
 
 
-@given(st.lists(st.lists(st.integers(2, 6), min_size=1, max_size=12), max_size=8), st.integers(1, 5))
-def test_a_majority_is_always_found(replies: list[list[int]], most: int) -> None:
-    drafts = Drafts(most)
-    followers: dict[int, list[int]] = {}
-    for reply in replies:
-        drafts.learn(np.array([0]), reply)
-        for a, b in zip([0, *reply], reply, strict=False):
-            followers.setdefault(a, []).append(b)
-    for token, found in followers.items():
-        if found.count(max(found, key=found.count)) * 2 > len(found):
-            assert drafts._followed[(token,)][0] == max(found, key=found.count)
-
-
 @pytest.mark.parametrize("draft_tokens", [1, 3, 9])
 @pytest.mark.parametrize("temperature", [1.0, 0.2])
 def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, draft_tokens: int) -> None:
@@ -85,9 +71,7 @@ def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, d
 
 @pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
 def test_what_is_said_again_takes_few_passes(engine: type, tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[int] = []
-    forward = tiny_model.forward
-    monkeypatch.setattr(tiny_model, "forward", lambda **k: (passes.append(k["input_ids"].shape[1]), forward(**k))[1])
+    passes = counted(tiny_model, monkeypatch)
     generates = engine(tiny_model, [], draft_tokens=3)
     first, again = (generates.generate([Request(n, [5, 6, 7], n, 13)], Sampling(greedy=True))[0] for n in range(2))
     assert first.token_ids == again.token_ids
@@ -117,9 +101,7 @@ def test_no_pass_reaches_beyond_the_models_limit(engine: type, draft_tokens: int
 def test_one_at_its_limit_does_not_keep_others_from_drafts(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     generates = TransformersEngine(tiny_model, [], draft_tokens=3)
     generates.generate([Request("first", [5, 6, 7], 0, 13)], Sampling(greedy=True))
-    passes: list[int] = []
-    forward = tiny_model.forward
-    monkeypatch.setattr(tiny_model, "forward", lambda **k: (passes.append(k["input_ids"].shape[1]), forward(**k))[1])
+    passes = counted(tiny_model, monkeypatch)
     generates.generate([Request("long", [8] * 30, 0, 1), Request("again", [5, 6, 7], 0, 13)], Sampling(greedy=True))
     assert passes[-3:] == [4, 4, 4]
 

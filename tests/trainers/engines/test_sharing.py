@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.trainers.engines.test_transformers import EOS, assert_uncached
 from trainers.engines import Request, Sampling
@@ -91,17 +90,6 @@ def test_a_conversation_that_has_ended_goes_on_where_it_was(tiny_model: Any) -> 
         both = [Request(key, prompts[key], 0, 4) for key in (first, second)]
         said = engine.generate(both, Sampling(greedy=True))
         assert_uncached(tiny_model, [(prompts[key], reply) for key, reply in zip((first, second), said, strict=True)])
-
-
-def test_lines_without_conversations_are_forgotten(tiny_model: Any) -> None:
-    engine = SharingEngine(tiny_model, [EOS])
-    play(engine, temperature=1.0)
-    engine.release([(g, m) for g in range(3) for m in range(5)])
-    play(engine, temperature=1.0)
-    assert len(engine._slots) <= 15
-    engine.reset()
-    with torch.no_grad():
-        play(engine)
 
 
 def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:

@@ -189,14 +189,6 @@ def test_bad_requests(tiny_model: Any) -> None:
         Sampling(temperature=0.0)
 
 
-@pytest.mark.slow
-def test_bfloat16_runs_and_stays_close() -> None:
-    model = make_model(40).to(torch.bfloat16)
-    for prompt, reply in converse(TransformersEngine(model, [EOS]), rows=4, turns=3, sampling=Sampling()):
-        expected = uncached_logprobs(model, prompt, reply, 1.0).float()
-        assert torch.tensor(reply.logprobs) == pytest.approx(expected.numpy(), abs=0.5)
-
-
 def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_are(tiny_model: Any) -> None:
     model = make_model(40)
     with torch.no_grad():
@@ -206,18 +198,6 @@ def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_
     with_, without, later, other = TransformersEngine(model, []).generate(requests, Sampling())
     assert with_.token_ids == without.token_ids
     assert len({tuple(reply.token_ids) for reply in (without, later, other)}) == 3
-
-
-def test_conversations_may_come_after_others_that_stay(tiny_model: Any) -> None:
-    engine = TransformersEngine(tiny_model, [EOS])
-    said = []
-    for turn in range(4):
-        requests = [Request((turn, i), [5 + i, 6, 7], i, 4) for i in range(2)]
-        said += [
-            (list(r.prompt_ids), reply)
-            for r, reply in zip(requests, engine.generate(requests, Sampling()), strict=True)
-        ]
-    assert_uncached(tiny_model, said)
 
 
 def test_what_a_call_that_was_cut_short_left_behind_is_computed_again(tiny_model: Any, monkeypatch: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from skillc_gym.errors import ConfigError, UnknownNameError
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, open_panel
-from trainers.evaluation.policy import PolicyReport, evaluate_policy
+from trainers.evaluation.policy import evaluate_policy
 
 pytest.importorskip("transformers", reason="needs the extra 'train'")
 SHOP = TrainConfig(
@@ -26,19 +26,12 @@ SHOP = TrainConfig(
 )
 
 
-@pytest.fixture(scope="module")
-def evaluated() -> PolicyReport:
-    return evaluate_policy(SHOP, per_type=3, attempts=2, greedy_too=True)
-
-
-def test_each_task_is_played_several_times_in_both_conditions(evaluated: PolicyReport) -> None:
+def test_each_task_is_played_several_times_in_both_conditions_and_greedily_too(tmp_path: Path) -> None:
+    evaluated = evaluate_policy(SHOP, per_type=3, attempts=2, greedy_too=True)
     report = evaluated.paired
     assert (report.overall.n, report.attempts, len(report.episodes)) == (3, 2, 12)
     assert all(0.0 < (outcome.best_score or 0.0) <= 1.0 for outcome in report.outcomes)
     assert report.cuts("steps")["with"] > 0
-
-
-def test_the_greedy_evaluation_is_of_the_same_panel(evaluated: PolicyReport, tmp_path: Path) -> None:
     assert evaluated.greedy is not None
     assert evaluated.greedy.sampling["greedy"]
     assert evaluated.greedy.panel_sha256 == evaluated.paired.panel_sha256
@@ -65,11 +58,6 @@ def test_the_panels_identity_covers_the_generator_of_houses() -> None:
     assert identity(**small) != identity(**small, domain_randomization=True)
 
 
-def test_a_panel_needs_a_task_of_each_type() -> None:
-    with pytest.raises(ConfigError, match="at least 1, got 0"):
-        open_panel(SHOP, 0)
-
-
 def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
     tasks = ["synthetic/7", "synthetic/3", "synthetic/7"]
     assert open_panel(SHOP, named=tasks).tasks == ("synthetic/3", "synthetic/7")
@@ -77,6 +65,8 @@ def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
         open_panel(SHOP, named=[*tasks, "synthetic/900"])
     with pytest.raises(ConfigError, match="not both"):
         open_panel(SHOP, 2, named=tasks)
+    with pytest.raises(ConfigError, match="at least 1, got 0"):
+        open_panel(SHOP, 0)
     evaluate_policy(SHOP, tasks=tasks, folder=tmp_path).save_all(tmp_path)
     with pytest.raises(ConfigError, match="tasks_sha256"):
         evaluate_policy(SHOP, tasks=tasks[:1], folder=tmp_path)

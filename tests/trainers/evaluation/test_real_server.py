@@ -94,8 +94,3 @@ def test_what_was_stopped_goes_on_to_the_undisturbed_result(model: Path, address
 
 def test_it_is_the_same_in_pieces(model: Path, address: str, tmp_path: Path) -> None:
     assert evaluate(model, address, tmp_path / "pieces", stream=True) == evaluate(model, address, tmp_path / "whole")
-
-
-def test_a_refusal_is_told_in_the_servers_words(address: str, tmp_path: Path) -> None:
-    with pytest.raises(ServerError, match="pinned"):
-        evaluate(Path("another-model"), address, tmp_path / "refused")

@@ -15,6 +15,7 @@ from skillc_gym.errors import ConfigError, ServerError
 from skillc_lab.cli.main import main
 from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
+from tests.trainers.engines.test_openai import half_a_stream, status
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, ScriptedEngine, TextReply, TextRequest
 from trainers.evaluation import PairedReport
@@ -45,19 +46,7 @@ def written(folder: Path) -> tuple[bytes, bytes, bytes]:
     return tuple((folder / name).read_bytes() for name in ("report.json", "transcripts.jsonl", "usage.json"))  # type: ignore[return-value]
 
 
-def busy(handler: Handler, body: Any) -> bool:
-    handler.json(429, {"error": "busy"}, {"Retry-After": "0.01"})
-    return True
-
-
-def broken(handler: Handler, body: Any) -> bool:
-    handler.json(500, {"error": "broken"})
-    return True
-
-
-def breaks_off(handler: Handler, body: Any) -> bool:
-    handler.stream("a reply that never ends", {}, up_to=2)
-    return True
+busy, broken = status(429, headers={"Retry-After": "0.01"}), status(500, "broken")
 
 
 def stalls(handler: Handler, body: Any) -> bool:
@@ -87,10 +76,11 @@ def test_pairs_are_played_and_counted(undisturbed: Path) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_disturbed_evaluation_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path, stream: bool) -> None:
-    kinds: Mapping[int, Fault] = {2: busy, 5: broken, 7: breaks_off, 11: stalls}
+    kinds: Mapping[int, Fault] = {2: busy, 5: broken, 7: half_a_stream, 11: stalls}
     with openai_server(expert_reply, lambda number, body: kinds.get(number % 13)) as server:
         evaluate(server, tmp_path / "out", stream=stream)
     assert len(server.requests) > 40
+    assert 1 < server.most_at_once <= CONFIG.max_parallel
     assert written(tmp_path / "out") == written(undisturbed)
 
 
@@ -110,12 +100,6 @@ def test_a_server_that_dies_in_the_middle_costs_nothing_but_time(undisturbed: Pa
     assert len(server.requests) == asked  # nothing is asked twice
     assert asked < json.loads((undisturbed / "usage.json").read_text())["all"]["requests"]
     assert written(tmp_path) == written(undisturbed)
-
-
-def test_no_more_than_the_allowed_are_under_way(tmp_path: Path) -> None:
-    with openai_server(expert_reply, delay=0.005) as server:
-        evaluate(server, tmp_path)
-    assert 1 < server.most_at_once <= 3
 
 
 def play(ask: Callable[[TextRequest], Any], **changes: Any) -> PolicyReport:
@@ -140,47 +124,36 @@ def test_no_episode_waits_for_a_slow_one() -> None:
     assert all(outcome.without_skill.steps == 8 for outcome in report.paired.outcomes)
 
 
-def test_pairs_share_their_seeds_turn_by_turn() -> None:
-    asked: list[tuple[bool, int, int]] = []
+def asked_by(**changes: Any) -> tuple[list[TextRequest], PolicyReport]:
+    """What an evaluation asks, and what it finds."""
+    requests: list[TextRequest] = []
 
     async def ask(request: TextRequest) -> str:
-        asked.append(("Skill:" in request.messages[0]["content"], len(request.messages), request.seed))
-        assert request.temperature == CONFIG.eval_temperature
-        assert request.max_tokens == CONFIG.max_reply_tokens
+        requests.append(request)
         return "<action>look</action>"
 
-    play(ask)
-    first = list(asked)
-    asked.clear()
-    play(ask)
-    assert sorted(first) == sorted(asked)
-    with_, without = ({entry[1:] for entry in first if entry[0] is skill} for skill in (True, False))
+    return requests, play(ask, **changes)
+
+
+def test_pairs_share_their_seeds_turn_by_turn() -> None:
+    def told(requests: list[TextRequest]) -> list[tuple[bool, int, int]]:
+        return sorted(("Skill:" in r.messages[0]["content"], len(r.messages), r.seed) for r in requests)
+
+    first, _ = asked_by()
+    assert told(first) == told(asked_by()[0])
+    assert {(r.temperature, r.max_tokens) for r in first} == {(CONFIG.eval_temperature, CONFIG.max_reply_tokens)}
+    with_, without = ({entry[1:] for entry in told(first) if entry[0] is skill} for skill in (True, False))
     assert with_ == without
     assert len({seed for _, seed in with_}) == 2 * 8
     assert all(0 <= seed < 2**31 for _, seed in with_)
 
 
-def test_a_grade_of_the_skill_is_asked_for_and_recorded() -> None:
-    shown = set()
-
-    async def ask(request: TextRequest) -> str:
-        shown.add("Key step" in request.messages[0]["content"] and "1. Search" not in request.messages[0]["content"])
-        return "<action>look</action>"
-
-    report = play(ask, skill_grade="minimal", max_episode_steps=1)
-    assert shown == {True, False}
+def test_greedy_play_and_a_grade_of_the_skill_are_asked_for_and_recorded() -> None:
+    requests, report = asked_by(skill_grade="minimal", max_episode_steps=1, eval_greedy=True)
+    shown = [request.messages[0]["content"] for request in requests]
+    assert {"Key step" in text and "1. Search" not in text for text in shown} == {True, False}
     assert [episode.skill_grade for episode in report.paired.episodes] == ["minimal", "none"] * 2
-
-
-def test_greedy_play_asks_for_temperature_0() -> None:
-    temperatures = set()
-
-    async def ask(request: TextRequest) -> str:
-        temperatures.add(request.temperature)
-        return "<action>look</action>"
-
-    play(ask, eval_greedy=True)
-    assert temperatures == {0.0}
+    assert {request.temperature for request in requests} == {0.0}
 
 
 def test_a_full_context_is_told_apart_from_failure() -> None:
@@ -212,11 +185,8 @@ def test_an_error_of_the_users_client_is_the_users() -> None:
 
 
 def test_it_works_within_a_running_loop() -> None:
-    async def ask(request: TextRequest) -> str:
-        return "<action>look</action>"
-
     async def notebook() -> PolicyReport:
-        return play(ask)
+        return asked_by()[1]
 
     assert len(asyncio.run(notebook()).paired.outcomes) == 2
 
@@ -258,13 +228,6 @@ def test_the_command_evaluates_through_a_server(
     assert server.headers[0]["Authorization"] == "Bearer sk-secret"
     for file in tmp_path.rglob("*"):
         assert b"sk-secret" not in file.read_bytes(), file
-
-
-def test_the_command_says_in_a_line_that_there_is_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = f"evaluate --engine openai --base-url http://127.0.0.1:9/v1 --model m --per-type 1 --out {tmp_path} "
-    words += "--data generated --task-types pick --engine.retries 1 --engine.first_wait 0"
-    assert main(words.split()) == 2
-    assert "http://127.0.0.1:9/v1 gave no answer in 2 tries" in capsys.readouterr().err
 
 
 def uncounted(report: PairedReport) -> PairedReport:

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from skillc_gym.errors import ConfigError
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import timeless, toy_config
 from trainers.learner import Learner
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare, run
@@ -50,9 +50,6 @@ def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(to
     settings = {"method": "grpo", "engine": "choosing", "max_reply_tokens": 8, "kl_coef": 0.0, "redraw_groups": 2}
     whole = run(toy_config(toy_folder, run=str(tmp_path / "whole"), **settings)).metrics
     again = run(toy_config(toy_folder, run=str(tmp_path / "again"), **settings)).metrics
-
-    def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{k: v for k, v in record.items() if not k.startswith("seconds")} for record in records]
 
     assert timeless(whole) == timeless(again)
     trained = [record for record in whole if record["event"] == "train"]

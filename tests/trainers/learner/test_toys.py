@@ -12,9 +12,8 @@ import pytest
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
-from tests.trainers.toys import GRADED, next_batches, toy_config
+from tests.trainers.toys import GRADED, next_batches, timeless, toy_config
 from trainers import TrainConfig, get_recipe, train
-from trainers.engines.sharing import SharingEngine
 from trainers.tracking.progress import SilentProgress
 from trainers.training import prepare
 
@@ -31,11 +30,7 @@ def config(toy_folder: Path, tmp_path: Path) -> TrainConfig:
 def updates(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
     result = train(config.with_(**changes))
     assert result.finished
-    return [timeless(record) for record in result.metrics if record["event"] == "train"]
-
-
-def timeless(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if not key.startswith("seconds")}
+    return timeless(record for record in result.metrics if record["event"] == "train")
 
 
 def resumed(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
@@ -175,12 +170,6 @@ def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
     for one, other in zip(plain, drafted, strict=True):
         assert other["tokens_generated"] == one["tokens_generated"]
         assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
-
-
-def test_shared_prefixes_are_generated_by_the_engine_that_shares(config: TrainConfig) -> None:
-    with ExitStack() as stack:
-        learner, _ = prepare(config.with_(share_prefixes=True), SilentProgress(), stack)
-        assert isinstance(learner.setup.rollouts.policy.engine, SharingEngine)
 
 
 def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:

@@ -145,20 +145,3 @@ def test_hindsight_compares_every_rollout_with_the_skill_free_ones_of_its_task()
 def test_an_unused_entry_has_a_finite_score():
     assert math.isfinite(retroagent_score(0.0, Entry("a"), 0))
     assert principle_score(Entry("a")) == 0.5
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("score", [d2skill_score, retroagent_score])
-def test_the_useful_entry_comes_to_be_preferred(score, seed):
-    bank = SkillBank()
-    chances = {bank.add(Draft(text), update=0).name: chance for text, chance in (("good", 0.8), ("a", 0.2), ("b", 0.2))}
-    rng = np.random.default_rng(seed)
-    chosen = []
-    for update in range(200):
-        entry = max(bank, key=lambda e: score(0.5, e, bank.total_uses))
-        won = bool(rng.random() < chances[entry.name])
-        bank.record_use([entry.name], won, update)
-        bank.rate(entry.name, moving_utility(entry.utility, float(won) - 0.2, 0.05))
-        chosen.append(entry.name)
-    assert chosen[100:].count("s00001") > 60
-    assert bank["s00001"].utility > max(bank["s00002"].utility, bank["s00003"].utility)

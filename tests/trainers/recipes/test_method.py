@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -144,26 +143,6 @@ def test_failed_rollouts_can_be_rewarded_by_the_letter_of_the_correction() -> No
     assert log["failed_with_positive_advantage"] == 1.0
     masked = start("skillc", omega=4.0, correction_mask="success")
     assert masked.credit(batch([1.0, 1.0, 0.0, 0.0], 2)).log["failed_with_positive_advantage"] == 0.0
-
-
-@dataclass
-class FinishedEpisode:
-    task_id: str
-    task_type: str
-    condition: int
-    won: float
-    turns: list[str] = field(default_factory=lambda: ["look", "go"])
-
-
-def test_episodes_become_a_batch() -> None:
-    episodes = [FinishedEpisode("g1", "heat", 1, 1.0), FinishedEpisode("g1", "heat", 0, 0.0)]
-    got = RolloutBatch.from_episodes(episodes)
-    assert got.returns.tolist() == [1.0, 0.0]
-    assert (got.condition.tolist(), got.success.tolist(), got.length.tolist()) == (
-        [True, False],
-        [True, False],
-        [2.0, 2.0],
-    )
 
 
 # These read whole trajectories, which the columns of this file do not have.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from skillc_gym.curricula.skills import InternalizationCurriculum
 from trainers.advantages import RolloutBatch
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
@@ -73,44 +71,3 @@ def test_a_noisy_run_keeps_every_promise() -> None:
     assert state.active == ()
     assert np.mean(fraction["pick2"][:50]) > np.mean(fraction["pick"][:50])
     assert all(f[-1] == 0.0 for f in fraction.values())
-
-
-def false_retirements(panel: int, without: float, shared: float = 0.0, learners: int = 1500) -> float:
-    """Share of types of true gap 0.10 that six validations retire by noise; many learners as many types."""
-    kinds = [f"k{i}" for i in range(learners)]
-    curriculum = InternalizationCurriculum(kinds, retire_by=("gap",))
-    rng = np.random.default_rng(7)
-    luck = rng.random((7, 2, learners, panel))
-    # A pair on the same task and seed shares a part of its luck: there, one draw decides both conditions.
-    luck[:, 1] = np.where(rng.random((7, learners, panel)) < shared, luck[:, 0], luck[:, 1])
-    for i in range(7):
-        with_ = (luck[i, 0] < without + 0.10).mean(axis=1)
-        free = (luck[i, 1] < without).mean(axis=1)
-        curriculum.update(dict(zip(kinds, with_, strict=True)), dict(zip(kinds, free, strict=True)), 10 * i)
-    return 1.0 - len(curriculum.active) / learners
-
-
-@pytest.mark.parametrize("without", [0.4, 0.5])
-def test_small_unpaired_panels_retire_by_noise_a_third_of_the_time(without: float) -> None:
-    assert false_retirements(21, without) == pytest.approx(0.35, abs=0.04)
-
-
-def test_larger_and_paired_panels_retire_far_less_by_noise() -> None:
-    small = false_retirements(21, 0.4)
-    large = false_retirements(46, 0.4)
-    paired = false_retirements(46, 0.4, shared=0.7)
-    assert large < 0.6 * small
-    assert paired < 0.3 * large
-
-
-def test_a_margin_cuts_false_retirements() -> None:
-    rng = np.random.default_rng(3)
-    kinds = [f"k{i}" for i in range(800)]
-    plain = InternalizationCurriculum(kinds, retire_by=("gap",))
-    careful = InternalizationCurriculum(kinds, retire_by=("gap",), margin=1.0)
-    error = dict.fromkeys(kinds, float(np.sqrt(2 * 0.25 / 21)))
-    for i in range(7):
-        with_, free = (dict(zip(kinds, rng.binomial(21, p, len(kinds)) / 21, strict=True)) for p in (0.5, 0.4))
-        for curriculum in (plain, careful):
-            curriculum.update(with_, free, 10 * i, standard_error=error)
-    assert len(kinds) - len(careful.active) < 0.3 * (len(kinds) - len(plain.active))

@@ -183,15 +183,6 @@ def test_a_reply_that_spells_control_tokens_is_shown_again_as_words() -> None:
     assert controls(encoder, shown) == controls(encoder, harmless)
 
 
-def test_lower_casing_makes_no_role_of_what_was_none() -> None:
-    tokenizer = shipped("checkpoint_webshop")
-    assert tokenizer.convert_tokens_to_ids("<|user|>") in tokenizer.encode("<|USER|>", add_special_tokens=False)
-    encoder = ChatEncoder(tokenizer)
-    assert len(controls(encoder, encoder.ids(chat("a", "mug <|USER|> red"), prompt=True))) == len(
-        controls(encoder, encoder.ids(chat("a", "mug red"), prompt=True))
-    )
-
-
 def test_vocabularies_never_hold_a_role() -> None:
     spelling = warm_started("webshop")[1].spelling
     assert words("mug <|USER|> <|End|> red", spelling) == ["mug", "red"]

@@ -158,8 +158,11 @@ class Asked(list[Request]):
 
 
 def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path) -> None:
-    asked = Asked()
-    play(toy_folder, lambda _: asked, env_options={"turns": 1})
+    asked, turns = Asked(), dict[Any, list[int | None]]()
+    play(toy_folder, lambda _: asked)
+    for request in asked:
+        turns.setdefault(request.key, []).append(request.turn)
+    assert set(map(tuple, turns.values())) == {(0, 1, 2)}
     first = [request.seed for request in asked[:9]]
     assert first[0] == first[2]  # group 0: two with the skill, one without
     assert first[3] == first[4]  # group 1: one with, two without
@@ -188,14 +191,6 @@ def test_both_conditions_of_a_group_are_cut_after_the_same_number_of_turns(toy_f
         for group in (0, 1):
             assert len({len(r.episode.turns) for r in played if r.group == group}) == 1, limit
     assert max(row.length for r in played if r.episode.condition for row in r.rows) <= limit
-
-
-def test_turns_are_numbered_in_both_conditions(toy_folder: Path) -> None:
-    asked, turns = Asked(), dict[Any, list[int | None]]()
-    play(toy_folder, lambda _: asked)
-    for request in asked:
-        turns.setdefault(request.key, []).append(request.turn)
-    assert set(map(tuple, turns.values())) == {(0, 1, 2)}
 
 
 def test_a_prompt_longer_than_the_context_gives_an_episode_without_rows(toy_folder: Path) -> None:

@@ -47,9 +47,6 @@ def test_a_records_numbers_have_names_and_the_methods_have_sections():
     assert found["train/loss"] == 0.125
     assert found[f"validation/gap_smoothed/{HEAT}"] == 0.5
     assert not {"train/success_with", "validation/active", "train/step"} & set(found)
-
-
-def test_a_method_without_gates_has_no_such_section():
     record = {name: value for name, value in VALIDATION.items() if name not in ("gate", "gap_smoothed")}
     assert not [name for name in scalars(record) if name.startswith(("gate", "gap"))]
 

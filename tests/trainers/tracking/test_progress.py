@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from trainers.tracking import make_progress
-from trainers.tracking.progress import PlainProgress, duration
+from trainers.tracking.progress import PlainProgress
 
 TRAIN = {
     "event": "train", "step": 3, "success": 0.5, "success_with": 0.75, "success_without": None, "loss": -0.125,
@@ -61,10 +61,6 @@ def test_on_a_terminal_the_panel_shows_types_gaps_and_speed() -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for piece in ("a run", "3/10", "episodes", "heat", "+0.25", "active", "1,500 tokens/s", "75%"):
         assert piece in text
-
-
-def test_durations_in_words() -> None:
-    assert [duration(s) for s in (12.4, 200, 7500)] == ["12 s", "3 min 20 s", "2 h 05 min"]
 
 
 def test_episodes_that_the_context_cut_are_said_on_the_line() -> None:

@@ -9,14 +9,13 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
-import numpy as np
 import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.warmstart import CloningConfig, PolicySize, build_model, build_tokenizer, clone, make
-from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, _epoch, tokenise_dialogue
+from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, tokenise_dialogue
 
 WORDS = ["see", "take", "mug", "plate", "nothing"]
 SIZE = PolicySize(layers=1, width=32, heads=2, feed_forward=32)
@@ -31,18 +30,13 @@ def chat(thing: str) -> list[dict[str, str]]:
     ]
 
 
-def test_only_the_replies_carry_labels_with_their_end_token():
-    tokenizer = build_tokenizer(WORDS)
-    item = tokenise_dialogue(ChatEncoder(tokenizer), chat("mug"))
-    labelled = tokenizer.convert_ids_to_tokens([label for label in item.labels if label != IGNORED])
-    assert labelled == ["<action>", "take", "mug", "</action>", "<|end|>", "<action>", "see", "</action>", "<|end|>"]
-    assert all(label in (IGNORED, token) for label, token in zip(item.labels, item.ids, strict=True))
-
-
-def test_slips_are_context_that_is_neither_imitated_nor_predicted():
+def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predicted():
     tokenizer = build_tokenizer(WORDS)
     plain, slipped = (tokenise_dialogue(ChatEncoder(tokenizer), chat("mug"), slips) for slips in ((), {0}))
     assert plain.ids == slipped.ids
+    assert all(label in (IGNORED, token) for label, token in zip(plain.labels, plain.ids, strict=True))
+    replies = tokenizer.convert_ids_to_tokens([label for label in plain.labels if label != IGNORED])
+    assert replies == ["<action>", "take", "mug", "</action>", "<|end|>", "<action>", "see", "</action>", "<|end|>"]
     labelled = tokenizer.convert_ids_to_tokens([label for label in slipped.labels if label != IGNORED])
     assert labelled == ["<action>", "see", "</action>", "<|end|>"]
     left_out = [token for token, slip in zip(slipped.ids, slipped.slips, strict=True) if slip]
@@ -60,11 +54,6 @@ def test_cloning_learns_to_copy_and_is_deterministic():
         runs.append(clone(model, data, config, pad_token_id=tokenizer.pad_token_id))
     assert runs[0] == runs[1]
     assert runs[0][-1] < 0.1 < 1.0 < runs[0][0]
-
-
-def test_batches_hold_every_dialogue_once_per_epoch():
-    batches = _epoch(np.arange(100) % 17, 8, np.random.default_rng(0))
-    assert sorted(index for batch in batches for index in batch) == list(range(100))
 
 
 CONFIG = CloningConfig(batches=12, batch_episodes=2, learning_rate=1e-2)

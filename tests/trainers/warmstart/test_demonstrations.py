@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="needs the train extra")
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_spec, warm_started
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError
 from trainers.warmstart import Demonstration, DemonstrationConfig, demonstrations
 
 CARELESS = warm_started("alfworld")[1].error_rates
@@ -106,8 +106,3 @@ def test_a_customer_does_not_slip():
 def test_what_is_no_probability_is_named(options: dict[str, object], message: str):
     with pytest.raises(ConfigError, match=message):
         play(1, **options)
-
-
-def test_nobody_demonstrates_in_an_unknown_world():
-    with pytest.raises(UnknownNameError, match="alfworld"):
-        shop(env="alfwrold")

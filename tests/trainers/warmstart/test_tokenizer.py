@@ -20,20 +20,12 @@ CHAT = [
 WORDS = ["you", "play", "on", "cabinet", "see", "mug", "plate", "find", "take", "1", "2"]
 
 
-def test_reply_survives_encoding_and_decoding():
+def test_words_are_single_tokens_without_articles_and_punctuation_and_replies_come_back():
     tokenizer = build_tokenizer(WORDS)
     reply = CHAT[-1]["content"]
     assert tokenizer.decode(tokenizer.encode(reply)) == reply
-
-
-def test_articles_and_punctuation_are_dropped_and_words_are_single_tokens():
-    tokenizer = build_tokenizer(WORDS)
     tokens = tokenizer.convert_ids_to_tokens(tokenizer.encode(CHAT[1]["content"]))
     assert tokens == ["on", "cabinet", "1", "you", "see", "mug", "1", "plate", "2"]
-
-
-def test_words_that_are_not_in_the_vocabulary_become_unknown():
-    tokenizer = build_tokenizer(WORDS)
     assert tokenizer.convert_ids_to_tokens(tokenizer.encode("zebra mug")) == [UNKNOWN, "mug"]
 
 

@@ -113,15 +113,12 @@ def test_a_transcript_shows_the_last_steps():
     "reply",
     [
         '{"skills": "a"}',
-        '{"skills": [""]}',
         '{"skills": [1]}',
         '{"skills": ["a", "b"]}',
-        '["a"]',
         '{"skills": [], "x": 1}',
         '{"skills": ["\\ud800"]}',
         '{"skills": [%s]}' % ("9" * 5000),
         "[" * 100_000,
-        "",
     ],
 )
 def test_replies_of_another_form_are_bad(reply):
