@@ -8,7 +8,7 @@ import json
 import pytest
 
 from benchmarks import bench, bench_webshop, parity_webshop
-from benchmarks.bench_webshop import environment_kilobytes, resets, walk
+from benchmarks.bench_webshop import walk
 from benchmarks.measuring import Bench, Figure
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog

@@ -18,7 +18,7 @@ from trainers.config import TrainConfig
 from trainers.evaluation import open_panel, policy_player
 from trainers.models import context_limit, within_model
 from trainers.rollout import chat_format, tasks_of
-from trainers.rollout.opening import panel_of, sample_tasks, split_tasks
+from trainers.rollout.opening import sample_tasks, split_tasks
 from trainers.training import run
 
 SMALL = {"generator": {"games_per_type": 6, "size": "small"}}

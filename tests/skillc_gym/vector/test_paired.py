@@ -10,7 +10,7 @@ from toy_env import ToyEnv
 from skill_library import SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from skillc_gym.wrappers import SkillInjection
 
 TASKS = ["toy/open/1", "toy/paint/0"]
 

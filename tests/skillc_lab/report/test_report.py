@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from synthetic_run import SPEEDS, episode, metrics, report, write_run
@@ -27,9 +26,6 @@ from skillc_lab.report import (
 )
 from skillc_lab.report.records import read_run
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
-
-if TYPE_CHECKING:
-    pass
 
 imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
 PNG = b"\x89PNG\r\n\x1a\n"

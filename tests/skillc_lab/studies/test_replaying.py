@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skill_library import SkillFileError
-from skillc_gym.errors import MissingDataError
+from skillc_gym.errors import MissingDataError, UnknownNameError
 from skillc_lab.studies import Changed, Replay, RunFile, read_record
 from tests.skillc_lab.studies.test_compare_run import plan_of
 

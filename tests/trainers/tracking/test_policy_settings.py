@@ -127,5 +127,3 @@ def test_the_wrong_chat_is_warned_about_and_the_folder_keeps_one_evaluation(
     assert "holds another evaluation: chat was 'default', is 'compact'" in capsys.readouterr().err
     assert evaluate("chat=default", "form=window:1") == 0
     assert (folder / "report.json").read_bytes() == before
-
-
