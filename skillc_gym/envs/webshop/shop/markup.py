@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillc_gym.envs.webshop.catalog.product import Listing, Product, changed_texts, in_texts
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
 
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
 _REMEMBERED = 1 << 10

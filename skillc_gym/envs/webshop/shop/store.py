@@ -36,7 +36,7 @@ from skillc_gym.envs.webshop.shop.pages import (
 )
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
+    from skillc_gym.envs.webshop.catalog.built import Catalog
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
 _RANDOM = 50

@@ -1,0 +1,167 @@
+"""A built catalogue: products and their search index, read-only, mapped by all processes of a host."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, read_listing, read_record
+from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.search.searcher import SearchIndex
+from skillc_gym.errors import CatalogError, MissingDataError
+
+_REMEMBERED = 256
+
+
+class Note(NamedTuple):
+    """What became of a row: "skipped", "mended" (something was left empty) or "truncated" (the file breaks off)."""
+
+    row: int
+    asin: str
+    action: str
+    reason: str
+
+
+class LoadReport:
+    """What loading did: ``rows``, ``products``, rows ``skipped`` and ``mended``; it iterates over `Note`."""
+
+    def __init__(self, folder: Path, products: int, counts: Mapping[str, int]) -> None:
+        self.counts, self.products, self._path = dict(counts), products, folder / "report.jsonl"
+        self.rows = self.counts.get("rows", 0)
+        self.skipped, self.mended = self.counts.get("skipped", 0), self.counts.get("mended", 0)
+        self.truncated = bool(self.counts.get("truncated", 0))
+
+    def __iter__(self) -> Iterator[Note]:
+        with self._path.open(encoding="ascii") as file:
+            for line in file:
+                yield Note(**json.loads(line))
+
+    def __str__(self) -> str:
+        cut = "; a file breaks off" if self.truncated else ""
+        return f"{self.rows:,} rows: {self.products:,} products ({self.mended:,} notes), {self.skipped:,} skipped{cut}"
+
+
+class Catalog:
+    """An opened catalogue.
+
+    Args:
+        folder: A folder that `build_catalog` wrote.
+
+    Attributes:
+        folder: The folder; files derived from the catalogue may be kept in it.
+        sha256: Hash of all products' content.
+        load_report: What loading did with the rows.
+
+    Raises:
+        MissingDataError: If there is no catalogue in the folder.
+        CatalogError: If it is damaged, or of another version.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        manifest = read_manifest(self.folder)
+        self._size = int(manifest["products"])
+        self.sha256 = str(manifest["sha256"])
+        self.load_report = LoadReport(self.folder, self._size, manifest["report"])
+        try:
+            self._ends, self._asins, self._order = (
+                np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
+                for name in ("ends", "asins", "asin_order")
+            )
+            self._records = _open_bytes(self.folder / "products.bin", int(self._ends[-1]))
+            self._index = SearchIndex(self.folder, int(manifest["index"]["documents"]), self._size)
+        except (OSError, ValueError, IndexError) as error:
+            raise self._damaged(error) from error
+        self.product: Callable[[int], Product] = lru_cache(_REMEMBERED)(self._product)
+        self._human: dict[str, list[dict[str, Any]]] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __reduce__(self) -> tuple[type[Catalog], tuple[str]]:
+        return type(self), (str(self.folder),)
+
+    def asin(self, index: int) -> str:
+        """Returns a product's id, without reading the product."""
+        return bytes(self._asins[index]).decode("utf-8", "surrogatepass")
+
+    def index_of(self, asin: str) -> int | None:
+        """Returns the index of the product of that id, None if there is none."""
+        wanted = asin.encode("utf-8", "surrogatepass")
+        if not wanted or len(wanted) > self._asins.itemsize or b"\0" in wanted:
+            return None
+        place = int(self._asins.searchsorted(np.bytes_(wanted), sorter=self._order))
+        if place < self._size and self._asins[self._order[place]] == wanted:
+            return int(self._order[place])
+        return None
+
+    def search(self, query: str, k: int = 50) -> list[int]:
+        """Returns the indices of the k best products, best first; none when no word matches."""
+        return [index for index, _ in self.search_scores(query, k)]
+
+    def search_scores(self, query: str, k: int = 50) -> list[tuple[int, float]]:
+        """Returns the k best products as (index, score), best first; scores in single precision, not rounded."""
+        return self._index.top(query, k)
+
+    def human_instructions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Returns upstream's human instructions per asin; rows have instruction, its attributes and its options."""
+        if self._human is None:
+            try:
+                self._human = json.loads((self.folder / "human.json").read_text("ascii"))
+            except (OSError, ValueError) as error:
+                raise self._damaged(error) from error
+        return self._human
+
+    def listing(self, index: int) -> Listing:
+        """Returns what a list of results shows of a product."""
+        return read_listing(self._record(index), index)
+
+    def _product(self, index: int) -> Product:
+        try:
+            return read_record(self._record(index), index)
+        except ValueError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> CatalogError:
+        return CatalogError(f"The catalogue {self.folder} is damaged ({error}); build it again.")
+
+    def _record(self, index: int) -> bytes:
+        if not 0 <= index < self._size:
+            raise IndexError(f"product {index} of {self._size}")
+        return self._records[self._ends[index] : self._ends[index + 1]]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Returns what a built catalogue says of itself; raises as `Catalog` does."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise MissingDataError(
+            f"{folder} holds no built catalogue (no manifest.json); skillc tools make-catalog builds one."
+        )
+    try:
+        manifest = json.loads(path.read_text("ascii"))
+        kind, version = manifest["kind"], manifest["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CatalogError(f"{path} is no catalogue's manifest ({error}); build the catalogue again.") from error
+    if (kind, version) != (KIND, FORMAT):
+        raise CatalogError(
+            f"{folder} is a {kind} of format {version}, this version reads {KIND} of format {FORMAT}; build it again "
+            "with skillc tools make-catalog."
+        )
+    if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
+        raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")
+    return dict(manifest)
+
+
+def _open_bytes(path: Path, size: int) -> mmap.mmap:
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if len(mapped) != size:
+        raise ValueError(f"{path.name} has {len(mapped)} bytes instead of {size}")
+    return mapped
