@@ -18,7 +18,7 @@ MAKERS = ("Alderon", "Brivane", "Corvita", "Delmary", "Elvora", "Fennwick", "Gal
 
 
 class SmallShop:
-    """A catalogue: see `skillc_gym.envs.webshop.catalog.catalog.Catalog`."""
+    """A catalogue: see `skillc_gym.envs.webshop.catalog.Catalog`."""
 
     sha256 = "0" * 64
 
