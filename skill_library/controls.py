@@ -30,8 +30,7 @@ def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
         The library, named ``<name>.<control>``; so are the skills whose text has changed.
 
     Raises:
-        SkillFileError: There is no such control, or the library has nothing to show for it: no other task type, or no
-            general skill.
+        SkillFileError: There is no such control, or the library has nothing to show for it.
 
     Examples:
         >>> library = SkillLibrary("shop", (Skill("shopping", "", ("shopping",), "Search, then buy."),))

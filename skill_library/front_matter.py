@@ -15,17 +15,11 @@ _STRING = "tag:yaml.org,2002:str"
 
 
 class FrontMatter:
-    """The fields between the two ``---`` lines.
+    """The fields between the two ``---`` lines; ValueError, without the file's name, for text that is not such YAML.
 
     YAML's aliases, anchors, tags and merge keys are refused: they serve no skill, and a few lines of them stand for
     gigabytes. Values are looked at, never constructed, so an odd number or date in a field that nobody reads is no
     matter.
-
-    Args:
-        text: The lines between the fences.
-
-    Raises:
-        ValueError: The text is not such YAML; the message says what is wrong, without the file's name.
     """
 
     def __init__(self, text: str) -> None:
@@ -55,11 +49,7 @@ class FrontMatter:
         return name in self._fields
 
     def texts(self, name: str, read: Sequence[str]) -> dict[str, str]:
-        """A field's own fields, those that are asked for and there; empty if there is no such field.
-
-        Raises:
-            ValueError: One of them is neither a text nor a number.
-        """
+        """A field's own fields, those asked for and there; ValueError for one that is neither text nor number."""
         node = self._fields.get(name)
         entries = _named(node) if isinstance(node, yaml.MappingNode) else {}
         found = {key: entries[key] for key in read if key in entries}
@@ -76,15 +66,7 @@ class FrontMatter:
         return str(node.value.strip())
 
     def strings(self, name: str, example: str) -> tuple[str, ...]:
-        """A field's list of texts.
-
-        Args:
-            name: The field.
-            example: What it may look like, for the message.
-
-        Raises:
-            ValueError: It is no list of non-empty strings, or an empty one.
-        """
+        """A field's list of texts; ValueError, with the ``example``, unless it is a list of one or more strings."""
         node = self._fields[name]
         entries = node.value if isinstance(node, yaml.SequenceNode) else []
         if not entries or not all(_is_string(entry) and entry.value for entry in entries):

@@ -63,17 +63,15 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
     The front matter is that of the specification (agentskills.io): ``name`` and ``description``, and under ``metadata``
     what this project adds: ``task_types`` (joined by commas; without them the skill is general), ``minimal`` (what the
     agent reads at that grade) and ``library_name`` (a name that the specification does not allow). ``task_types`` as a
-    list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Other fields are ignored;
-    YAML's aliases, tags and merge keys are refused. Line ends are normalised, so hashes do not depend on how the file
-    was checked out.
+    list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Line ends are normalised, so
+    hashes do not depend on how the file was checked out.
 
     Args:
         file: The file.
         beside: Texts that the agent reads behind it.
 
     Raises:
-        SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds; or the file is
-            not a regular one.
+        SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.
     """
     try:
         front, body = _split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))

@@ -30,14 +30,7 @@ _REASONS = {
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Turns the system's reason why something could not be written into a sentence.
-
-    Args:
-        path: What is being written, for the message.
-
-    Raises:
-        StorageError: For an ``OSError`` within, unless it is one of the project's own.
-    """
+    """Turns the system's reason why a file could not be written into a sentence: StorageError for its ``OSError``."""
     try:
         yield
     except OSError as error:
@@ -48,17 +41,10 @@ def storing(path: Path) -> Iterator[None]:
 
 
 def open_new(path: Path, *, append: bool = False) -> int:
-    """Opens a file for writing without following a link in its place.
-
-    Args:
-        path: The file.
-        append: Whether to go on with a file that is there; otherwise it must not exist.
+    """Opens a regular file that must not exist (or goes on with one, to append), and follows no link in its place.
 
     Returns:
         A file descriptor.
-
-    Raises:
-        OSError: There is a link, a pipe or a device, or the file exists.
     """
     how = os.O_APPEND | _NO_WAITING if append else os.O_EXCL
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | how | _NO_LINK | getattr(os, "O_BINARY", 0), 0o666)

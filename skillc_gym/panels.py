@@ -30,10 +30,7 @@ def choose_panel(type_of: Mapping[str, str], per_type: int, seed: int = 0) -> tu
         seed: Another seed, another panel.
 
     Returns:
-        Task ids, sorted.
-
-    Raises:
-        ConfigError: A type has fewer than ``per_type`` tasks.
+        Task ids, sorted; ConfigError if a type has too few of them.
     """
     by_type = tasks_by_type(type_of)
     if per_type < 1 or not by_type:

@@ -91,11 +91,7 @@ class Unicode(Text):
 
 
 def require_text(action: object) -> str:
-    """Returns an action that is text.
-
-    Raises:
-        InvalidActionError: It is something else; the message says what was expected.
-    """
+    """Returns an action that is text; InvalidActionError, which says what was expected, for anything else."""
     if isinstance(action, str):
         return action
     hint = "; decode it first" if isinstance(action, bytes) else ""

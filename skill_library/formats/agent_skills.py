@@ -17,17 +17,9 @@ _LONGEST_DESCRIPTION = 1024
 
 
 def write_library(skills: Iterable[Skill], folder: Path) -> Path:
-    """Writes a library that :func:`skill_library.load_library` reads back equal.
+    """Writes a library into a folder that is not there or empty, to be read back equal; else SkillFileError.
 
     What the specification has no field for stands under ``metadata``, as :func:`skill_library.loader.read_skill` tells.
-
-    Args:
-        skills: Their names must differ, as in any library.
-        folder: Made; must be empty or not there.
-
-    Raises:
-        SkillFileError: The folder holds something, the skills make no library, or the specification does not allow a
-            description.
     """
     listed = SkillLibrary(folder.name, tuple(skills)).skills
     for skill in listed:
@@ -53,11 +45,7 @@ def _check_description(skill: Skill) -> None:
 
 
 def require_free(folder: Path) -> None:
-    """Checks that a library could be written into a folder, before the work that it takes to have one.
-
-    Raises:
-        SkillFileError: It is there and holds something, or there is a file in its place.
-    """
+    """Refuses a folder that holds something, before the work that it takes to have a library; SkillFileError."""
     if folder.exists() and not folder.is_dir():
         raise SkillFileError(f"The folder {folder} cannot be made (there is a file of that name); name another one")
     if folder.is_dir() and any(folder.iterdir()):
@@ -87,16 +75,9 @@ _MOST_REFERENCES = 100
 
 
 def read_agent_skills(folder: Path, *, references: bool = False) -> list[Skill]:
-    """Reads the skills below a folder, or the one that the folder is.
+    """Reads the skills below a folder, or the one that the folder is; SkillFileError names a file that is none.
 
-    Args:
-        folder: A folder with a SKILL.md, or with subfolders that have one.
-        references: Put the text files of ``references`` behind the skill's text, each under its name: an agent here has
-            no tool to open them with.
-
-    Raises:
-        SkillFileError: There is no skill, or one that cannot be read or leads out of the folder by a link; the message
-            names the file. Or there is more text than a library may have.
+    ``references`` puts the text files of that folder behind the skill's text: an agent here has no tool to open them.
     """
     skills: list[Skill] = []
     for file in skill_files(folder):

@@ -21,13 +21,10 @@ _MISTAKE = re.compile(
 
 
 def read_bank(data: Any) -> list[Skill]:
-    """Reads what ``json.load`` gave.
+    """Reads what ``json.load`` gave; SkillFileError, which says where, if it is no such bank or an empty one.
 
     A skill is named by its id and described by when it applies; its text is title, principle and when to apply it. The
     task type of a category's skills is called as the category; general skills and mistakes are general.
-
-    Raises:
-        SkillFileError: It is no such bank, or an empty one; the message says where.
     """
     if not isinstance(data, Mapping):
         raise SkillFileError(f"A bank is an object with general_skills and task_specific_skills, got {brief(data)}")
@@ -51,8 +48,7 @@ def read_bank(data: Any) -> list[Skill]:
 def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
     """Writes skills as a bank; entries that were read from one come out as they were.
 
-    Any other skill becomes an entry with its name as title and its whole text as principle. One that serves several
-    types stands in each category.
+    Any other skill has its name as title and its text as principle, and stands in the category of each of its types.
     """
     bank: dict[str, Any] = {"general_skills": [], "task_specific_skills": {}, "common_mistakes": []}
     for skill in skills:

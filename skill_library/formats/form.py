@@ -62,8 +62,7 @@ def assign_types(skills: Iterable[Skill], types: Mapping[str, Sequence[str]]) ->
     """Renames the task types of skills.
 
     Args:
-        skills: Skills with the types as their source calls them; a general skill stays general unless its name is
-            mapped.
+        skills: Skills with the types as their source calls them.
         types: By type or by skill, the environment's types; ``["*"]`` makes a skill general.
 
     Raises:

@@ -15,13 +15,9 @@ _GENERAL = re.compile(r"general|common", re.IGNORECASE)
 
 
 def read_sections(text: str) -> list[Skill]:
-    """Reads a text.
+    """Reads a text, one skill and task type per section; SkillFileError if no section has a text.
 
-    Each section is a skill of its name; its task type is called as the section. Sections whose name begins with
-    "general" or "common", and a text before the first section, are general skills. Empty sections are left out.
-
-    Raises:
-        SkillFileError: There is no section with a text.
+    Sections whose name begins with "general" or "common", and a text before the first section, are general skills.
     """
     beginning, *parts = _HEAD.split(text.replace("\r\n", "\n").replace("\r", "\n"))
     sections = list(zip(parts[::2], parts[1::2], strict=True))
@@ -43,8 +39,7 @@ def read_sections(text: str) -> list[Skill]:
 def to_sections(skills: Iterable[Skill]) -> str:
     """Writes skills as sections: general ones under ``general ...``, others under their type.
 
-    Raises:
-        SkillFileError: A skill's text has a line that looks like a section's, or it serves several types.
+    SkillFileError for a text with a line that looks like a section's, and for a skill that serves several types.
     """
     parts = []
     for skill in skills:

@@ -33,12 +33,7 @@ class ChatObservation(Observation):  # type: ignore[misc]
 
 
 class SkillEnvironment(Environment):  # type: ignore[misc]
-    """One session.
-
-    Args:
-        make: Makes the environment that is served.
-        split: What its tasks are called among OpenEnv's splits.
-    """
+    """One session of what ``make`` makes; ``split`` is what its tasks are called among OpenEnv's splits."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 

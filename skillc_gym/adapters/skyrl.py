@@ -30,14 +30,7 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
         self.max_turns = int(self._row.get("max_turns", 1 << 30))
 
     def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
-        """Starts the row's episode.
-
-        Args:
-            prompt: The row's own prompt: not read, the environment has one.
-
-        Returns:
-            The prompt, and the record so far.
-        """
+        """Starts the row's episode; returns its prompt (the row's own ``prompt`` is not read) and the record so far."""
         return list(self._chat.begin(self._row)), self._chat.record()
 
     def step(self, action: str) -> BaseTextEnvStepOutput:

@@ -17,12 +17,7 @@ except ImportError as error:
 
 
 class ChatMessageEnv(MessageEnv):  # type: ignore[misc]
-    """One episode in messages.
-
-    Args:
-        env: Plays it; used for this episode alone.
-        request: Which episode.
-    """
+    """One episode in messages: ``env`` plays the ``request``, and nothing after it."""
 
     def __init__(self, env: ChatEnv, request: EpisodeRequest) -> None:
         self.env, self.request = env, request

@@ -61,10 +61,8 @@ class DifficultyOptions:
 class Record:
     """How one task type went at one level.
 
-    Attributes:
-        episodes: Episodes so far.
-        success: Running mean of success with the curriculum's decay; NaN before the first episode.
-        slow: The same with a decay four times as slow.
+    ``success`` is the running mean with the curriculum's decay, NaN before the first episode; ``slow`` the same with a
+    decay four times as slow.
     """
 
     episodes: int = 0

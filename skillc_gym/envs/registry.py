@@ -192,12 +192,7 @@ def env_spec(name: str) -> EnvSpec:
 
 
 def described_env(name: str) -> EnvSpec:
-    """As :func:`env_spec`, for those who need a description.
-
-    Raises:
-        UnknownNameError: There is no description of such an environment.
-        ConfigError: The module cannot be imported.
-    """
+    """As :func:`env_spec`, for those who need a description; UnknownNameError if there is none."""
     spec = env_spec(name)
     if spec not in env_specs():
         raise unknown_name("environment", name, [known.name for known in env_specs()])
@@ -212,12 +207,7 @@ def description_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
 
 
 def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
-    """Returns an environment's description and how a small policy starts there.
-
-    Raises:
-        ConfigError: There are no demonstrations of that environment.
-        UnknownNameError: There is no such environment.
-    """
+    """Returns an environment's description and how a small policy starts there; ConfigError without demonstrations."""
     spec = env_spec(name)
     if spec.warm_start is not None:
         return spec, spec.warm_start

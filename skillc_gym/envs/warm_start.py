@@ -109,22 +109,13 @@ class WarmStart:
     """Whether the environment lists its ``commands``, so that demonstrations can show recovery from impossible ones."""
 
     def demonstrator(self, info: Mapping[str, Any], errs: bool) -> Demonstrator:
-        """Makes the expert of an episode.
-
-        Args:
-            info: The episode's first info.
-            errs: Whether it leaves out the essential step.
-        """
+        """Makes the expert of an episode from its first info; one that ``errs`` leaves out the essential step."""
         made: Demonstrator = load_reference(self.expert)(info, errs)
         return made
 
 
 def load_reference(reference: str) -> Any:
-    """Returns what ``module:name`` names; the module is imported now.
-
-    Raises:
-        ConfigError: There is no such module or name.
-    """
+    """Returns what ``module:name`` names; the module is imported now. ConfigError if there is no such thing."""
     module, _, name = reference.partition(":")
     try:
         return getattr(importlib.import_module(module), name)

@@ -16,11 +16,8 @@ _BOOLS = {bool, np.bool_}
 class InfoColumns(dict[str, Any]):
     """A dict that is filled when it is first looked at: columns over many members cost more than a member's step.
 
-    It behaves like the dict it becomes, and copies and pickles as a plain one.
-
-    Args:
-        make: Makes the content, once.
-        *args: What it is called with; later steps must not change these.
+    It behaves like the dict it becomes, and copies and pickles as a plain one. ``make`` is called once, with arguments
+    that later steps must not change.
     """
 
     __slots__ = ("_args", "_make")
@@ -64,14 +61,11 @@ for _name in (
 
 
 def info_columns(infos: Sequence[Info | None]) -> dict[str, Any]:
-    """Turns member infos into columns.
+    """Turns member infos, None for an empty one, into columns.
 
     Every key gets an array over the members and, as ``_key``, a mask of the members that have it. Nested dicts become
     nested columns. A column's dtype is chosen by all of its values (bool, int64, float64, else object), where
     Gymnasium's own helper takes the first member's and cuts 0.5 down to 0 if that one happened to be an int.
-
-    Args:
-        infos: One info per member; None counts as empty.
     """
     told = [info for info in infos if info is not None]
     if told and len(told) == len(infos) and all(len(info) == len(told[0]) for info in told):

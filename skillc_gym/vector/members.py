@@ -54,12 +54,7 @@ def wrapped(
 
 
 def step_at_once(envs: Sequence[AnyEnv], due: Sequence[tuple[int, Any]], at_once: int) -> list[Future[Any]]:
-    """Steps members in threads of their own, which helps where a step waits for another process, as a browser.
-
-    Args:
-        envs: All members.
-        due: The members to be stepped, (member, action).
-        at_once: How many step at the same time.
+    """Steps members, (member, action), in so many threads, which helps where a step waits for another process.
 
     Returns:
         What came of each step, in the order of ``due``.
@@ -75,11 +70,7 @@ _WHOLE = (int, np.integer)
 
 @dataclass(frozen=True)
 class ResetOptions:
-    """Options of a reset, which are per group: lists of ``num_groups`` entries.
-
-    Raises:
-        UnknownNameError: An option that does not exist.
-    """
+    """Options of a reset, lists of one entry per group; UnknownNameError for one that does not exist."""
 
     given: Mapping[str, Any]
     num_groups: int
@@ -180,12 +171,7 @@ def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:
 
 
 def member_actions(actions: Any, held: NDArray[np.bool_]) -> list[tuple[int, Any]]:
-    """The actions of active members as (member, action), sorted; those of held members are dropped.
-
-    Args:
-        actions: One per member (None for held ones), or ``{member: action}`` for those that are ready.
-        held: Who needs no action: bool of shape (members,).
-    """
+    """The actions of active members as (member, action), sorted; those of held members (None as well) are dropped."""
     if not isinstance(actions, (dict, Mapping)):
         actions = dict(enumerate(_one_each(actions, held)))
     due = []

@@ -59,12 +59,8 @@ def parse_tail_reply(reply: str, tail: int) -> ParsedReply:
     """Reads a reply as verl-agent does: all in lower case.
 
     The command is what stands between the first ``<action>`` and the first ``</action>``; where one is missing, the
-    last characters, and the form is invalid. It is also without ``<think>`` and ``</think>``, or with a Chinese
-    character; their order does not matter.
-
-    Args:
-        reply: The reply.
-        tail: How many last characters.
+    last ``tail`` characters, and the form is invalid. It is also without ``<think>`` and ``</think>``, or with a
+    Chinese character; their order does not matter.
     """
     lower = reply.lower()
     begin, end = lower.find("<action>"), lower.find("</action>")

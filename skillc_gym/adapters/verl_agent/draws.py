@@ -49,12 +49,9 @@ def game_cycle(games: Sequence[str], seed: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class AlfworldGames:
-    """The games that a configuration file of ALFWorld names.
+    """The games that a configuration file of ALFWorld names: its split's folder, arguments of ``skillc/ALFWorld-v0``.
 
-    Attributes:
-        folder: Where the file says that the split lies.
-        env_kwargs: Arguments of ``skillc/ALFWorld-v0``, its step limit included.
-        limit: How many games it takes from the split, the first ones; None for all.
+    ``limit`` is how many games it takes from the split, the first ones; None for all.
     """
 
     folder: str

@@ -28,12 +28,7 @@ ENGINES = ("native", "textworld")
 
 
 class GameState(NamedTuple):
-    """The state of a running game.
-
-    Attributes:
-        engine: The engine's own state.
-        naming: How things are numbered, under domain randomisation.
-    """
+    """The state of a running game: the engine's own, and how things are numbered under domain randomisation."""
 
     engine: Any
     naming: int | None
@@ -104,19 +99,11 @@ class ALFWorldEnv(TextTaskEnv):
         return self.games.task_ids
 
     def task_type_of(self, task_id: str) -> str:
-        """The task type (full name) of one of the split's tasks.
-
-        Raises:
-            UnknownNameError: If the task id is not one of `task_ids`.
-        """
+        """The task type (full name) of one of the split's tasks; UnknownNameError for any other id."""
         return self.games.task_type(self.games.require(task_id))
 
     def identify(self, task_ids: Iterable[str]) -> Info:
-        """Returns what identifies these tasks besides their names: a hash of the games' content, and the naming.
-
-        Raises:
-            UnknownNameError: If a task id is not one of `task_ids`.
-        """
+        """Returns what identifies these tasks besides their names: a hash of the games' content, and the naming."""
         return {
             "games_sha256": self.games.contents_sha256(task_ids),
             "domain_randomization": self.domain_randomization,
@@ -147,11 +134,7 @@ class ALFWorldEnv(TextTaskEnv):
         return self._observation if self._action is None else f"> {self._action}\n{self._observation}"
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
-        """Goes back to a snapshot; the drawing starts there, since what was seen before is not part of it.
-
-        Returns:
-            The observation and the info of that moment.
-        """
+        """Goes back to a snapshot; the drawing starts there, since what was seen before is not part of it."""
         observation, info = super().restore(snapshot)
         self._start_view(observation)
         return observation, info

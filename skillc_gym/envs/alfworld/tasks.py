@@ -29,10 +29,7 @@ _FULL_NAMES = {short: full for full, short in SHORT_NAMES.items()} | {full: full
 
 
 def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Returns the full task types behind full or short names, in upstream's order and without duplicates.
-
-    Args:
-        names: Full or short names (``"heat"``), one such name, or None for all six.
+    """Returns the full task types behind full or short names, in upstream's order; None stands for all six.
 
     Raises:
         UnknownNameError: If a name is neither a full nor a short one, or if there is none at all.
@@ -50,11 +47,7 @@ def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
 
 
 def task_type_of(task_id: str) -> str:
-    """Returns the full task type that a task id (or a task folder's name) begins with.
-
-    Raises:
-        UnknownNameError: If the folder's name does not begin with a task type.
-    """
+    """Returns the full task type that a task id (or a task folder's name) begins with; UnknownNameError for none."""
     parts = task_id.split("/")
     folder = parts[1] if len(parts) == 3 else parts[0]
     name = folder.split("-", 1)[0]

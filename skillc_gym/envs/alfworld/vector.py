@@ -177,15 +177,7 @@ def make_vector(
     autoreset_mode: AutoresetMode | str | None = None,
     **env_kwargs: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations.
-
-    Args:
-        num_envs: Number of games.
-        vector_kwargs: Arguments of Gymnasium's ``SyncVectorEnv``; ``autoreset_mode`` alone keeps the fast vector.
-        wrappers: What is put around each game.
-        autoreset_mode: As in ``vector_kwargs``.
-        **env_kwargs: Arguments of :class:`ALFWorldVectorEnv`.
-    """
+    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations."""
     asked: dict[str, Any] = {} if autoreset_mode is None else {"autoreset_mode": autoreset_mode}
     asked |= vector_kwargs or {}
     if not wrappers and asked.keys() <= {"autoreset_mode"}:

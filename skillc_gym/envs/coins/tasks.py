@@ -96,11 +96,7 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class Family:
-    """Which mazes there are.
-
-    Raises:
-        ConfigError: A number lies outside its range.
-    """
+    """Which mazes there are; ConfigError for a number outside its range."""
 
     seed: int = 0
     """Another seed, other mazes."""
@@ -134,13 +130,7 @@ class Family:
 class TaskSet:
     """The tasks of a split. Ids are ``<split>/<type>/<moves>-<number>``, such as ``train/hard/05-0017``.
 
-    Args:
-        split: One of `SPLITS`.
-        task_types: "easy", "medium", "hard"; None for all.
-        family: Which mazes.
-
-    Raises:
-        UnknownNameError: The split or a task type does not exist.
+    UnknownNameError if the split or a task type does not exist; ``task_types`` is None for all.
     """
 
     def __init__(self, split: str, task_types: Iterable[str] | str | None, family: Family) -> None:

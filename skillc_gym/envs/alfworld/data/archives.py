@@ -55,12 +55,7 @@ PathFilter = Callable[[str], bool]
 
 
 def archive_files(archive: Path, wanted: PathFilter, *, max_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Yields the name and the content of every file that is wanted.
-
-    Args:
-        archive: A ``.tar``, ``.tar.xz``, ``.tar.gz``, ``.tar.bz2`` or ``.zip`` file.
-        wanted: Tells by its name whether a file is to be read.
-        max_bytes: How large a wanted file may be.
+    """Yields the name and the content of every file of a tar or zip archive that is wanted, of ``max_bytes`` at most.
 
     Raises:
         InvalidGameError: If the archive is none, is cut off, is not a plain file, or is too large in any respect; if a
@@ -158,9 +153,7 @@ def _check_total(unpacked: int, packed: int) -> None:
 class _Unpacked:
     """The bytes of a packed tar file, read forward only, as `tarfile.TarFile` wants them.
 
-    Attributes:
-        header_bytes: How long the present member's headers are so far.
-        last: The header that was read last.
+    ``header_bytes`` counts the present member's headers; ``last`` is the one that was read last.
     """
 
     def __init__(self, file: BinaryIO, size: int) -> None:

@@ -58,11 +58,7 @@ class GameSet(ABC):
         return task_type_of(task_id)
 
     def load(self, task_id: str, naming: int | None = None) -> Game:
-        """Returns a parsed game, from memory if it was loaded lately.
-
-        Args:
-            task_id: One of `task_ids`.
-            naming: Numbers the game's things in another order; see `Game.renamed`.
+        """Returns a parsed game, from memory if it was loaded lately; for ``naming`` see `Game.renamed`.
 
         Raises:
             UnknownNameError: If the set has no such task.

@@ -40,10 +40,7 @@ def open_games(
         generator: Options of the generator, with data="generated" only.
 
     Raises:
-        UnknownNameError: If the split or a task type does not exist.
-        MissingDataError: If there are no games at the place; the message says where it looked and what to do.
-        InvalidGameError: If the archive cannot be read.
-        ConfigError: If generator options are given with games from files, or are not what the generator takes.
+        SkillCError: An unknown name, missing games (the message says what to do), a bad archive, or options that clash.
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
@@ -59,11 +56,7 @@ def open_games(
 
 
 def data_path(data: str | os.PathLike[str] | None) -> str:
-    """Returns the folder or archive that ``data`` means; None stands for ALFWORLD_DATA or ~/.cache/alfworld.
-
-    Raises:
-        MissingDataError: If None is given and neither place exists.
-    """
+    """Returns the folder or archive that ``data`` means; None is ALFWORLD_DATA, or the cache; MissingDataError."""
     if data is not None:
         return str(Path(data).expanduser().absolute())
     named = os.environ.get(DATA_VARIABLE)

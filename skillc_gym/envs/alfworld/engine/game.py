@@ -87,26 +87,14 @@ class Game:
 
     @classmethod
     def parse(cls, task_id: str, raw: Mapping[str, Any]) -> Game:
-        """Reads a game from the content of its file.
-
-        Args:
-            task_id: ``<split>/<task folder>/<trial folder>``.
-            raw: The file's JSON: pddl_domain, grammar, pddl_problem, walkthrough.
-
-        Raises:
-            InvalidGameError: If the content is not an ALFWorld game that the native engine plays; names the task.
-        """
+        """Reads a game from its file's JSON; InvalidGameError, naming the task, if the native engine cannot play it."""
         try:
             return _parse(task_id, raw)
         except InvalidGameError as error:
             raise InvalidGameError(f"Game {task_id!r} cannot be read: {_shortened(str(error))}") from error
 
     def renamed(self, seed: int) -> Game:
-        """Returns the same game with its things numbered in another order: upstream's ``domain_randomization``.
-
-        Args:
-            seed: Which order.
-        """
+        """Returns the same game with its things numbered as a seed has it: upstream's ``domain_randomization``."""
         names = renumbered(self.names, seed)
         return replace(
             self,

@@ -35,12 +35,9 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True)
 class Problem:
-    """A PDDL problem, all words in lower case as the planner reads them.
+    """A PDDL problem, all words in lower case as the planner reads them: each object's type, the facts, the goal.
 
-    Attributes:
-        types: Name of each declared object -> its type.
-        facts: Predicate -> its first facts' arguments, without duplicates, in the file's order.
-        goal: The goal condition.
+    ``facts`` has the arguments of a predicate's first facts, without duplicates, in the file's order.
     """
 
     types: dict[str, str]

@@ -89,11 +89,7 @@ class UpstreamProcess:
         return self._loaded[0] is raw and self._loaded[1] == naming
 
     def load(self, raw: Mapping[str, Any], naming: int | None = None) -> None:
-        """Loads a game from the content of its file.
-
-        Args:
-            raw: The content.
-            naming: Seed of upstream's domain randomisation; None for the names as they are.
+        """Loads a game from the content of its file; ``naming`` seeds upstream's domain randomisation.
 
         Raises:
             InvalidGameError: If upstream cannot load it.
@@ -115,11 +111,7 @@ class UpstreamProcess:
         self._loaded, self._megabytes = (raw, naming), answer["megabytes"]
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """Sends a request and returns its answer.
-
-        Raises:
-            EngineError: If upstream reports an error, its process ends, or takes too long.
-        """
+        """Sends a request and returns its answer; EngineError for an error of upstream's, its end, or its silence."""
         if self._worker is None or self._worker.owner != os.getpid():
             raise EngineError("Upstream's process is not running: reset() starts it.")
         answer = self._exchange(self._worker, request)
@@ -255,11 +247,7 @@ class UpstreamWorld:
         return tuple(self._history)
 
     def restore(self, state: tuple[str, ...]) -> None:
-        """Plays again from the start, unless the state is the present one.
-
-        Raises:
-            ConfigError: If the state is one of another engine.
-        """
+        """Plays again from the start, unless the state is the present one; ConfigError for another engine's state."""
         if not isinstance(state, tuple) or not all(isinstance(command, str) for command in state):
             raise ConfigError("The state was made by another engine; engine='textworld' keeps the commands so far.")
         if tuple(self._history) != state or not self._process.holds(self._raw, self.naming):

@@ -15,12 +15,7 @@ Effect = tuple[str, int, int]
 
 
 class View(NamedTuple):
-    """What can be done at some place in some state of its surroundings.
-
-    Attributes:
-        commands: The admissible commands, sorted.
-        effects: Command -> what it does, for all commands but the ways to other places.
-    """
+    """What can be done at some place: sorted commands, and what they do, but for the ways to other places."""
 
     commands: tuple[str, ...]
     effects: dict[str, Effect]

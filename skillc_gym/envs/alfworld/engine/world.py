@@ -61,14 +61,7 @@ class World:
         return introduction(self.game, self.state)
 
     def step(self, command: str) -> tuple[str, bool]:
-        """Carries out a command.
-
-        Args:
-            command: What the agent says; white space around it does not matter.
-
-        Returns:
-            The feedback, and whether the command was admissible. One that was not changes nothing.
-        """
+        """Carries out a command; returns the feedback and whether it was admissible, without which nothing changes."""
         command = command.strip()
         effect = self._view.effects.get(command)
         if effect is not None:
@@ -106,12 +99,7 @@ class World:
         return self.state
 
     def restore(self, state: State) -> None:
-        """Goes to a state that this game's `snapshot` returned.
-
-        Raises:
-            ConfigError: If the state is one of another engine.
-            InvalidGameError: If it is one of another game.
-        """
+        """Goes to a state of `snapshot`; ConfigError for one of another engine, InvalidGameError for another game's."""
         if not isinstance(state, State):
             raise ConfigError("The state was made by another engine; engine='native' keeps a State.")
         if len(state.inside) != len(self.game.receptacles) or len(state.lying) != len(self.game.places):

@@ -19,14 +19,7 @@ _TREATMENTS = {"clean": "cleanobject", "heat": "heatobject", "cool": "coolobject
 
 
 class Planner:
-    """Plans in one game; it knows where everything is.
-
-    Args:
-        game: The game.
-
-    Raises:
-        ConfigError: If the task sentence is not one of ALFWorld's.
-    """
+    """Plans in one game; it knows where everything is. ConfigError if the task sentence is not one of ALFWorld's."""
 
     def __init__(self, game: Game) -> None:
         goal = parse_goal(game.task)
@@ -40,16 +33,9 @@ class Planner:
         self._world = World(game)
 
     def plan(self, state: State | None = None) -> tuple[str, ...]:
-        """Returns a shortest sequence of commands that wins.
+        """Returns a shortest sequence of commands that wins from a state, by default the start; none if the goal holds.
 
-        Args:
-            state: Where to begin; the start of the game by default.
-
-        Returns:
-            The commands; none if the goal holds already. Among plans of equal length the choice is deterministic.
-
-        Raises:
-            InvalidGameError: If nothing wins from there, or the search was given up.
+        Among plans of equal length the choice is deterministic. InvalidGameError if nothing wins, or it takes too long.
         """
         start = self.game.start if state is None else state
         order = itertools.count()

@@ -31,12 +31,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Room:
-    """A kind of room.
+    """A kind of room: the number of its first scene (ALFWorld counts thirty from there), and what lies about in it.
 
-    Attributes:
-        first_scene: Number of its first scene; ALFWorld counts thirty from there.
-        receptacles: Receptacle -> (share of rooms that have one, typical number where there are any).
-        objects: What lies about in it.
+    ``receptacles`` has the share of rooms that have one, and the typical number where there are any.
     """
 
     first_scene: int

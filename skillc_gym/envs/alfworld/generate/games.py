@@ -32,22 +32,7 @@ _LEVEL = re.compile(r"_D(\d{4})$")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a generated game follows from.
-
-    Attributes:
-        kind: Short name of the task type.
-        seed: Seed of the family.
-        index: Number of the game in its family.
-        split: The split.
-        size: Name of the size.
-        scenes: How many scenes of a kind of room the splits other than valid_unseen have.
-        difficulty: Sets the knobs that were left alone; None leaves them to the size.
-        knobs: What to choose otherwise than the size does.
-
-    Raises:
-        UnknownNameError: If the size or the split does not exist.
-        ConfigError: If a number is out of range.
-    """
+    """What a generated game follows from; a name that does not exist or a number out of range is an error."""
 
     kind: str
     seed: int
@@ -159,7 +144,7 @@ def _made(recipe: Recipe) -> GeneratedGame:
 
 
 class GeneratedGames(GameSet):
-    """A split of generated games.
+    """A split of generated games; UnknownNameError or ConfigError for an option that is not so.
 
     Args:
         split: "train", "valid_seen", "valid_unseen" or "valid_train".
@@ -173,10 +158,6 @@ class GeneratedGames(GameSet):
         difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); a list gives so many games for each of its
             numbers, and the names of the games say which (`difficulty_of`).
         **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`.
-
-    Raises:
-        UnknownNameError: If the split, a task type, the size, a knob or a room does not exist.
-        ConfigError: If an option is out of range.
     """
 
     def __init__(
@@ -241,16 +222,10 @@ REAL_MIX: Mapping[str, float] = {"pick": 790, "look": 308, "clean": 650, "heat":
 
 
 def numbers(names: Sequence[str], total: int, mix: Mapping[str, float] | str | None) -> dict[str, int]:
-    """Divides games among task types in proportion to weights, by largest remainders.
+    """Divides games among task types (short names) in proportion to weights, by largest remainders.
 
-    Args:
-        names: Short names of the task types.
-        total: Number of games.
-        mix: Weights by full or short name, "real" for ALFWorld's, None for equal ones. Types without one get none.
-
-    Raises:
-        UnknownNameError: If a task type or a named mix does not exist.
-        ConfigError: If a weight is negative or no number, or all are zero.
+    ``mix`` has weights by full or short name; "real" stands for ALFWorld's, None for equal ones. Types without one get
+    none. An unknown name, a bad weight or none at all is an error.
     """
     weights = _weights(names, mix)
     shares = {name: total * weight / sum(weights.values()) for name, weight in weights.items()}

@@ -12,12 +12,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 
 @dataclass(frozen=True)
 class Size:
-    """Bounds, both ends included.
-
-    Attributes:
-        receptacles: Number of receptacles.
-        objects: Number of objects that can be carried, the wanted ones included.
-    """
+    """Bounds, both included, of the numbers of receptacles and of objects to carry, the wanted ones among them."""
 
     receptacles: tuple[int, int]
     objects: tuple[int, int]

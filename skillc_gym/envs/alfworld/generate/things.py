@@ -41,13 +41,7 @@ _ON_A_COUNTER = 0.6
 
 @dataclass(frozen=True)
 class Receptacle:
-    """A receptacle.
-
-    Attributes:
-        kind: Its kind, such as "Cabinet".
-        location: Number of the location from which it is reached.
-        opens: Whether it has a door; it is closed at the start then.
-    """
+    """A receptacle: its kind, such as "Cabinet", the location it is reached from, and whether it has a door."""
 
     kind: str
     location: int
@@ -141,13 +135,7 @@ class Thing:
 
 
 class Placer:
-    """Puts things into the receptacles of one house.
-
-    Args:
-        receptacles: The receptacles.
-        real: Prefer what the real scenes prefer; otherwise everything that is allowed is equally likely.
-        rng: Source of the choices.
-    """
+    """Puts things into the receptacles of one house: as the real scenes have them, or evenly where it is allowed."""
 
     def __init__(self, receptacles: Sequence[Receptacle], real: bool, rng: np.random.Generator) -> None:
         self._receptacles, self._real = receptacles, real

@@ -15,11 +15,8 @@ from skillc_gym.pages import page, resource
 class Row(NamedTuple):
     """One receptacle as the agent knows it.
 
-    Attributes:
-        name: The receptacle.
-        here: Whether the agent is at it.
-        state: "open" or "closed"; "" for one that cannot be opened or was not visited.
-        things: The objects in or on it; None if the agent has not looked.
+    ``state`` is "open", "closed", or "" for one that cannot be opened or was not visited; ``things`` is None for one
+    that the agent has not looked into.
     """
 
     name: str
@@ -29,12 +26,7 @@ class Row(NamedTuple):
 
 
 class HouseView:
-    """Keeps what an agent has seen of a running game, and the transcript; draws both as text and as a page.
-
-    Args:
-        world: The game, at its start.
-        first: The first observation.
-    """
+    """What an agent has seen of a running game, from the start on, with the transcript; drawn as text and as a page."""
 
     def __init__(self, world: World, first: str) -> None:
         self.world = world

@@ -35,9 +35,7 @@ class PageMovedError(BrowserLostError):
 class Browser:
     """A browser with any number of tabs, used by one thread at a time.
 
-    Raises:
-        MissingDataError: There is no browser or no driver.
-        EngineError: They do not start.
+    MissingDataError if there is no browser or no driver, EngineError if they do not start.
     """
 
     def __init__(self, settings: BrowserSettings) -> None:

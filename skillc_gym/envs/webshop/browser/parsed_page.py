@@ -30,12 +30,9 @@ class Control(NamedTuple):
 class ParsedPage:
     """A page as it stood in the browser.
 
-    Attributes:
-        state: Its number; a page that was loaded or exchanged since has another one.
-        facts: What the site says in addition to what is visible.
-        nodes: The texts in order; the identities of those that are marked as clicked are in ``marked``.
-        controls: What can be clicked on, in the page's order.
-        score: The score of a purchase, None before one.
+    ``state`` is its number: a page that was loaded or exchanged since has another one. ``facts`` is what the site says
+    in addition to what is visible, ``nodes`` the texts in order, ``marked`` the identities of those marked as clicked,
+    ``controls`` what can be clicked on, ``score`` a purchase's, None before one.
     """
 
     state: int

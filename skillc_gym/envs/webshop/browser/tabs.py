@@ -141,10 +141,7 @@ class Tab:
     def wait(self, state: int) -> ParsedPage:
         """Reads the page as soon as it is another one than that of the given state number.
 
-        Raises:
-            SiteLostError: The browser shows that the site did not answer.
-            NoSuchPageError: The site has no such page.
-            BrowserLostError: There is no other page in time.
+        SiteLostError, NoSuchPageError or, where no other page comes in time, BrowserLostError say what went wrong.
         """
         seconds = self._pool.settings.timeout
         deadline = time.monotonic() + seconds

@@ -67,15 +67,10 @@ def local_site(core: WebShopEnv) -> LocalSite:
 
 
 class RemoteSite:
-    """A site that runs elsewhere, as ``skillc serve-webshop`` does.
+    """A site that runs elsewhere, as ``skillc serve-webshop`` does; ``front`` is the same shop in this process.
 
-    Args:
-        url: Its address, with ``?token=...`` where it has one.
-        front: The same shop in this process.
-
-    Raises:
-        ConfigError: It is no address, or what runs there is another shop.
-        SiteLostError: It does not answer.
+    ``url`` has its ``?token=...`` where it has one. ConfigError if it is no address or shows another shop,
+    SiteLostError if the site does not answer.
     """
 
     def __init__(self, url: str, front: ShopFront) -> None:

@@ -48,19 +48,10 @@ class LoadReport:
 
 
 class Catalog:
-    """An opened catalogue.
+    """An opened catalogue: a folder that `build_catalog` wrote, in which files derived from it may be kept.
 
-    Args:
-        folder: A folder that `build_catalog` wrote.
-
-    Attributes:
-        folder: The folder; files derived from the catalogue may be kept in it.
-        sha256: Hash of all products' content.
-        load_report: What loading did with the rows.
-
-    Raises:
-        MissingDataError: If there is no catalogue in the folder.
-        CatalogError: If it is damaged, or of another version.
+    ``sha256`` is the hash of all products' content, ``load_report`` says what loading did with the rows.
+    MissingDataError if there is no catalogue in the folder, CatalogError if it is damaged, or of another version.
     """
 
     def __init__(self, folder: str | Path) -> None:

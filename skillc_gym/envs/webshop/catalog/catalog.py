@@ -78,8 +78,7 @@ def build_catalog(
         progress: Called with the number of rows every ten thousand of them.
 
     Raises:
-        CatalogError: If a file cannot be read to its end, no row makes a product, the place is taken, or cannot be
-            written to.
+        CatalogError: A file that breaks off, no row that makes a product, or a place that is taken or not writable.
     """
     try:
         with work_folder(folder) as work:

@@ -65,15 +65,7 @@ class GeneratedRow(NamedTuple):
 
 
 class GeneratedSource:
-    """A generated catalogue.
-
-    Args:
-        size: The number of products.
-        seed: Another seed makes other products.
-
-    Raises:
-        ConfigError: If the size is not between 1 and 50 million, or the seed is negative.
-    """
+    """A generated catalogue of up to 50 million products; ConfigError for other sizes, or a negative seed."""
 
     def __init__(self, size: int = 1000, seed: int = 0) -> None:
         if not 1 <= size <= 50_000_000:

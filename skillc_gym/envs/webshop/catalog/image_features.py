@@ -17,13 +17,9 @@ FEATURES = 512
 class ImageFeatures:
     """The features of pictures by their addresses.
 
-    Args:
-        path: An ``.npz`` file with ``urls`` (N texts) and ``features`` (N, D). Upstream's two files become one by
-            ``numpy.savez(path, urls=torch.load("feat_ids.pt"), features=torch.load("feat_conv.pt"))``.
-
-    Raises:
-        MissingDataError: There is no such file.
-        CatalogError: It holds something else.
+    ``path`` is an ``.npz`` file with ``urls`` (N texts) and ``features`` (N, D). Upstream's two files become one by
+    ``numpy.savez(path, urls=torch.load("feat_ids.pt"), features=torch.load("feat_conv.pt"))``. MissingDataError if
+    there is no such file, CatalogError if it holds something else.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -109,15 +109,10 @@ class BadRowError(SkillCError, ValueError):
 
 
 def clean(row: object, attributes: object, index: int) -> tuple[Product, list[str]]:
-    """Makes a product of a row, and says what had to be left empty.
+    """Makes a product of a row, and says what had to be left empty; BadRowError if no product can be made of it.
 
-    Args:
-        row: An object of upstream's ``items_shuffle*.json``.
-        attributes: The product's entry in ``items_ins_v2*.json``, None if there is none.
-        index: The product's place in the catalogue.
-
-    Raises:
-        BadRowError: If no product can be made of it.
+    ``row`` is an object of upstream's ``items_shuffle*.json``, ``attributes`` the product's entry in
+    ``items_ins_v2*.json`` (None if there is none), ``index`` its place in the catalogue.
     """
     if not isinstance(row, Mapping):
         raise BadRowError(f"expected an object, got {type(row).__name__}")

@@ -169,9 +169,7 @@ def open_goals(
             "verl-agent:SEED:MEMBERS:2" at its third.
 
     Raises:
-        UnknownNameError: If the kind, the split or the order does not exist.
-        MissingDataError: If the catalogue has no instruction of that kind.
-        ConfigError: If the split holds no goal.
+        SkillCError: An unknown name, no instruction of that kind in the catalogue, or no goal in the split.
     """
     if kind not in KINDS:
         raise unknown_name("kind of goals", kind, KINDS)

@@ -95,17 +95,8 @@ class GoalTable(NamedTuple):
 class GoalSet:
     """The goals of one split, drawn by number; shared by all environments of a process.
 
-    Args:
-        products: The catalogue.
-        table: The goals of the whole catalogue.
-        kind: "synthetic" or "human".
-        split: "all", or upstream's "test" (goals 0-499), "valid" (500-1,499) or "train" (the rest).
-        order: The order of the table, which says where splits begin; see `split_range`.
-        human: The instructions per asin, for human goals.
-
-    Raises:
-        UnknownNameError: If the split does not exist.
-        ConfigError: If the split holds no goal.
+    ``table`` has the goals of the whole catalogue in an ``order``, which says where splits begin; see `split_range`.
+    ``human`` are the instructions per asin, for human goals.
     """
 
     def __init__(
@@ -158,9 +149,7 @@ class GoalSet:
     def draw(self, generator: np.random.Generator, *, skewed: bool = False) -> int:
         """Draws a goal of the split by weight; evenly where all weights are 0.
 
-        Args:
-            generator: Where randomness comes from.
-            skewed: Draws as upstream does, one place late: never the first goal, the last one too often.
+        ``skewed`` draws as upstream does, one place late: never the first goal, the last one too often.
         """
         start, stop = self.range.start, self.range.stop
         sums = self.table.cumulative
@@ -189,12 +178,7 @@ class GoalSet:
 
 
 class DrawnGoals(GoalSet):
-    """Goals that were drawn from several sets, one from each, with that set's prices.
-
-    Args:
-        sets: The sets, of one catalogue and one kind.
-        drawn: The index of each set's goal.
-    """
+    """Goals that were drawn from several sets of one catalogue and kind, one of each, with that set's prices."""
 
     def __init__(self, sets: Sequence[GoalSet], drawn: Sequence[int]) -> None:
         picked = [
@@ -217,17 +201,10 @@ class DrawnGoals(GoalSet):
 
 
 def split_range(split: str, goals: int, order: str = "upstream") -> range:
-    """Returns the indices of a split's goals, upstream's division of the final order.
+    """Returns the indices of a split's goals, of so many in all: upstream's division of the final order.
 
-    Args:
-        split: One of `SPLITS`.
-        goals: The number of goals in all.
-        order: The order they are in. In verl-agent's, as there, "train" begins at goal 500, and "valid" and "test" are
-            both what is before it.
-
-    Raises:
-        UnknownNameError: If the split does not exist.
-        ConfigError: If it holds no goal.
+    In verl-agent's order, as there, "train" begins at goal 500, and "valid" and "test" are both what is before it.
+    UnknownNameError if there is no such split, ConfigError if it holds no goal.
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)

@@ -140,10 +140,8 @@ def noun_tagger(tagger: object = None) -> NounTagger:
 def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], None] | None = None) -> Path:
     """Finds the nouns of all names, keeps them in a folder within the catalogue's, and returns that.
 
-    ``progress`` is called with the number of products every ten thousand of them.
-
-    Raises:
-        ConfigError: The tagger is a function without an attribute ``id``: none could tell later whose nouns these are.
+    ``progress`` is called with the number of products every ten thousand of them. ConfigError for a function without an
+    attribute ``id``: none could tell later whose nouns these are.
     """
     if not _has_id(tagger):
         raise ConfigError(f"Give the function an attribute 'id' before keeping its nouns; {tagger.id!r} may be any.")

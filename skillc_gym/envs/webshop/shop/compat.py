@@ -81,14 +81,9 @@ _KNOWN = ("num_products", "human_goals", "show_attrs")
 
 
 def read_upstream(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Turns upstream's arguments into those of `skillc_gym.envs.webshop.env.WebShopEnv`.
+    """Turns upstream's arguments into those of `WebShopEnv`; ``num_products`` stays as it is.
 
-    Args:
-        given: Upstream's names; ``num_products`` stays as it is.
-
-    Raises:
-        ConfigError: What the argument asks for is another thing here; the message says which.
-        UnknownNameError: There is no such argument here or there.
+    ConfigError says what replaces an argument that is another thing here, UnknownNameError that it is neither's.
     """
     ours: dict[str, Any] = {}
     for name, value in given.items():

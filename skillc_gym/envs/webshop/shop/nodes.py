@@ -136,14 +136,10 @@ _AMOUNT = re.compile(r"\$([0-9]+(?:\.[0-9]+)?)")
 
 @dataclass(frozen=True)
 class View:
-    """What a page shows besides its texts.
+    """What a page shows besides its texts: the product looked at, or the products found, best first.
 
-    Attributes:
-        product: The product looked at.
-        listings: The products on a page of results, best first.
-        link: The address that a product's link leads to, None for a link that cannot be followed.
-        clicked: Whether an option or a link is marked as clicked.
-        person: Whether a person looks, for whom prices and scores are rounded and no button leads to an empty page.
+    ``link`` is the address that a product's link leads to (None if it cannot be followed), ``clicked`` whether an
+    option or a link is marked so. For a ``person``, prices and scores are rounded and no button leads to an empty page.
     """
 
     product: Product | None = None

@@ -61,13 +61,11 @@ HOME = Page("index")
 
 
 def parse_action(action: str) -> tuple[str, str] | None:
-    """Splits ``name[argument]``: upstream's greedy rule, without its quadratic search.
+    """Splits ``name[argument]`` into name and argument in lower case, None for another form: upstream's greedy rule.
 
-    The name is all before the last bracket that something and a closing bracket follow, so ``search[a [b] c]`` has
-    an odd name. Only the first line counts; what follows the last closing bracket is ignored.
-
-    Returns:
-        The name, and the argument in lower case; None when there is no such form.
+    The name is all before the last bracket that something and a closing bracket follow, so ``search[a [b] c]`` has an
+    odd name. Only the first line counts; what follows the last closing bracket is ignored. (Upstream's search is
+    quadratic.)
     """
     line = action.split("\n", 1)[0]
     end = line.rfind("]")

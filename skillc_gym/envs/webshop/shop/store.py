@@ -77,11 +77,7 @@ class Store:
         )
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
-        """Carries out an action; ``generator`` draws upstream's random results.
-
-        Returns:
-            The next page, its reward not yet known after a purchase; None when the action cannot be carried out.
-        """
+        """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""
         read = read_action(action, brackets=self.fixes.bracketed_values)
         if read is None:
             return None

@@ -68,13 +68,9 @@ def chosen_token(asked: str, host: str) -> str | None:
 class Guard:
     """Turns away requests under a foreign name, of a foreign page or without the token; adds `HEADERS` to answers.
 
-    A page elsewhere can make a visitor's browser call this site under a name of its own, or send it forms; neither
-    gets through. The token may come as ``?token=...``, which leaves a cookie, or as ``Authorization: Bearer ...``.
-
-    Args:
-        app: What answers the others.
-        hosts: Names by which the site may be called; None for any.
-        token: What visitors must know; None for nothing.
+    A page elsewhere can make a visitor's browser call this site under a name of its own, or send it forms; neither gets
+    through. The token may come as ``?token=...``, which leaves a cookie, or as ``Authorization: Bearer ...``. ``hosts``
+    and ``token`` are None where any name may call, and nothing must be known.
     """
 
     def __init__(self, app: App, hosts: frozenset[str] | None, token: str | None = None) -> None:

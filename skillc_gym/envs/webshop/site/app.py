@@ -42,17 +42,10 @@ _MISSING = "There is no such page. Its address may be cut short, or the site has
 
 
 class Site:
-    """The shop over HTTP: an ASGI application, called with a scope.
+    """The shop over HTTP: an ASGI application, called with a scope. Arguments as in `open_site`.
 
-    Args:
-        front: The shop.
-        tickets: Issues tickets.
-        hosts: Names by which visitors may call the site; None for any.
-        token: What visitors must know; None for nothing.
-        seed: Seeds the choice of tasks for people; None for other ones at every start.
-        recording: Keeps what people do.
-        replays: Recorded episodes to show, those of a row side by side; `replay_rows` makes them.
-        upstream_routes: Whether upstream's own agents may open episodes; see `open_site`.
+    ``hosts`` are the names by which visitors may call (None for any), ``seed`` draws the tasks of people (None: other
+    ones at every start), ``replays`` are shown in rows, as `replay_rows` makes them.
     """
 
     def __init__(

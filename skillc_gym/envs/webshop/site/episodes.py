@@ -29,19 +29,11 @@ class _Step(NamedTuple):
 
 
 class Recording:
-    """Follows people through the shop and writes down every episode that ends with a purchase.
+    """Follows people through the shop and writes down every episode that ends with a purchase, one line of JSON each.
 
     Going back and continuing from there takes back what came in between: a recorded episode is the path that led to the
-    purchase. It is played once more in the text environment, whose observations are kept.
-
-    Args:
-        path: The file, to which a line is added per episode; its folder is made.
-        front: The shop.
-        core: A text environment of the same shop, in the mode "text".
-        limit: The bytes that the file may hold; what would make it larger is not written, and the log says so.
-
-    Raises:
-        ConfigError: The file is full or cannot be written.
+    purchase. It is played once more in the text environment ``core``, whose observations are kept. The file holds
+    ``limit`` bytes at most; the log says what was left out. ConfigError if it is full already or cannot be written.
     """
 
     def __init__(self, path: Path, front: ShopFront, core: WebShopEnv, *, limit: int = 64 << 20) -> None:

@@ -42,12 +42,8 @@ class Offer(NamedTuple):
 class Receipt(NamedTuple):
     """What a purchase was worth, and what would have fitted.
 
-    Attributes:
-        score: The score in [0, 1].
-        shares: How well kind of product, attributes, options (if any were asked for) and price fit, in [0, 1].
-        asked: What was asked for, in words, and whether the purchase has it.
-        bought: What was bought.
-        meant: The product that the task was made from, with the options to choose.
+    ``shares`` says how well kind of product, attributes, options (if any were asked for) and price fit, in [0, 1];
+    ``asked`` what was asked for, in words, and whether the purchase has it; ``meant`` is the product of the task.
     """
 
     score: float
@@ -59,14 +55,10 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True)
 class PageView:
-    """What a visitor gets to see at an address.
+    """What a visitor gets to see at an address: the page as HTML, without what stands around it.
 
-    Attributes:
-        page: The page.
-        address: Its address.
-        fragment: The page as HTML, without what stands around it.
-        cut: Whether the query had more different terms than a search uses.
-        receipt: What a person reads after a purchase; None before one, and for agents.
+    ``cut`` says whether the query had more different terms than a search uses; ``receipt`` is what a person reads after
+    a purchase, None before one and for agents.
     """
 
     page: Page

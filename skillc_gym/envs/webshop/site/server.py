@@ -124,11 +124,7 @@ def serve(site: Site, listener: socket.socket) -> None:
 
 
 class ThreadedSite:
-    """A site that a thread of this process serves on loopback, as long as it is not closed.
-
-    Raises:
-        EngineError: The server does not start.
-    """
+    """A site that a thread of this process serves on loopback until it is closed; EngineError if it does not start."""
 
     def __init__(self, site: Site, port: int = 0) -> None:
         self.site = site
