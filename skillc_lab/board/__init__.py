@@ -2,13 +2,14 @@
 
 from skillc_lab.board.page import board_tables, renewed_page, write_badge
 from skillc_lab.board.panels import PANELS, BoardPanel
-from skillc_lab.board.result import BoardResult, packed, read_result, read_results
+from skillc_lab.board.result import BoardResult, check_distinct, packed, read_result, read_results
 
 __all__ = [
     "PANELS",
     "BoardPanel",
     "BoardResult",
     "board_tables",
+    "check_distinct",
     "packed",
     "read_result",
     "read_results",

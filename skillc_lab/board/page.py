@@ -50,9 +50,7 @@ def _table(name: str, panel: BoardPanel, results: Sequence[BoardResult], place: 
 def _row(result: BoardResult, place: str) -> Row:
     report, about = result.report, result.about
     counts = report.overall
-    notes = [f"skills: {about['library']}"] if result.own_skills else []
-    notes += [f"agent: {report.agent}"] if report.agent not in ("", "zero-shot") else []
-    title = about["name"] + (f" ({'; '.join(notes)})" if notes else "")
+    title = about["name"] + (f" ({'; '.join(result.notes)})" if result.notes else "")
     actions = report.actions()
     scores = report.to_json()["scores"]
     return [
@@ -119,7 +117,7 @@ def renewed_page(text: str, results: Sequence[BoardResult], place: str) -> str:
 def write_badge(path: Path, result: BoardResult) -> None:
     """Writes a picture of one line: the panel, and success without skills."""
     label = PANELS[result.panel].title
-    value = f"{100 * result.report.overall.sr_without:.1f} % without skills"
+    value = "; ".join([f"{100 * result.report.overall.sr_without:.1f} % without skills", *result.notes])
     left, right = (7 * len(text) + 12 for text in (label, value))
     texts = "".join(
         f'<text x="{x}" y="14" text-anchor="middle">{escape(text)}</text>'

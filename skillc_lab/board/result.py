@@ -8,8 +8,9 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.board.panels import PANELS, BoardPanel
 from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
+from trainers.engines import CHOOSING, ENGINES
 from trainers.evaluation import PairedOutcome, PairedReport
 from trainers.tracking import read_object
 
@@ -63,6 +65,23 @@ class BoardResult:
         shown = self.about["library_sha256"]
         return bool(shown) and shown != PANELS[self.panel].library_sha256
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What tells a row from a model that writes freely, with the built-in skills."""
+        found = [f"skills: {self.about['library']}"] if self.own_skills else []
+        found += [f"agent: {self.report.agent}"] if self.report.agent not in ("", "zero-shot") else []
+        engine = _engine(self.about["command"])
+        found += ["chooses among commands"] if engine in CHOOSING else []
+        found += [f"engine: {engine}"] if engine and engine not in ENGINES else []
+        return tuple(found)
+
+    def is_play_of(self, other: BoardResult) -> bool:
+        """Whether both tell the same episodes; two models that win nothing may well fail alike."""
+        if self.about["transcripts_sha256"] == other.about["transcripts_sha256"] != "":
+            return True
+        won = self.report.overall.sr_with + self.report.overall.sr_without > 0
+        return won and self.panel == other.panel and self.report.outcomes == other.report.outcomes
+
     def to_json(self) -> dict[str, Any]:
         """JSON-able values; outcomes figure by figure, which is a third as long."""
         report: dict[str, Any] = json.loads(json.dumps(self.report.to_json()))
@@ -75,9 +94,28 @@ def read_results(folder: Path) -> list[BoardResult]:
     """All results of a folder, by file name.
 
     Raises:
-        ConfigError: One of them is none, or says other figures than its outcomes give.
+        ConfigError: One of them is none, says other figures than its outcomes give, or tells the episodes of another.
     """
-    return [read_result(path) for path in sorted(folder.glob("*.json"))]
+    results: list[BoardResult] = []
+    for path in sorted(folder.glob("*.json")):
+        result = read_result(path)
+        check_distinct(result, results)
+        results.append(result)
+    return results
+
+
+def check_distinct(result: BoardResult, others: Iterable[BoardResult]) -> None:
+    """Refuses a result that tells the same episodes as another.
+
+    Raises:
+        ConfigError: There is such another; the message names it.
+    """
+    for other in others:
+        if result.is_play_of(other):
+            raise ConfigError(
+                f"{result.file_name}.json has the same episodes as {other.file_name}.json, and one play is one row; "
+                "to rename the row, delete the older file"
+            )
 
 
 def read_result(path: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
@@ -115,8 +153,27 @@ def _checked(values: Mapping[str, Any]) -> BoardResult:
         raise ConfigError(f"panel is one of {', '.join(PANELS)}; got {str(named)[:80]!r}")
     if not isinstance(versions, dict) or not isinstance(report, dict):
         raise ConfigError("versions and report are JSON objects; make results with skillc board add EVALUATION")
+    _engine(about["command"])
     stored = {**report, "outcomes": _rows(report.get("outcomes"))}
     return BoardResult(about, named, _checked_report(stored, PANELS[named]), versions)
+
+
+def _engine(command: str) -> str:
+    """Who generated; "" for the default."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"command is no line of a shell ({error})") from error
+    found = ""
+    for word, following in pairwise([*words, ""]):
+        name, given, value = word.removeprefix("--").partition("=")
+        if name == "engine" and (given or word != name):
+            found = value if given else following
+    if not _PLAIN.fullmatch(found):
+        raise ConfigError(
+            f"the command's engine has letters, digits, blanks and .,:;+()/@=%_- alone; got {found!r:.80}"
+        )
+    return found
 
 
 def _rows(columns: Any) -> list[dict[str, Any]]:

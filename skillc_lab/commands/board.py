@@ -11,7 +11,16 @@ import tyro
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
-from skillc_lab.board import PANELS, board_tables, packed, read_result, read_results, renewed_page, write_badge
+from skillc_lab.board import (
+    PANELS,
+    board_tables,
+    check_distinct,
+    packed,
+    read_result,
+    read_results,
+    renewed_page,
+    write_badge,
+)
 from skillc_lab.cli.command import Command, say
 from trainers.tracking import json_line, make_folder
 
@@ -69,7 +78,9 @@ def _add(options: BoardOptions, folder: Path) -> int:
     target, content = folder / f"{result.file_name}.json", json_line(result.to_json())
     if target.exists() and target.read_bytes() != content:
         raise ConfigError(f"{target} is another result of that name; give a new --name, or delete it")
-    results = [*(each for each in read_results(folder) if each.file_name != result.file_name), result]
+    others = [each for each in read_results(folder) if each.file_name != result.file_name]
+    check_distinct(result, others)
+    results = [*others, result]
     page = options.page or (_PAGE if _PAGE.is_file() else folder / "board.md")
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     made = renewed_page(text, results, Path(os.path.relpath(folder, page.parent)).as_posix())

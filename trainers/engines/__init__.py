@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trainers.engines.openai_options import ServerOptions
     from trainers.engines.random import derive_seed
     from trainers.engines.registry import (
+        CHOOSING,
         ENGINES,
         IN_PROCESS,
         CheckpointModel,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["ENGINES", "IN_PROCESS", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine", "Generation"]
-__all__ += ["OpenAIEngine", "Request", "Sampling", "ScriptedEngine", "ServerOptions", "SharingEngine"]
+__all__ = ["CHOOSING", "ENGINES", "IN_PROCESS", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine"]
+__all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ScriptedEngine", "ServerOptions", "SharingEngine"]
 __all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
 __all__ += ["VllmEngine", "check_engine", "derive_seed", "engine_spec", "stream"]

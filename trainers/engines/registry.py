@@ -25,6 +25,8 @@ ENGINES: Mapping[str, str] = {
 """Short names of the engines that come with the package, and where each is defined."""
 IN_PROCESS = frozenset({"transformers", "choosing"})
 """Those that generate with transformers in the training process."""
+CHOOSING = frozenset({"choosing", "scoring"})
+"""Those that take one of the commands that are possible, where others write freely."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skill_library import load_library
 from skillc_gym.errors import ConfigError
-from skillc_lab.board import PANELS, board_tables, read_result, read_results, renewed_page
+from skillc_lab.board import PANELS, board_tables, read_result, read_results, renewed_page, write_badge
 from skillc_lab.cli.main import main as skillc
 from trainers.config import TrainConfig
 from trainers.evaluation import open_panel
@@ -95,6 +95,8 @@ def twice(values: dict[str, Any]) -> None:
         (lambda values: values.update(name="<script>alert(1)</script>"), "name has letters"),
         (lambda values: values.update(name=""), "does not say its name"),
         (lambda values: values.update(command="x\ny"), "command is a line of text"),
+        (lambda values: values.update(command="skillc evaluate --model 'x"), "no line of a shell"),
+        (lambda values: values.update(command="skillc --engine '[x](y)'"), "engine has letters"),
         (lambda values: values.update(revision="x" * 9_999), "at most 2,000"),
     ],
 )
@@ -139,6 +141,38 @@ def test_an_agent_that_is_more_than_the_model_is_named(tmp_path: Path) -> None:
     path = altered(tmp_path, lambda values: values["report"].update(agent="reflexion"))
     (row,) = board_tables([read_result(path)])["houses"].rows
     assert row[0] == "shipped (agent: reflexion)"
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        ("--engine choosing", " (chooses among commands)"),
+        ("--engine 'scoring'", " (chooses among commands)"),
+        ("--engine=scoring", " (chooses among commands)"),
+        ("engine=choosing", " (chooses among commands)"),
+        ("--engine vllm --engine choosing", " (chooses among commands)"),
+        ("--engine vllm --engine.dtype choosing", ""),
+        ("--engine mine:ENGINE", " (engine: mine:ENGINE)"),
+        ("engine", ""),
+    ],
+)
+def test_a_policy_that_does_not_write_freely_is_marked_in_row_and_badge(words: str, note: str, tmp_path: Path) -> None:
+    path = altered(tmp_path, lambda values: values.update(command=f"{values['command']} {words}"))
+    result = read_result(path)
+    (row,) = board_tables([result])["houses"].rows
+    assert row[0] == f"shipped{note}"
+    write_badge(tmp_path / "badge.svg", result)
+    assert note.strip(" ()") in (tmp_path / "badge.svg").read_text()
+
+
+@pytest.mark.parametrize("change", [{}, {"transcripts_sha256": "0" * 64}, {"transcripts_sha256": ""}])
+def test_one_play_under_two_names_is_refused(change: dict[str, str], tmp_path: Path) -> None:
+    """Whoever changes the hash has the same outcomes still."""
+    for name in ("First", "Second"):
+        values = {**json.loads(OURS.read_text()), "name": name, **(change if name == "Second" else {})}
+        (tmp_path / f"{name.lower()}-houses.json").write_text(json.dumps(values))
+    with pytest.raises(ConfigError, match=r"second-houses\.json has the same episodes as first-houses\.json"):
+        read_results(tmp_path)
 
 
 def test_a_file_can_be_given_another_name_and_names_of_all_scripts_are_told_apart() -> None:

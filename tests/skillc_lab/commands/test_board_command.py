@@ -56,8 +56,10 @@ def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_p
     assert "[My model](theirs/my-model-four.json)" in (tmp_path / "page.md").read_text()
     assert skillc(["board", "add", str(evaluation), "--name", "my model", "--revision", "v2"]) == 2
     assert "another result of that name" in capsys.readouterr().err
-    assert skillc(["board", "add", str(result), "--name", "Other"]) == 0
-    assert (result.parent / "other-four.json").is_file()
+    assert skillc(["board", "add", str(result), "--name", "Other"]) == 2
+    assert "has the same episodes as my-model-four.json" in capsys.readouterr().err
+    assert skillc(["board", "add", str(result), "--name", "Other", "--results", "elsewhere"]) == 0
+    assert (tmp_path / "elsewhere" / "other-four.json").is_file()
 
 
 def test_transcripts_must_tell_what_the_report_tells(small, evaluation, tmp_path, capsys):
