@@ -61,24 +61,6 @@ class MemberError(SkillCError, RuntimeError):
         super().__init__(message)
         self.raised, self.result = dict(raised or {}), result
 
-    @classmethod
-    def of(cls, raised: Mapping[int, Exception], result: Any, member: str) -> MemberError:
-        """Builds the error of a step.
-
-        Args:
-            raised: What each member raised, by its number.
-            result: What the step returned for the others.
-            member: What a member is called; ``{0}`` is its number.
-        """
-        number, error = next(iter(raised.items()))
-        others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
-        return cls(
-            f"{member.format(number)}{others} raised {type(error).__name__}: {error}. What the step returned for the "
-            "others is in this error's result; reset those that raised.",
-            raised,
-            result,
-        )
-
 
 class InvalidActionError(SkillCError, TypeError):
     """An action of the wrong type: a mistake of the program, where an inadmissible text is the agent's."""

@@ -32,6 +32,11 @@ class InfoColumns(dict[str, Any]):
         if make is not None:
             dict.update(self, make(*args))
 
+    def tell(self, member: int, info: Info) -> None:
+        """Adds to what one member tells, before anybody looks: ``make`` was given one list of infos."""
+        told = self._args[0]
+        told[member] = info if told[member] is None else {**told[member], **info}
+
     def copy(self) -> dict[str, Any]:
         """A plain dict with the same content."""
         return dict(self)

@@ -362,9 +362,15 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def _failure(self, raised: Mapping[int, Exception], result: StepResult) -> MemberError:
         self._failed[list(raised)] = True
         self._hold(list(raised))
-        first = next(iter(raised))
+        first, error = next(iter(raised.items()))
         group, task = self._group_ids[first], self._infos[first].get("task_id")
-        return MemberError.of(raised, result, f"Member {{0}} of group {group}, task {task!r},")
+        others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
+        return MemberError(
+            f"Member {first} of group {group}, task {task!r},{others} raised {type(error).__name__}: {error}. What the "
+            "step returned for the others is in this error's result; reset those that raised.",
+            raised,
+            result,
+        )
 
     def _columns(self) -> InfoColumns:
         """The infos as they are now: what a later step or reset changes, it replaces."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
@@ -112,25 +111,3 @@ def test_several_failures_are_counted_and_survive_a_pickle(groups):
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
     assert {type(error) for error in again.raised.values()} == {InvalidActionError}
-
-
-def test_vectors_of_games_start_all_or_none_and_keep_the_others_step(monkeypatch):
-    envs = gymnasium.make_vec("skillc/ALFWorld-v0", num_envs=3, data="generated", generator={"games_per_type": 2})
-    first, _ = envs.reset(seed=0)
-    with pytest.raises(MemberError, match="Game 1 raised InvalidActionError") as caught:
-        envs.step(["look", 3, "look"])
-    observations, *_, infos = caught.value.result
-    assert observations[1] == first[1]
-    assert infos["action_valid"].tolist() == [True, False, True]
-    assert infos["_action_valid"].tolist() == [True, False, True]
-    with pytest.raises(ResetNeeded, match=r"Games \[1\]"):
-        envs.step(["look"] * 3)
-    mask = np.array([False, True, True])
-    monkeypatch.setattr(envs.unwrapped.games[2], "reset", lambda **given: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        envs.reset(options={"reset_mask": mask})
-    with pytest.raises(ResetNeeded, match=r"Games \[1, 2\]"):
-        envs.step(["look"] * 3)
-    monkeypatch.undo()
-    envs.reset(seed=0, options={"reset_mask": mask})
-    assert len(envs.step(["look"] * 3)[0]) == 3

@@ -270,7 +270,7 @@ def test_a_vector_of_upstreams_answers_as_a_vector_of_natives_does(houses, quick
         assert found[-1]["admissible_commands"].tolist() == expected[-1]["admissible_commands"].tolist()
         actions = [commands[0] for commands in expected[-1]["admissible_commands"]]
         found, expected = upstreams.step(actions), natives.step(actions)
-    pids = [pid_of(game) for game in upstreams.games]
+    pids = [pid_of(game.unwrapped) for game in upstreams.envs]
     assert len(set(pids)) == 2
     upstreams.close()
     assert not any(map(alive, pids))
