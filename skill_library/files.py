@@ -19,11 +19,7 @@ class UnreadableFileError(SkillCError, OSError):
 
 
 def read_bounded(file: Path, max_bytes: int) -> bytes:
-    """Reads a whole file, without waiting for a pipe and without reading more than allowed.
-
-    Args:
-        file: The file; links are followed.
-        max_bytes: The longest content that is returned.
+    """Reads a whole file of a bounded length, links followed, without waiting for a pipe.
 
     Raises:
         FileNotFoundError: There is no such file.

@@ -44,12 +44,9 @@ def _sha256(text: str) -> str:
 
 @dataclass(frozen=True)
 class SkillText:
-    """What an agent reads for one task: the general skills and the task's own, joined.
+    """What an agent reads for one task: the general skills and the task's own, joined by empty lines.
 
-    Attributes:
-        name: The skills' names joined by ``+``, e.g. ``general+heat``.
-        text: Their texts, one empty line between two.
-        sha256: Hex digest of ``text`` in UTF-8.
+    ``name`` joins their names, e.g. ``general+heat``; ``sha256`` is the hex digest of ``text`` in UTF-8.
     """
 
     name: str
@@ -129,12 +126,7 @@ class Skill:
 
 @dataclass(frozen=True)
 class SkillLibrary:
-    """The skills of one domain.
-
-    Attributes:
-        name: The folder's name.
-        skills: General ones first, then by name.
-    """
+    """The skills of one domain: the folder's name, and general skills first, then by name."""
 
     name: str
     skills: tuple[Skill, ...]
@@ -200,12 +192,8 @@ class SkillLibrary:
     def for_task(self, task_type: str) -> SkillText:
         """Joins the general skills and the task type's own.
 
-        Args:
-            task_type: A task type as the environment names it.
-
         Raises:
-            SkillFileError: No skill serves this very type, though others are served; a general skill alone is not
-                enough then.
+            SkillFileError: No skill serves this very type, though others are served; a general one is not enough then.
         """
         own = [skill for skill in self.skills if task_type in skill.task_types and task_type != EVERY_TYPE]
         if not self.serves(task_type):

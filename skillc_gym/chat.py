@@ -163,12 +163,7 @@ class ChatFormat:
 
 
 def system(chat_format: ChatFormat, skill_text: str = "") -> list[Message]:
-    """The system message, as a list of one; of none if every piece is empty.
-
-    Args:
-        chat_format: The wording.
-        skill_text: What the agent reads about the task type; "" with the skill switched off.
-    """
+    """The system message, as a list of one; of none if every piece is empty. Without the skill, its text is ""."""
     skills = chat_format.skills.format(skills=skill_text) if skill_text else ""
     content = "\n\n".join(filter(None, (chat_format.role, skills, chat_format.reply)))
     return [{"role": "system", "content": content}] if content else []

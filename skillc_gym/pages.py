@@ -13,12 +13,7 @@ __all__ = ["page", "resource"]
 
 
 def page(package: str, template: str, **values: Any) -> str:
-    """Fills in a Jinja template.
-
-    Args:
-        package: The package whose folder holds it.
-        template: Its file name.
-        **values: What its names stand for.
+    """Fills in a Jinja template, a file in a package's folder.
 
     Returns:
         Text that can be written down: half of a surrogate pair, which a model may write, becomes a question mark.

@@ -29,13 +29,7 @@ _STORE = "episode"
 
 
 def skill_task(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest], **task_kwargs: Any) -> Task:
-    """Makes the task.
-
-    Args:
-        make: Makes an environment; called once per sample.
-        requests: The episodes, such as :func:`~skillc_gym.adapters.paired_requests` gives.
-        **task_kwargs: Further arguments of Inspect's ``Task``, limits for instance.
-    """
+    """Makes the task of some episodes; ``make`` is called once per sample, ``task_kwargs`` are Inspect's own."""
     return Task(dataset=samples(make, requests), solver=play(make), scorer=success(), **task_kwargs)
 
 

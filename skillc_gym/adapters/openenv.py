@@ -132,10 +132,8 @@ def _task_at(task_ids: tuple[str, ...], index: Any) -> str:
 def create_server(make: Callable[[], ChatEnv], *, split: str = "tasks", sessions: int = 64) -> Any:
     """Makes the FastAPI application; serve it with uvicorn, or name it in an ``openenv.yaml``.
 
-    Args:
-        make: Makes an environment, once per session.
-        split: What its tasks are called among OpenEnv's splits.
-        sessions: Most sessions at once.
+    ``make`` makes an environment for each session, of which there are so many at once; ``split`` is what its tasks are
+    called among OpenEnv's splits.
     """
     factory = partial(SkillEnvironment, make, split)
     app = create_app(factory, ChatAction, ChatObservation, env_name="skillc", max_concurrent_envs=sessions)

@@ -125,16 +125,7 @@ class DifficultyCurriculum:
 
     @classmethod
     def of(cls, env: gymnasium.Env[Any, Any], **options: Any) -> DifficultyCurriculum:
-        """A curriculum over the tasks of an environment that tells their difficulty.
-
-        Args:
-            env: A (wrapped) `TextTaskEnv` with a difficulty of every task, such as ALFWorld made with
-                ``generator={"difficulty": [...]}``.
-            **options: The fields of `DifficultyOptions`.
-
-        Raises:
-            ConfigError: If a task has no difficulty.
-        """
+        """A curriculum over the tasks of an environment that tells their difficulty; ConfigError if one has none."""
         core: Any = env.unwrapped
         tasks: dict[str, dict[float, list[str]]] = {}
         for name in core.task_ids:
@@ -170,25 +161,11 @@ class DifficultyCurriculum:
         return tuple((1 - floor) * weight / total + floor * even for weight in weights)
 
     def propose(self, count: int, rng: np.random.Generator) -> list[str]:
-        """Draws tasks, each of a type drawn evenly and of a level by its chance.
-
-        Args:
-            count: How many.
-            rng: Source of the draws: three for each task.
-        """
+        """Draws so many tasks, each of a type drawn evenly and of a level by its chance: three draws for each."""
         return [self._one(*rng.random(3).tolist()) for _ in range(count)]
 
     def update(self, task_id: str, success: float) -> None:
-        """Takes in how an episode went.
-
-        Args:
-            task_id: Its task, one of those that can be proposed.
-            success: 0 to 1.
-
-        Raises:
-            UnknownNameError: If the task is none of the curriculum's.
-            ConfigError: If the success is out of range.
-        """
+        """Takes in how an episode of a task went, from 0 to 1; UnknownNameError for a task of another curriculum."""
         if task_id not in self._where:
             raise unknown_name("task of the curriculum", task_id, self._where)
         if not 0 <= success <= 1:

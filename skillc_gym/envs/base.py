@@ -24,12 +24,7 @@ Outcome = tuple[str, float, bool, bool]
 
 
 def rendered(*modes: str, fps: int = 4) -> dict[str, Any]:
-    """Gymnasium's metadata of an environment.
-
-    Args:
-        modes: Its render modes.
-        fps: Steps per second of a film.
-    """
+    """Gymnasium's metadata of an environment: its render modes, and the steps per second of a film."""
     return {"render_modes": list(modes), "render_fps": fps}
 
 

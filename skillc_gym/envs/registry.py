@@ -74,12 +74,7 @@ class EnvSpec:
     """``module:function`` that gives the shortest commands from where an environment stands; empty without one."""
 
     def chat_format(self, name: str) -> ChatFormat:
-        """The wording of a named format in this environment; of ``verl-agent:FOLDER``, as it stands in that folder.
-
-        Raises:
-            UnknownNameError: There is no format of that name.
-            ConfigError: The folder does not hold what was named.
-        """
+        """The wording of a named format in this environment; of ``verl-agent:FOLDER``, as it stands in that folder."""
         reader, _, place = name.partition(":")
         if place and reader in CHAT_READERS:
             read: ChatFormat = load_reference(CHAT_READERS[reader])(place, self.name)

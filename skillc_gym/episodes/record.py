@@ -127,12 +127,7 @@ class EpisodeRecorder:
         self._ends = (False, False)
 
     def add(self, reply: str, outcome: tuple[str, Any, bool, bool, Mapping[str, Any]]) -> None:
-        """Adds one exchange.
-
-        Args:
-            reply: The agent's reply.
-            outcome: What ``env.step(reply)`` returned.
-        """
+        """Adds one exchange: the agent's reply, and what ``env.step(reply)`` returned."""
         observation, reward, terminated, truncated, info = outcome
         self._turns.append(
             Turn(
@@ -167,16 +162,7 @@ class EpisodeRecorder:
 
 
 def checked(kind: type[Any], values: Any, optional: Collection[str] = ()) -> dict[str, Any]:
-    """A recorded object's fields, each of its declared type.
-
-    Args:
-        kind: The dataclass whose fields they are.
-        values: What was read.
-        optional: Fields that may be missing.
-
-    Raises:
-        TranscriptError: A field is missing, unknown or of another type.
-    """
+    """A recorded object's fields, each of its declared type, optional ones aside; else TranscriptError."""
     if not isinstance(values, Mapping):
         raise TranscriptError(f"Expected an object with the fields of {kind.__name__}, got {brief(values)}")
     types = {entry.name: str(entry.type) for entry in fields(kind)}

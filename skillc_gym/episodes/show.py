@@ -32,9 +32,7 @@ def to_html(episodes: Sequence[Episode] | Sequence[Sequence[Episode]], *, title:
 def to_fragment(episodes: Sequence[Episode], names: Sequence[str] = ()) -> str:
     """Renders one row of episodes as a ``<section>``, for a page with :data:`STYLE` and a parent of class ``tr``.
 
-    Args:
-        episodes: What stands side by side.
-        names: What stands over each; whether it saw the skill if empty.
+    ``names`` stand over each; without them it is told whether it saw the skill.
     """
     goals = list(dict.fromkeys((episode.goal, episode.task_id) for episode in episodes))
     values = {"episodes": episodes, "names": names, "goals": goals, "thought": _thought}
@@ -57,15 +55,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def to_ansi(episode: Episode, *, colour: bool = True) -> str:
-    """Renders an episode.
-
-    Args:
-        episode: What to render.
-        colour: Whether to use ANSI colours.
-
-    Returns:
-        Text that ends with a line end.
-    """
+    """Renders an episode as text that ends with a line end, with ANSI colours unless told otherwise."""
 
     def paint(text: str, code: int) -> str:
         text = _CONTROL.sub("�", text)

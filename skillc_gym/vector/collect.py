@@ -18,12 +18,7 @@ Policy = Callable[[Sequence[Any], Sequence[dict[str, Any]]], Sequence[Any]]
 
 @dataclass(frozen=True)
 class FinishedGroup:
-    """A group whose members have all finished.
-
-    Attributes:
-        group_id: The group's number in the vector.
-        episodes: One per member, those with the skill first.
-    """
+    """A group, by its number in the vector, whose members have all finished; episodes with the skill come first."""
 
     group_id: int
     episodes: tuple[Episode, ...]

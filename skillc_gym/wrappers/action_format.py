@@ -22,12 +22,7 @@ _WITH_THINK = ["<think>", "</think>", "<action>", "</action>"]
 
 @dataclass(frozen=True)
 class ParsedReply:
-    """What a reply says.
-
-    Attributes:
-        command: The command to execute, stripped; "" if the reply holds none.
-        format_valid: Whether the reply keeps the format; says nothing about the command being possible.
-    """
+    """What a reply says: the command to execute, stripped ("" if there is none), and whether it keeps the format."""
 
     command: str
     format_valid: bool

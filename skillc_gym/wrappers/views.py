@@ -91,12 +91,7 @@ _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
 class WordPresence(gymnasium.ObservationWrapper[NDArray[np.float32], Any, str], RecordConstructorArgs):
     """Turns text into float32 of shape (n,): 1 where a word occurs, else 0. A name with its number is one word.
 
-    Args:
-        env: A text environment.
-        words: The words; by default those of the numbered commands of a :class:`DiscreteCommands` further in.
-
-    Raises:
-        ConfigError: There are no words.
+    Without ``words``, they are those of the numbered commands of a :class:`DiscreteCommands` further in.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:

@@ -104,11 +104,7 @@ class CoinCollectorEnv(TextTaskEnv):
         return self.tasks.maze(task_id).moves / MOST_MOVES
 
     def render(self) -> Any:
-        """Returns the last answer in the mode of `render_mode`.
-
-        Returns:
-            Text, or with "rgb_array" the same as a picture: uint8 of shape (720, 960, 3).
-        """
+        """Returns the last answer as text or as a picture, uint8 of shape (720, 960, 3), as `render_mode` says."""
         if self.render_mode is None:
             return None
         text = self.snapshot().observation

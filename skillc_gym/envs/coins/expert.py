@@ -9,14 +9,9 @@ from skillc_gym.envs.coins.tasks import DIRECTIONS, OPPOSITE
 
 
 class CoinSeeker:
-    """Plays from the commands alone.
+    """Plays from the commands alone; ``thought`` says why the last one was given.
 
-    Args:
-        errs: Leaves out what the skill teaches: it stays in the first dead end, and leaves a coin that it meets before
-            lying there.
-
-    Attributes:
-        thought: Why the last command was given: "new exit", "dead end", "coin", "done" (it has nothing left to do).
+    One that ``errs`` leaves out what the skill teaches: it stays in the first dead end, and leaves a coin lying there.
     """
 
     def __init__(self, *, errs: bool = False) -> None:
@@ -26,12 +21,7 @@ class CoinSeeker:
         self._way_back: list[str] = []
 
     def act(self, observation: str, commands: Sequence[str]) -> str:
-        """Gives the next command.
-
-        Args:
-            observation: What was answered last; not needed, the commands say it all.
-            commands: The commands possible now.
-        """
+        """Gives the next command; the observation is not needed, the commands possible now say it all."""
         if "take coin" in commands:
             return self._say("done", "look") if self.errs else self._say("coin", "take coin")
         exits = [command.removeprefix("go ") for command in commands if command.startswith("go ")]

@@ -58,12 +58,7 @@ class Indexing:
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal that can be asked of any state of its game.
-
-    Attributes:
-        reached: The test.
-        depends_on: Actions that can change its outcome.
-    """
+    """A goal that can be asked of any state of its game, and the actions that can change the answer."""
 
     reached: Test
     depends_on: frozenset[str]

@@ -10,21 +10,15 @@ Indices = tuple[int, ...]
 class State(NamedTuple):
     """A moment of a game: cheap to keep, compare and pickle.
 
-    Places, receptacles and objects are indices into the game's tables; a set of them is an int with one bit per index.
+    Places, receptacles and objects are indices into the game's tables; a set of them (``opened`` receptacles, ``clean``
+    objects and so on) is an int with one bit per index.
 
     Attributes:
-        place: Where the agent is.
         held: The object in the agent's hand, -1 for none.
-        opened: Receptacles that are open.
         inside: Per receptacle, the objects in or on it, ascending.
         lying: Per place, the objects that count as being at it, ascending.
         left: Pairs (object, receptacle) that were taken apart and not put together since.
-        clean: Objects that are clean.
-        hot: Objects that are hot.
-        cool: Objects that are cool.
-        sliced: Objects that are sliced.
-        toggled: Objects that were ever switched.
-        lit: Objects that are switched on now.
+        toggled: Objects that were ever switched; those that are on now are ``lit``.
     """
 
     place: int

@@ -257,12 +257,7 @@ class UpstreamWorld:
 
 
 class UpstreamStarter:
-    """Starts tasks on upstream's engine, for `skillc_gym.envs.alfworld.env.ALFWorldEnv`.
-
-    Args:
-        games: The games of a split.
-        process: What plays them; a process of this starter's own by default.
-    """
+    """Starts tasks on upstream's engine, for `skillc_gym.envs.alfworld.env.ALFWorldEnv`."""
 
     def __init__(self, games: GameSet, process: UpstreamProcess | None = None) -> None:
         self._games = games

@@ -99,11 +99,9 @@ _PREFIX = "Your task is to:"
 class Wording:
     """The words of a game, as templates for `str.format`.
 
-    Attributes:
-        commands: Action -> its command ("take {o} from {r}"); actions that the game does not have are left out.
-        says: Action -> the feedback's template, one per alternative of its rule.
-        rules: Rule -> its templates, one per alternative.
-        separators: What a list says when it is empty, between things, and before the last thing.
+    ``commands`` has those of the game's actions, ``says`` their feedback, one template per alternative of its rule, and
+    ``rules`` the other rules'. ``separators``: what an empty list says, what stands between things, and before the
+    last.
     """
 
     commands: dict[str, str]

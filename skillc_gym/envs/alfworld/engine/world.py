@@ -37,13 +37,7 @@ NOTHING_HAPPENS = "Nothing happens."
 
 
 class World:
-    """One running game: a shared `Game` and a small `State` of its own.
-
-    Examples:
-        >>> world = World(game)                                   # doctest: +SKIP
-        >>> print(world.reset())                                  # doctest: +SKIP
-        >>> feedback, admissible = world.step("go to desk 1")     # doctest: +SKIP
-    """
+    """One running game: a shared `Game` and a small `State` of its own."""
 
     __slots__ = ("_view", "game", "state", "won")
 

@@ -92,12 +92,7 @@ class Explorer:
         self._target: str | None = None
 
     def act(self, observation: str, admissible_commands: Sequence[str]) -> str:
-        """Gives the next command.
-
-        Args:
-            observation: What the environment answered last, the first observation included.
-            admissible_commands: The commands possible now.
-        """
+        """Gives the next command, from the last answer (at first the first observation) and what is possible now."""
         self._read(observation, admissible_commands)
         self._before = (self._here, self._held)
         if self._done():
@@ -108,10 +103,6 @@ class Explorer:
 
     def mistake(self, commands: Sequence[str], rng: np.random.Generator) -> tuple[str, str] | None:
         """Thinks that the wanted thing lies where it does not: an imitator that fell for it takes it again and again.
-
-        Args:
-            commands: The commands possible now.
-            rng: Draws the thing's number.
 
         Returns:
             The thought and the impossible command; None with full hands, before any place was visited, and where the

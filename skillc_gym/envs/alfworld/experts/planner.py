@@ -166,14 +166,7 @@ def _commands(came: dict[State, tuple[State, str] | None], last: State) -> tuple
 
 
 def shortest_plan(env: Any) -> tuple[str, ...]:
-    """Returns a shortest plan from where an environment stands now.
-
-    Args:
-        env: A (wrapped) ``skillc/ALFWorld-v0`` with the native engine, after ``reset``.
-
-    Raises:
-        ConfigError: If the environment is not one.
-    """
+    """Returns a shortest plan from where an environment with the native engine stands; ConfigError for another one."""
     engine = getattr(env.unwrapped, "_engine", None)
     if not isinstance(engine, World):
         raise ConfigError("A plan needs skillc/ALFWorld-v0 with engine='native', after reset().")

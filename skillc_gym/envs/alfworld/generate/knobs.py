@@ -48,14 +48,11 @@ class Knobs:
 
     Attributes:
         receptacles: Bounds of their number, both included. More of them: a longer search.
-        objects: Bounds of the number of objects that can be carried, the wanted ones included. More of them: longer
-            observations.
+        objects: Bounds of the number of objects that can be carried, wanted ones included: longer observations.
         closed: Share of the receptacles with a door that have one and begin closed, in [0, 1]; the others are open
             for good. More of them: longer plans and a longer search.
         hidden: Chance that a wanted object begins behind a door, where its kind and the house allow it, in [0, 1].
-            Higher: longer plans and a longer search.
-        spares: How many further objects of the wanted kind there are, none of them at the target. More of them: a
-            shorter search.
+        spares: Further objects of the wanted kind, none of them at the target. More of them: a shorter search.
         rooms: The kinds of room that tasks are set in.
     """
 

@@ -30,18 +30,10 @@ _STARTED = re.compile(rb"started successfully on port (\d+)")
 
 @dataclass(frozen=True)
 class BrowserSettings:
-    """What a browser is started with.
+    """What a browser is started with, as `WebShopBrowserEnv` has it.
 
-    Attributes:
-        browser: Chromium's program; found in PATH by default, its headless shell first unless there is a window.
-        driver: ChromeDriver's program; found in PATH by default.
-        width: Width of the page, in pixels.
-        height: Height of the page that is seen at once, in pixels.
-        window: Whether to show a window.
-        pictures: Whether pages are looked at. If not, their pictures are not loaded, and a headless shell
-            draws no frames.
-        timeout: Seconds after which an answer is given up.
-        site: The name of a site elsewhere, which may be looked up.
+    ``pictures`` says whether pages are looked at: if not, their pictures are not loaded, and a headless shell draws no
+    frames. ``site`` is the name of a site elsewhere, which may be looked up.
     """
 
     browser: str | None = None

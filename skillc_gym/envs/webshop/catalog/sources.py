@@ -116,9 +116,7 @@ class _Text:
 def elements(path: Path) -> Iterator[Element]:
     """Yields the elements of the array that a file holds, plain or ``.xz`` or ``.gz``, in bounded memory.
 
-    Raises:
-        MissingDataError: If there is no such file.
-        CatalogError: If it holds no array, or breaks off; after the elements before the break.
+    CatalogError if it holds no array, or breaks off; after the elements before the break.
     """
     return _walk(path, "[]", keyed=False)
 

@@ -43,17 +43,12 @@ class HumanInstruction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a customer asks for.
+    """What a customer asks for; category, query, name and path of categories are those of the product it was made from.
 
     Attributes:
         index: Its place in upstream's final order.
-        asin: The product it was made from; another product may satisfy it as well.
-        category: The product's category (beauty, electronics, fashion, garden, grocery).
-        query: The query the product was found by.
-        name: The product's name.
-        product_category: The product's path of categories.
+        asin: That product's; another one may satisfy the goal as well.
         instruction: The text shown to the agent, with the clause about the price.
-        attributes: The attributes asked for.
         price_upper: The highest price; `NO_LIMIT` when the text names none.
         options: The options asked for: values of a human goal, (name, value) of a synthetic one.
         weight: Its weight in random draws.
