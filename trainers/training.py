@@ -174,6 +174,8 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
     learner = Learner(setup, objective, backend)
+    if learner.ahead is not None:
+        stack.callback(learner.ahead.close)
     if learner.is_main:
         tasks_record = {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
         folder.prepare(config, tasks_record)

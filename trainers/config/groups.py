@@ -129,6 +129,9 @@ class RolloutSettings:
     redraw_groups: Natural = 0
     """How often groups whose rollouts all came to the same return are replaced by groups of other tasks, as DAPO does;
     those that are left at last are left out of the update. 0 keeps all groups."""
+    rollouts_ahead: bool = False
+    """Play the next update's groups in a second process while this one learns, with weights one step behind, which
+    truncated importance weights answer for; for engines in the training process, and one process that trains."""
     task_sampling: TaskSampling = "uniform"
     """How an update's tasks are drawn: "uniform" over the training tasks, or "types": task types in turn."""
     max_reply_tokens: Count = 512

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from trainers.learner.ahead import WeightsCopy
 from trainers.learner.learner import Learner
 from trainers.learner.loop import train
 from trainers.learner.objective import Objective, make_objective
 from trainers.learner.setup import Backend, Setup, Weights
 
-__all__ = ["Backend", "Learner", "Objective", "Setup", "Weights", "make_objective", "train"]
+__all__ = ["Backend", "Learner", "Objective", "Setup", "Weights", "WeightsCopy", "make_objective", "train"]

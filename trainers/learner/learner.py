@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.evaluation.player import save_policy_memory
+from trainers.learner.ahead import Ahead, Drawn, check_ahead
 from trainers.learner.objective import Objective, policy_value
 from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, parted
 from trainers.learner.rows import LocalBatch, RowAssembler
@@ -51,7 +52,7 @@ class Learner:
         stop_requested: Set to stop after the current update.
 
     Raises:
-        ConfigError: The groups of an update cannot be dealt to so many processes.
+        ConfigError: The groups of an update cannot be dealt to so many processes, or not be played as configured.
     """
 
     def __init__(self, setup: Setup, objective: Objective, backend: Backend) -> None:
@@ -63,6 +64,9 @@ class Learner:
                 "training processes."
             )
         check_redrawing(self.config, self.method.recipe)
+        check_ahead(self.config, self.method.recipe, backend.num_processes)
+        self.ahead = Ahead(self.config, backend.copy()) if self.config.rollouts_ahead else None
+        self._under_way: Drawn | None = None
         self.update = 0
         self.stop_requested = False
         self._left_out: list[Played] = []
@@ -80,6 +84,8 @@ class Learner:
         """The tasks of an update, and how many members of each one's group see the skill."""
         config, split = self.config, self.setup.split
         self.method.advance(self.schedule_step)
+        if self._under_way is not None and self._under_way.update == update:
+            return list(self._under_way.tasks), list(self._under_way.n_plus)
         tasks = sample_tasks(split, config.tasks_per_step, config.task_sampling, seed=config.seed, step=update)
         return tasks, [self.method.n_plus(split.type_of[task], config.group_size) for task in tasks]
 
@@ -113,21 +119,33 @@ class Learner:
         """All processes' trajectories of some groups, with the scores that the scheme asks for."""
         config, setup, names = self.config, self.setup, self.method.recipe.advantage.inputs
         setup.rollouts.on_progress = lambda done, total: setup.progress.phase("episodes", done, total)
-        own = self.shared.collect_own(
-            tasks,
-            n_plus,
-            config.group_size,
-            seed=derive_seed(config.seed, _PLAY, update, *([again] if again else [])),
-            sampling=config.sampling,
-            skills=skill_selectors(self.memory, n_plus, config.group_size, training=True),
-            shared_draws=self.memory.shared_draws,
-        )
+        if self.ahead is not None and self._under_way is not None:
+            own, self._under_way = self.ahead.collect(), None
+        else:
+            own = self.shared.collect_own(tasks, n_plus, **self._how(n_plus, update, again))
         scores = self.rows.scores(self.backend, own, names) if names else [{} for _ in own]
         # Groups go round the processes by their numbers, of which each drawing has as many as the first.
         first = again * config.tasks_per_step
         numbered = [replace(trajectory, group=trajectory.group + first) for trajectory in own]
         scored = list(zip(numbered, scores, strict=True))
         return sorted(self.backend.gather(scored), key=lambda entry: entry[0].group)
+
+    def _how(self, n_plus: Sequence[int], update: int, again: int = 0) -> dict[str, Any]:
+        config = self.config
+        return {
+            "group_size": config.group_size,
+            "seed": derive_seed(config.seed, _PLAY, update, *([again] if again else [])),
+            "sampling": config.sampling,
+            "skills": skill_selectors(self.memory, n_plus, config.group_size, training=True),
+            "shared_draws": self.memory.shared_draws,
+        }
+
+    def play_ahead(self, update: int) -> None:
+        """With ``rollouts_ahead``, begins to play an update's groups, for :meth:`play` to take when its turn comes."""
+        if self.ahead is not None and update <= self.config.steps:
+            tasks, n_plus = self.draw(update)
+            self._under_way = Drawn(update, tuple(tasks), tuple(n_plus))
+            self.ahead.begin(self._under_way, **self._how(n_plus, update))
 
     def credit(self, batch: RolloutBatch) -> tuple[RolloutBatch, Advantages, Record]:
         """Asks memory, curriculum and scheme what each rollout is worth, and counts what was played.
@@ -252,6 +270,8 @@ class Learner:
         self.backend.gather([None])
         with storing_weights(partial):
             self.backend.save(partial)
+            if self.ahead is not None and self._under_way is not None:
+                self.ahead.save(partial)
         self.backend.gather([None])
         if self.is_main:
             self.describe_policy(partial)
@@ -273,6 +293,7 @@ class Learner:
             "method": self.method.state_dict(),
             "counters": self.counters,
             "memory": self.memory.state_dict(),
+            **({} if self._under_way is None else {"under_way": asdict(self._under_way)}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -285,6 +306,15 @@ class Learner:
         self.memory.load_state_dict(state.get("memory", {}))
         self.counters = {name: int(count) for name, count in state["counters"].items()}
         self.update = int(state["step"])
+        if "under_way" in state:
+            drawn = state["under_way"]
+            self._under_way = Drawn(int(drawn["update"]), tuple(drawn["tasks"]), tuple(drawn["n_plus"]))
+
+    def resume_ahead(self, checkpoint: Path) -> None:
+        """Plays what was under way when a checkpoint was written, with the weights of then."""
+        if self.ahead is not None and self._under_way is not None:
+            drawn = self._under_way
+            self.ahead.resume(checkpoint, drawn, **self._how(drawn.n_plus, drawn.update))
 
     def _norm(self, loss: ClippedPolicyGradient, own: LocalBatch, advantages: Advantages) -> float:
         rows = self.rows.rows(self.backend, own, advantages, range(len(own.numbers)))

@@ -24,6 +24,8 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
     """
     config, backend = learner.config, learner.backend
     backend.prepare(checkpoint)
+    if checkpoint is not None:
+        learner.resume_ahead(checkpoint)
     if learner.update == 0:
         learner.validate()
     stop = learner.agree_to_stop()
@@ -32,6 +34,7 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         with _timed(seconds, "seconds_generate"):
             tasks, n_plus = learner.draw(update)
             batch = learner.play(tasks, n_plus, update)
+            learner.play_ahead(update + 1)
         with _timed(seconds, "seconds_prepare"):
             batch, advantages, figures = learner.credit(batch)
             extra, made = learner.extra_rows(batch, advantages, update)

@@ -162,7 +162,8 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
         loss.configured(clip=config.clip, kl_coef=config.kl_coef, clip_high=config.clip_high, ratio=config.ratio)
         for loss in recipe.losses
     ]
-    return Objective(losses, pad_id, exact_sampling=engine_spec(config.engine).exact_logprobs)
+    exact = engine_spec(config.engine).exact_logprobs and not config.rollouts_ahead
+    return Objective(losses, pad_id, exact_sampling=exact)
 
 
 def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -15,6 +15,7 @@ from skillc_gym.chat import Message
 from trainers.advantages import RolloutBatch
 from trainers.config import TrainConfig
 from trainers.engines.types import Engine
+from trainers.learner.ahead import WeightsCopy
 from trainers.memory import Memory, MemoryTools, skill_selectors
 from trainers.recipes.method import Method
 from trainers.rollout.batches import Tokens
@@ -87,6 +88,9 @@ class Backend(Protocol):
 
     def engine(self, chat: ChatTokens) -> Engine:
         """The engine that generates with the trained weights."""
+
+    def copy(self) -> WeightsCopy:
+        """A whole copy of the trained weights; asked for with ``rollouts_ahead`` alone, where one process trains."""
 
     # Training ----------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.transformers import evaluating
 from trainers.engines.types import Engine
-from trainers.learner import Objective, Weights
+from trainers.learner import Objective, Weights, WeightsCopy
 from trainers.models import load_model, train_upper
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
@@ -83,6 +83,13 @@ class TrlBackend:
                 sync=lambda: self._if_changed("vllm", lambda: wake_up(trainer.vllm_generation)),
             )
         )
+
+    def copy(self) -> WeightsCopy:
+        """A whole copy of the trained weights, in the type in which they play."""
+        trainer = self.trainer
+        policy = trainer.accelerator.unwrap_model(trainer.model)
+        made = WholeCopy(policy, self.device, torch.bfloat16 if self._copies else None)
+        return WeightsCopy(made.model, made.refresh, torch.bfloat16 if trainer.args.bf16 else None)
 
     # Training ----------------------------------------------------------------------------------------------------
 
@@ -196,8 +203,7 @@ class TrlBackend:
 
     def _whole(self) -> tuple[Any, Callable[[], object]]:
         """A whole copy of the weights on this process, and what brings it up to date."""
-        policy = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        made = WholeCopy(policy, self.device, torch.bfloat16 if self._copies else None)
+        made = self.copy()
         return made.model, lambda: self._if_changed("copy", made.refresh)
 
 
