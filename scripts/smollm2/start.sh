@@ -1,7 +1,7 @@
 #!/bin/bash
 # The starting policy of scripts/smollm2/night.sh: SmolLM2-135M, cloned from demonstrations of three task types in small
 # generated houses whose demonstrator heats, cools and cleans with the skill alone. Some 40 minutes of one core.
-# scripts/smollm2/start.sh FOLDER; the adapters alone, 20 MB, are in FOLDER/adapter. Needs the extra 'gguf'.
+# scripts/smollm2/start.sh FOLDER; the adapters alone, 10 MB, are in FOLDER/adapter. Needs the extra 'gguf'.
 # From outside: EPISODES, PRECISION (float32 where the processor has no instructions for bfloat16; the command says so).
 set -euo pipefail
 out=${1:?the folder to write is missing}

@@ -90,6 +90,11 @@ def test_a_language_model_learns_from_demonstrations(
     kept = LlamaForCausalLM.from_pretrained(tmp_path)
     assert type(kept) is LlamaForCausalLM
     assert kept.config.tie_word_embeddings
+    if lora_rank:
+        peft = pytest.importorskip("peft", reason="needs the extra 'train'")
+        adapted = peft.PeftModel.from_pretrained(LlamaForCausalLM.from_pretrained(start), tmp_path / "adapter")
+        for name, weights in adapted.merge_and_unload().state_dict().items():
+            assert torch.equal(weights, kept.state_dict()[name]), name
 
 
 def test_what_was_cloned_plays_by_its_own_template(start: Path, tmp_path: Path) -> None:
