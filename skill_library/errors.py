@@ -8,6 +8,10 @@ import reprlib
 class SkillCError(Exception):
     """Anything this project raises on purpose; catch it to catch them all."""
 
+    # OSError, which some of them are too, builds its text from (errno, strerror); ours is a plain sentence.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
 
 class SkillFileError(SkillCError, ValueError):
     """A skill folder that cannot be read as one: no front matter, a missing field, an empty body."""

@@ -13,10 +13,6 @@ from skill_library.errors import SkillCError
 class UnreadableFileError(SkillCError, OSError):
     """A file that is not a regular file, is too large, or may not be read."""
 
-    # OSError builds its text from (errno, strerror); ours is a plain sentence.
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 def read_bounded(file: Path, max_bytes: int) -> bytes:
     """Reads a whole file of a bounded length, links followed, without waiting for a pipe.

@@ -32,10 +32,6 @@ __all__ = [
 class MissingDataError(SkillCError, FileNotFoundError):
     """Data that should be on disk is not there; the message names the place and the remedy."""
 
-    # OSError builds its text from (errno, strerror); ours is a plain sentence.
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 class InvalidGameError(SkillCError, ValueError):
     """A game file or an archive that cannot be read as an ALFWorld game."""
@@ -84,10 +80,6 @@ class CheckpointError(SkillCError, ValueError):
 
 class StorageError(SkillCError, OSError):
     """Something that cannot be written: the disk is full, or the folder is read-only."""
-
-    # OSError builds its text from (errno, strerror); ours is a plain sentence.
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
 
 class TranscriptError(SkillCError, ValueError):

@@ -14,7 +14,6 @@ import numpy as np
 
 from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
 
-RULES = ("target", "progress")
 _VERSION = 1
 
 Levels = Mapping[str, Mapping[float, Sequence[str]]]
@@ -25,7 +24,6 @@ class DifficultyOptions:
     """How a curriculum of difficulties decides.
 
     Attributes:
-        rule: "target" or "progress".
         target: The success rate to practise at, in (0, 1).
         width: How far from it a level still comes often, in (0, 1).
         decay: Weight of the past in the running means, in (0, 1); the first episodes count evenly.
@@ -33,11 +31,9 @@ class DifficultyOptions:
         min_episodes: Episodes a level must have seen before the next one opens.
 
     Raises:
-        UnknownNameError: If there is no such rule.
         ConfigError: If an option is out of range.
     """
 
-    rule: str = "target"
     target: float = 0.5
     width: float = 0.2
     decay: float = 0.9
@@ -45,8 +41,6 @@ class DifficultyOptions:
     min_episodes: int = 10
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise unknown_name("rule", self.rule, RULES)
         for name in ("target", "width", "decay", "floor"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value < 1 or (value == 0 and name != "floor"):
@@ -59,43 +53,33 @@ class DifficultyOptions:
 
 @dataclass
 class Record:
-    """How one task type went at one level.
-
-    ``success`` is the running mean with the curriculum's decay, NaN before the first episode; ``slow`` the same with a
-    decay four times as slow.
-    """
+    """How one task type went at one level: the running mean of success is NaN before the first episode."""
 
     episodes: int = 0
     success: float = math.nan
-    slow: float = math.nan
 
     def add(self, success: float, decay: float) -> None:
         """Takes in one episode."""
         self.episodes += 1
-        self.success = _mean(self.success, success, self.episodes, decay)
-        self.slow = _mean(self.slow, success, self.episodes, 1 - (1 - decay) / 4)
+        share = max(1 / self.episodes, 1 - decay)
+        self.success = success if self.episodes == 1 else self.success + share * (success - self.success)
 
 
 class DifficultyCurriculum:
     """Proposes tasks whose difficulty suits the agent, by task type.
 
     The levels of a type open one at a time, the easiest first: the next one opens once the hardest open level has seen
-    ``min_episodes`` episodes and succeeds at ``target`` or better. Among the open levels the chance of a level is
-
-    - rule ``"target"``: in proportion to ``exp(-((success - target) / width)^2 / 2)``, so that what succeeds about
-      as often as the target comes most (levels without an episode count as on target);
-    - rule ``"progress"``: in proportion to how far the running mean of success has moved from a slower one,
-      ``|success - slow|``: what is being learnt, or forgotten, comes most.
-
-    A share ``floor`` of the chance is spread evenly over the open levels. Types come equally often. The object is pure
-    state: it draws from the generator it is given, and `state_dict` has everything it has learnt.
+    ``min_episodes`` episodes and succeeds at ``target`` or better. Among the open levels the chance of a level is in
+    proportion to ``exp(-((success - target) / width)^2 / 2)``, so that what succeeds about as often as the target comes
+    most (levels without an episode count as on target). A share ``floor`` of the chance is spread evenly over the open
+    levels. Types come equally often. The object is pure state: it draws from the generator it is given, and
+    `state_dict` has everything it has learnt.
 
     Args:
         tasks: Task type -> difficulty -> names of tasks, as `of` finds them.
         **options: The fields of `DifficultyOptions`.
 
     Raises:
-        UnknownNameError: If there is no such rule.
         ConfigError: If an option is out of range, or a level has no tasks.
 
     Examples:
@@ -180,7 +164,7 @@ class DifficultyCurriculum:
     def state_dict(self) -> dict[str, Any]:
         """What was learnt, as JSON can hold it."""
         records = {
-            kind: [[record.episodes, *map(_or_none, (record.success, record.slow))] for record in records]
+            kind: [[record.episodes, record.success if record.episodes else None] for record in records]
             for kind, records in self.records.items()
         }
         return {"version": _VERSION, "open": dict(self._open), "records": records}
@@ -200,15 +184,14 @@ class DifficultyCurriculum:
             raise CheckpointError(f"This state is damaged: of the levels {expected} it opens {opened}.")
         self._open = opened
         self.records = {
-            kind: [Record(int(n), _or_nan(success), _or_nan(slow)) for n, success, slow in state["records"][kind]]
+            # Older states have a slower mean behind the two.
+            kind: [Record(int(n), math.nan if mean is None else float(mean)) for n, mean, *_ in state["records"][kind]]
             for kind in self.tasks
         }
 
     def _weight(self, record: Record) -> float:
         if record.episodes == 0:
             return 1.0
-        if self.options.rule == "progress":
-            return abs(record.success - record.slow)
         return math.exp(-(((record.success - self.options.target) / self.options.width) ** 2) / 2)
 
     def _one(self, first: float, second: float, third: float) -> str:
@@ -222,16 +205,3 @@ class DifficultyCurriculum:
         if task_type not in self.tasks:
             raise unknown_name("task type", task_type, self.tasks)
         return task_type
-
-
-def _mean(mean: float, value: float, count: int, decay: float) -> float:
-    share = max(1 / count, 1 - decay)
-    return value if count == 1 else mean + share * (value - mean)
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else float(value)

@@ -181,11 +181,11 @@ def _name(field: str) -> str:
 
 
 def _value(name: str, declared: str, value: Any) -> Any:
-    convert = _CONVERT[declared]
+    convert, expected = _KINDS[declared]
     try:
         return convert(value)
     except (TypeError, OverflowError) as error:
-        raise TranscriptError(f"{name} must be {_WORDS[declared]}, got {brief(value)}") from error
+        raise TranscriptError(f"{name} must be {expected}, got {brief(value)}") from error
 
 
 def _exactly(*kinds: type[Any]) -> Callable[[Any], Any]:
@@ -218,19 +218,11 @@ def _is_message(value: Any) -> bool:
     )
 
 
-_CONVERT: Mapping[str, Callable[[Any], Any]] = {
-    "str": _exactly(str),
-    "bool": _exactly(bool),
-    "int": _exactly(int),
-    "float": _number,
-    "tuple[Turn, ...]": _exactly(list, tuple),
-    "list[dict[str, str]]": _messages,
-}
-_WORDS = {
-    "str": "a text",
-    "bool": "true or false",
-    "int": "an integer",
-    "float": "a number",
-    "tuple[Turn, ...]": "a list of turns",
-    "list[dict[str, str]]": "a list of messages with role and content",
+_KINDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    "str": (_exactly(str), "a text"),
+    "bool": (_exactly(bool), "true or false"),
+    "int": (_exactly(int), "an integer"),
+    "float": (_number, "a number"),
+    "tuple[Turn, ...]": (_exactly(list, tuple), "a list of turns"),
+    "list[dict[str, str]]": (_messages, "a list of messages with role and content"),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
-from skillc_gym.envs.alfworld.engine.start import STOPPED, Engine, NativeStarter, Starter
+from skillc_gym.envs.alfworld.engine.start import STOPPED, NativeStarter
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.errors import ConfigError, unknown_name
@@ -22,6 +22,7 @@ from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
 if TYPE_CHECKING:
+    from skillc_gym.envs.alfworld.engine.start import Engine, Starter
     from skillc_gym.envs.alfworld.render.house_view import HouseView
 
 ENGINES = ("native", "textworld")

@@ -11,12 +11,11 @@ import itertools
 import json
 import os
 import re
-import stat
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from skill_library.files import read_bounded
 from skillc_gym.envs.alfworld.data.archives import archive_files
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import InvalidGameError, MissingDataError, unknown_name
@@ -36,25 +35,7 @@ MAX_SHARED_BYTES = 4_000_000
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)')
 
 
-class Source(ABC):
-    """The game files of one split."""
-
-    task_ids: tuple[str, ...]
-
-    @abstractmethod
-    def read(self, task_id: str) -> bytes:
-        """Returns the content of a game file of this split."""
-
-    @abstractmethod
-    def where(self, task_id: str) -> str:
-        """Says where a game lies, for messages."""
-
-    @abstractmethod
-    def digest(self, task_id: str) -> str:
-        """Returns the sha256 of a game file's content."""
-
-
-class FolderSource(Source):
+class FolderSource:
     """Games in a folder ``.../json_2.1.1/<split>``; files are read when they are asked for."""
 
     def __init__(self, root: Path, split: str) -> None:
@@ -66,7 +47,10 @@ class FolderSource(Source):
 
     def read(self, task_id: str) -> bytes:
         """Returns the content of a game file of this split."""
-        return _read_plain(self._paths[task_id])
+        try:
+            return read_bounded(self._paths[task_id], MAX_GAME_BYTES)
+        except OSError as error:
+            raise InvalidGameError(str(error)) from error
 
     def where(self, task_id: str) -> str:
         """Says where a game lies, for messages."""
@@ -77,7 +61,7 @@ class FolderSource(Source):
         return hashlib.sha256(self.read(task_id)).hexdigest()
 
 
-class ArchiveSource(Source):
+class ArchiveSource:
     """Games in a ``.tar``, ``.tar.xz``, ``.tar.gz``, ``.tar.bz2`` or ``.zip`` archive."""
 
     def __init__(self, archive: Path, split: str) -> None:
@@ -114,6 +98,9 @@ class ArchiveSource(Source):
     def digest(self, task_id: str) -> str:
         """Returns the sha256 of a game file's content."""
         return self._digests[task_id]
+
+
+Source = FolderSource | ArchiveSource
 
 
 def open_source(path: Path, split: str) -> Source:
@@ -165,33 +152,17 @@ def _folders(folder: Path, budget: Iterator[int]) -> Iterator[Path]:
             yield path
 
 
-def _read_plain(path: Path) -> bytes:
-    try:
-        size = _plain_size(path)
-        if size > MAX_GAME_BYTES:
-            raise InvalidGameError(f"{path} has {size:,} bytes; a game has at most {MAX_GAME_BYTES:,}.")
-        with path.open("rb") as file:
-            return file.read(MAX_GAME_BYTES)
-    except OSError as error:
-        raise InvalidGameError(f"{path} cannot be read: {error}.") from error
-
-
-def _plain_size(path: Path) -> int:
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise InvalidGameError(f"{path} is not a plain file.")
-    return found.st_size
-
-
 def _solvable_file(path: Path) -> bool:
     """Whether a file says that it can be won; one that cannot be read is left to be found out when it is loaded."""
     try:
-        size = _plain_size(path)
+        if not path.is_file():
+            return True
         with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
             file.seek(-min(4096, size), os.SEEK_END)
             tail = file.read(4096)
         return _is_solvable(tail if _SOLVABLE.search(tail) or size > MAX_GAME_BYTES else path.read_bytes())
-    except (InvalidGameError, OSError):
+    except OSError:
         return True
 
 

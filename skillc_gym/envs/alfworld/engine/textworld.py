@@ -17,12 +17,14 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillc_gym.envs.alfworld.data.game_set import GameSet
-from skillc_gym.envs.alfworld.engine.start import Engine
 from skillc_gym.envs.alfworld.engine.wording import goal_of
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.alfworld.engine.start import Engine
 
 WORKER = Path(__file__).with_name("upstream_worker.py")
 GAMES_PER_PROCESS = 20

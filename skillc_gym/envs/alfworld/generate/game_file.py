@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from skillc_gym.envs.alfworld.engine.grammar import grammar_text
 from skillc_gym.envs.alfworld.engine.pddl import domain_text
+from skillc_gym.envs.alfworld.engine.tables import display_names
 from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, Task
 from skillc_gym.envs.alfworld.generate.house import House
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
@@ -167,20 +167,6 @@ def _goal(task: Task) -> str:
 # The walkthrough -------------------------------------------------------------------------------------------------
 
 
-def _display(ids: Sequence[str]) -> dict[str, str]:
-    """Names as players see them: numbered from the highest down in the order of the ids."""
-
-    def word(name: str) -> str:
-        return name.partition("_bar_")[0].lower() + ("basin" if "basin" in name.lower() else "")
-
-    left = Counter(map(word, ids))
-    names = {}
-    for name in sorted(ids):
-        names[name] = f"{word(name)} {left[word(name)]}"
-        left[word(name)] -= 1
-    return names
-
-
 class _Walk:
     """Writes down commands while keeping track of where the agent stands and what is open."""
 
@@ -208,9 +194,10 @@ class _Walk:
 
 
 def _walkthrough(house: House, named: _Named) -> list[str]:
-    shown = _display([*named.receptacles, *named.things])
-    things, task = [shown[name] for name in named.things], house.task
-    walk = _Walk(house, [shown[name] for name in named.receptacles])
+    # The planner's format knows no case, and neither do the ids by which things are numbered.
+    shown = display_names(name.lower() for name in (*named.receptacles, *named.things))
+    things, task = [shown[name.lower()] for name in named.things], house.task
+    walk = _Walk(house, [shown[name.lower()] for name in named.receptacles])
     kinds = [receptacle.kind for receptacle in house.receptacles]
     for number in range(task.wanted):
         source = walk.into(house.things[number].place)

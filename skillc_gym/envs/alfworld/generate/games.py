@@ -64,6 +64,12 @@ class Recipe:
             if _hundredth(house) in _SHARES[self.split]:
                 return house, rng
 
+    def content(self) -> dict[str, Any]:
+        """The content of the game file; the same on every machine."""
+        house, rng = self.house()
+        wordings = sentences(house.task)
+        return game_file(house, wordings[int(rng.integers(len(wordings)))], rng)
+
     def task_id(self, house: House) -> str:
         """The name of the game that this recipe's house becomes."""
         level = "" if self.difficulty is None else f"_D{thousandths(self.difficulty):04d}"
@@ -88,59 +94,6 @@ def _hundredth(house: House) -> int:
     task = house.task
     content = json.dumps([house.scene, receptacles, things, task.kind, task.thing, task.place])
     return int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "big") % 100
-
-
-@dataclass(frozen=True)
-class GeneratedGame:
-    """A generated game.
-
-    Attributes:
-        task_id: ``<split>/<task folder>/<trial folder>``.
-        raw: The content of its game file.
-    """
-
-    task_id: str
-    raw: dict[str, Any]
-
-
-def generate_game(
-    task_type: str,
-    *,
-    seed: int,
-    size: str = "small",
-    split: str = "train",
-    index: int = 0,
-    scenes: int = SCENES,
-    difficulty: float | None = None,
-    **knobs: Any,
-) -> GeneratedGame:
-    """Generates one game; the same arguments give the same game on every machine.
-
-    Args:
-        task_type: Full or short name of the task type.
-        seed: Seed of the whole family of games.
-        size: "small", "medium", "large" or "real".
-        split: Houses of different splits are never the same, whatever their seeds; valid_unseen has its own scenes.
-        index: Number of the game in its family.
-        scenes: How many scenes (layouts) of a kind of room the other splits are set in; valid_unseen has always the
-            same five.
-        difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); None leaves them to the size.
-        **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`. They go before ``difficulty``.
-
-    Raises:
-        UnknownNameError: If the task type, the size, the split, a knob or a room does not exist.
-        ConfigError: If the seed or the index is no number from 0 on, ``scenes`` none from 1 on, a knob is out of range,
-            or the rooms will not do for the task type.
-    """
-    kind = SHORT_NAMES[resolve_task_types(task_type)[0]]
-    return _made(Recipe(kind, seed, index, split, size, scenes, difficulty, read_knobs(**knobs)))
-
-
-def _made(recipe: Recipe) -> GeneratedGame:
-    house, rng = recipe.house()
-    wordings = sentences(house.task)
-    sentence = wordings[int(rng.integers(len(wordings)))]
-    return GeneratedGame(recipe.task_id(house), game_file(house, sentence, rng))
 
 
 class GeneratedGames(GameSet):
@@ -194,7 +147,7 @@ class GeneratedGames(GameSet):
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
-        return _made(self._recipes[self.require(task_id)]).raw
+        return self._recipes[self.require(task_id)].content()
 
     @functools.cached_property
     def manifest_sha256(self) -> str:

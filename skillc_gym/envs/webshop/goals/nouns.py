@@ -31,6 +31,9 @@ NounsOf = Callable[[int], tuple[str, ...]]
 """From a product's index to the nouns of its name."""
 _CACHED = 1 << 11
 _FORMAT = 1
+_WORD = re.compile(r"[^\W_]+")
+_NAMELESS = "function-"
+"""Begins the ids of functions that have none of their own: it may be any function of that name."""
 
 
 @cache
@@ -41,76 +44,46 @@ def _no_nouns() -> frozenset[str]:
 
 
 class NounTagger:
-    """Finds the nouns of a name. Subclasses give an `id` and `find`; `nouns` remembers what was found."""
+    """Finds the nouns of a name in lower case, repetitions included, and remembers what was found.
 
-    id: str = ""
+    Its ``id`` stands by all results that depend on nouns; ``source`` is what `noun_tagger` makes it from again.
+    """
 
-    def __init__(self) -> None:
-        self._remembered = lru_cache(_CACHED)(lambda name: tuple(self.find(name)))
-
-    def find(self, name: str) -> Sequence[str]:
-        """Returns the nouns in lower case, in the order of the text, repetitions included."""
-        raise NotImplementedError
-
-    def nouns(self, name: str) -> tuple[str, ...]:
-        """Returns the nouns of a name, remembered."""
-        return self._remembered(name)
+    def __init__(self, name: str, find: Callable[[str], Sequence[str]], source: object) -> None:
+        self.id, self.find, self._source = name, find, source
+        self.nouns = lru_cache(_CACHED)(lambda title: tuple(find(title)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()
+        return noun_tagger, (self._source,)
 
 
-class BuiltinNouns(NounTagger):
-    """Takes every word for a noun that has no digit in front and is no function word or common adjective."""
-
-    id = "builtin-1"
-    _WORD = re.compile(r"[^\W_]+")
-
-    def find(self, name: str) -> list[str]:
-        """Returns the nouns of a name."""
-        words, others = self._WORD.findall(name.lower()), _no_nouns()
-        return [word for word in words if not word[0].isdigit() and word not in others]
+def _builtin_nouns(name: str) -> list[str]:
+    """Every word that has no digit in front and is no function word or common adjective."""
+    return [word for word in _WORD.findall(name.lower()) if not word[0].isdigit() and word not in _no_nouns()]
 
 
-class SpacyNouns(NounTagger):
+def _spacy_tagger(model: str) -> NounTagger:
     """Asks an installed spaCy model, as upstream does: its NOUN and PROPN tokens; MissingExtraError without it."""
+    if find_spec("spacy") is None or find_spec(model) is None:
+        remedy = missing_extra(f"spaCy or its model {model}", "spacy")
+        raise MissingExtraError(f"{remedy} and: python -m spacy download {model}")
+    pipeline = import_module("spacy").load(model)
 
-    def __init__(self, model: str = SPACY_MODELS[0]) -> None:
-        super().__init__()
-        if find_spec("spacy") is None or find_spec(model) is None:
-            remedy = missing_extra(f"spaCy or its model {model}", "spacy")
-            raise MissingExtraError(f"{remedy} and: python -m spacy download {model}")
-        self._model = model
-        self._pipeline = import_module("spacy").load(model)
-        self.id = f"spacy-{model}-{self._pipeline.meta.get('version', '')}"
+    def find(name: str) -> list[str]:
+        return [token.text.lower() for token in pipeline(name) if token.pos_ in ("NOUN", "PROPN")]
 
-    def find(self, name: str) -> list[str]:
-        """Returns the nouns of a name."""
-        return [token.text.lower() for token in self._pipeline(name) if token.pos_ in ("NOUN", "PROPN")]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._model,)
+    return NounTagger(f"spacy-{model}-{pipeline.meta.get('version', '')}", find, model)
 
 
-class FunctionNouns(NounTagger):
-    """Asks a function from a name to its nouns; its attribute ``id``, or else its name, becomes the tagger's id."""
-
-    def __init__(self, function: Callable[[str], Sequence[str]]) -> None:
-        super().__init__()
-        self._function = function
-        self.id = str(getattr(function, "id", "") or f"function-{getattr(function, '__qualname__', 'unnamed')}")
-
-    def find(self, name: str) -> list[str]:
-        """Returns the nouns of a name."""
-        return list(self._function(name))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._function,)
+def _function_tagger(function: Callable[[str], Sequence[str]]) -> NounTagger:
+    """A function from a name to its nouns; its attribute ``id``, or else its name, becomes the tagger's id."""
+    name = getattr(function, "id", "") or f"{_NAMELESS}{getattr(function, '__qualname__', 'unnamed')}"
+    return NounTagger(str(name), function, function)
 
 
 @lru_cache(8)
 def _shared(name: str) -> NounTagger:
-    return BuiltinNouns() if name == "builtin" else SpacyNouns(name)
+    return NounTagger("builtin-1", _builtin_nouns, name) if name == "builtin" else _spacy_tagger(name)
 
 
 def noun_tagger(tagger: object = None) -> NounTagger:
@@ -133,7 +106,7 @@ def noun_tagger(tagger: object = None) -> NounTagger:
         installed = (model for model in SPACY_MODELS if find_spec(model) is not None)
         return _shared(next(installed, SPACY_MODELS[0]) if tagger == "spacy" else tagger)
     if callable(tagger):
-        return FunctionNouns(tagger)
+        return _function_tagger(tagger)
     raise ConfigError(f"noun_tagger is None, a name, or a function from a name to its nouns; got {tagger!r}.")
 
 
@@ -143,7 +116,7 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
     ``progress`` is called with the number of products every ten thousand of them. ConfigError for a function without an
     attribute ``id``: none could tell later whose nouns these are.
     """
-    if not _has_id(tagger):
+    if tagger.id.startswith(_NAMELESS):
         raise ConfigError(f"Give the function an attribute 'id' before keeping its nouns; {tagger.id!r} may be any.")
     folder = _place(catalog, tagger)
     if folder.is_dir():
@@ -164,16 +137,16 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
 @lru_cache(16)
 def nouns_of(catalog: Catalog, tagger: NounTagger) -> NounsOf:
     """Returns what tells the nouns of a product: from the catalogue's folder where they are kept, else by tagging."""
-    if getattr(catalog, "folder", None) is None or not _has_id(tagger) or not _place(catalog, tagger).is_dir():
+    if (
+        getattr(catalog, "folder", None) is None
+        or tagger.id.startswith(_NAMELESS)
+        or not _place(catalog, tagger).is_dir()
+    ):
         return lambda index: tagger.nouns(catalog.product(index).title)
     folder = _place(catalog, tagger)
     ends = np.load(folder / "ends.npy", mmap_mode="r")
     kept = np.memmap(folder / "nouns.bin", np.uint8, "r")
     return lru_cache(_CACHED)(lambda index: tuple(json.loads(kept[ends[index] : ends[index + 1]].tobytes())))
-
-
-def _has_id(tagger: NounTagger) -> bool:
-    return not (isinstance(tagger, FunctionNouns) and tagger.id.startswith("function-"))
 
 
 def _place(catalog: Catalog, tagger: NounTagger) -> Path:

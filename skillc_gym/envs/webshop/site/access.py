@@ -136,10 +136,10 @@ class Ticket(NamedTuple):
 
 
 class TicketIssuer:
-    """Issues and reads tickets, signed with a secret; it remembers nothing. A random one ends with the site."""
+    """Issues and reads tickets, signed with a random secret, which ends with the site; it remembers nothing."""
 
-    def __init__(self, secret: bytes | None = None) -> None:
-        self._secret = secrets.token_bytes(32) if secret is None else secret
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
 
     def issue(self, task: int, audience: str = AGENT) -> str:
         """Returns a new ticket for a task, in letters, digits and hyphens; a nonce tells those of one task apart."""

@@ -44,25 +44,23 @@ _MISSING = "There is no such page. Its address may be cut short, or the site has
 class Site:
     """The shop over HTTP: an ASGI application, called with a scope. Arguments as in `open_site`.
 
-    ``hosts`` are the names by which visitors may call (None for any), ``seed`` draws the tasks of people (None: other
-    ones at every start), ``replays`` are shown in rows, as `replay_rows` makes them.
+    ``hosts`` are the names by which visitors may call (None for any); ``replays`` are shown in rows, as `replay_rows`
+    makes them.
     """
 
     def __init__(
         self,
         front: ShopFront,
-        tickets: TicketIssuer | None = None,
         *,
         hosts: frozenset[str] | None = None,
         token: str | None = None,
-        seed: int | None = None,
         recording: Recording | None = None,
         replays: Sequence[Sequence[Replay]] = (),
         upstream_routes: bool = False,
     ) -> None:
-        self.front, self.tickets, self.token = front, tickets or TicketIssuer(), token
+        self.front, self.tickets, self.token = front, TicketIssuer(), token
         self._recording, self._replays = recording, replays
-        self._generator = np.random.default_rng(seed)
+        self._generator = np.random.default_rng()
         self._states = itertools.count(1)
         self._bought: OrderedDict[str, str] = OrderedDict()
         routes = self._routes() + [Route("/{session}", self._session)] * upstream_routes

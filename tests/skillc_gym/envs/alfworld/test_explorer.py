@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_game import generate_game
 
 from benchmarks.parity.alfworld import older_wording
 from skillc_gym.envs.alfworld.data.game_set import GameSet
@@ -16,7 +17,8 @@ from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer, ParsedGoal, parse_goal
-from skillc_gym.envs.alfworld.generate import SIZES, GeneratedGames, generate_game
+from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.generate.knobs import SIZES
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError
 

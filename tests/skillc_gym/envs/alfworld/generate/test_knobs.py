@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_game import generate_game
 
 from benchmarks import games as measured
 from skillc_gym.envs.alfworld.data.games import open_games
@@ -16,8 +17,8 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
-from skillc_gym.envs.alfworld.generate import GeneratedGames, difficulty_of, generate_game
-from skillc_gym.envs.alfworld.generate.games import numbers
+from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.generate.games import difficulty_of, numbers
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, UnknownNameError
 
