@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem, predicates
+from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem, predicates, typed_names
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
 
@@ -186,20 +186,10 @@ def _merged(rest: Sequence[Expression]) -> tuple[dict[str, str], Expression]:
 
 
 def _typed(words: Expression) -> dict[str, str]:
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise InvalidGameError(f"The goal has {words!r:.200} where variables were expected.")
-    if len(words) > 2 * MAX_VARIABLES:
+    variables = typed_names(words, "The goal's variables")
+    if len(variables) > MAX_VARIABLES:
         raise InvalidGameError(f"The goal binds more than {MAX_VARIABLES} variables at once.")
-    variables: dict[str, str] = {}
-    waiting: list[str] = []
-    stream = iter(words)
-    for word in stream:
-        if word == "-":
-            variables.update(dict.fromkeys(waiting, next(stream, "object")))
-            waiting = []
-        else:
-            waiting.append(word)
-    return variables | dict.fromkeys(waiting, "object")
+    return variables
 
 
 def _conjuncts(body: Expression) -> list[Expression]:

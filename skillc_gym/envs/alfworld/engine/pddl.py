@@ -83,7 +83,7 @@ def parse_problem(text: str) -> Problem:
             raise InvalidGameError(f"PDDL problem has no ({name} ...) section.")
     if len(sections[":goal"]) != 1 or not isinstance(sections[":goal"][0], list):
         raise InvalidGameError("PDDL problem's goal is not one condition.")
-    types = _objects(sections[":objects"])
+    types = typed_names(sections[":objects"], "PDDL problem's objects")
     _check_names(types)
     return Problem(types, _facts(sections[":init"], types), sections[":goal"][0])
 
@@ -111,25 +111,24 @@ def _check_names(names: Collection[str]) -> None:
         raise InvalidGameError(f"PDDL problem has the name {longest[:40]!r}... of {len(longest):,} characters.")
 
 
-def _objects(words: Expression) -> dict[str, str]:
+def typed_names(words: object, what: str) -> dict[str, str]:
+    """Returns the type of every name in a list such as ``a b - kind``; InvalidGameError if it is no such list."""
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise InvalidGameError(f"{what} are not plain names with types.")
     types: dict[str, str] = {}
     waiting: list[str] = []
-    stream = iter(words)
+    stream = iter([*words, "-", "object"])
     for word in stream:
-        if not isinstance(word, str):
-            raise InvalidGameError("PDDL problem's objects are not plain names with types.")
         if word != "-":
             waiting.append(word)
             continue
-        kind = next(stream, None)
-        if not isinstance(kind, str):
-            raise InvalidGameError("PDDL problem's objects end without a type.")
+        kind = next(stream)
         for name in waiting:
             if name in types:
-                raise InvalidGameError(f"PDDL problem declares the object {name!r} twice.")
+                raise InvalidGameError(f"{what} have {name!r:.80} twice.")
             types[name] = kind
         waiting = []
-    return types | dict.fromkeys(waiting, "object")
+    return types
 
 
 def _facts(items: Expression, types: dict[str, str]) -> dict[str, dict[Fact, None]]:

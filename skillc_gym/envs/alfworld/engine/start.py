@@ -38,7 +38,7 @@ class NativeStarter:
     def __init__(self, games: GameSet) -> None:
         self._games = games
 
-    def __call__(self, task_id: str, naming: int | None, engine: Engine) -> tuple[Engine, str, str]:
+    def __call__(self, task_id: str, naming: int | None, engine: object) -> tuple[World, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""
         game = self._games.load(task_id, naming)
         world = engine if isinstance(engine, World) and engine.game is game else World(game)

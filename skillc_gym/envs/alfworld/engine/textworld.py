@@ -17,14 +17,11 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.wording import goal_of
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
-
-if TYPE_CHECKING:
-    from skillc_gym.envs.alfworld.engine.start import Engine
 
 WORKER = Path(__file__).with_name("upstream_worker.py")
 GAMES_PER_PROCESS = 20
@@ -261,12 +258,11 @@ class UpstreamWorld:
 class UpstreamStarter:
     """Starts tasks on upstream's engine, for `skillc_gym.envs.alfworld.env.ALFWorldEnv`."""
 
-    def __init__(self, games: GameSet, process: UpstreamProcess | None = None) -> None:
-        self._games = games
-        self._process = process or UpstreamProcess()
+    def __init__(self, games: GameSet) -> None:
+        self._games, self._process = games, UpstreamProcess()
         self._task_id: str | None = None
 
-    def __call__(self, task_id: str, naming: int | None, engine: Engine) -> tuple[Engine, str, str]:
+    def __call__(self, task_id: str, naming: int | None, engine: object) -> tuple[UpstreamWorld, str, str]:
         """Returns an engine at the start of a task, its first feedback and the goal."""
         if not isinstance(engine, UpstreamWorld) or (self._task_id, engine.naming) != (task_id, naming):
             engine = UpstreamWorld(self._process, self._games.raw(task_id), naming)

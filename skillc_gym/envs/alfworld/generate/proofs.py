@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.errors import ConfigError, InvalidGameError
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.alfworld.engine.textworld import UpstreamWorld
 
 
 def chosen(task_ids: Sequence[str], count: int) -> list[str]:
@@ -21,29 +25,21 @@ def chosen(task_ids: Sequence[str], count: int) -> list[str]:
     return [task_ids[index] for index in sorted(order.tolist())]
 
 
-def proved_by_planner(games: GameSet, task_ids: Sequence[str] | None = None) -> list[int]:
-    """Has the planner plan every game and plays its plans.
-
-    Args:
-        games: The games.
-        task_ids: Only these.
-
-    Returns:
-        The length of each plan.
-
-    Raises:
-        InvalidGameError: If a game was not won.
-    """
-    return [_planned(games.load(task_id)) for task_id in (games.task_ids if task_ids is None else task_ids)]
+def proved_by_planner(games: GameSet) -> list[int]:
+    """Has the planner plan every game and plays its plans; their lengths, or InvalidGameError for one not won."""
+    return [_planned(games.load(task_id)) for task_id in games.task_ids]
 
 
 def _planned(game: Game) -> int:
-    plan, world = Planner(game).plan(), World(game)
-    world.reset()
-    valid = [world.step(command)[1] for command in plan]
-    if not plan or not all(valid) or not world.won:
+    plan = Planner(game).plan()
+    if not plan or not _wins(plan, World(game)):
         raise InvalidGameError(f"The planner's plan does not win {game.task_id}: {', '.join(plan) or 'won at once'}.")
     return len(plan)
+
+
+def _wins(plan: Sequence[str], world: World | UpstreamWorld) -> bool:
+    world.reset()
+    return all(world.step(command)[1] for command in plan) and world.won
 
 
 def proved_by_upstream(games: GameSet, count: int) -> int:
@@ -58,10 +54,8 @@ def proved_by_upstream(games: GameSet, count: int) -> int:
     process, names = UpstreamProcess(cached=True), chosen(games.task_ids, count)
     try:
         for name in names:
-            plan, world = Planner(games.load(name)).plan(), UpstreamWorld(process, games.raw(name))
-            world.reset()
-            valid = [world.step(command)[1] for command in plan]
-            if not all(valid) or not world.won:
+            plan = Planner(games.load(name)).plan()
+            if not _wins(plan, UpstreamWorld(process, games.raw(name))):
                 raise InvalidGameError(f"Upstream does not find {name} won by: {', '.join(plan)}.")
     finally:
         process.close()
