@@ -180,21 +180,13 @@ class SkillLibrary:
         return task_type in self.task_types or not self.task_types
 
     def graded(self, grade: str) -> SkillLibrary:
-        """The library with every skill at one of :data:`GRADES`.
-
-        Raises:
-            SkillFileError: There is no such grade.
-        """
+        """The library with every skill at one of :data:`GRADES`; SkillFileError for another one."""
         if grade not in GRADES:
             raise SkillFileError(f"There is no grade {brief(grade)} of a skill; it is one of {', '.join(GRADES)}")
         return self if grade == "full" else replace(self, skills=tuple(skill.graded(grade) for skill in self.skills))
 
     def for_task(self, task_type: str) -> SkillText:
-        """Joins the general skills and the task type's own.
-
-        Raises:
-            SkillFileError: No skill serves this very type, though others are served; a general one is not enough then.
-        """
+        """Joins the general skills and the task type's own; SkillFileError where only other types have their own."""
         own = [skill for skill in self.skills if task_type in skill.task_types and task_type != EVERY_TYPE]
         if not self.serves(task_type):
             raise self._no_skill(task_type)

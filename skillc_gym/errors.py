@@ -48,9 +48,7 @@ class EngineError(SkillCError, RuntimeError):
 class MemberError(SkillCError, RuntimeError):
     """Members of a vector raised in a step in which others were stepped.
 
-    Attributes:
-        raised: What each member raised, by its number.
-        result: What the step returned for the others: observations, rewards, terminations, truncations, infos.
+    ``raised`` has what each member raised, by its number; ``result`` is what the step returned for the others.
     """
 
     def __init__(self, message: str, raised: Mapping[int, Exception] | None = None, result: Any = None) -> None:

@@ -41,11 +41,7 @@ def storing(path: Path) -> Iterator[None]:
 
 
 def open_new(path: Path, *, append: bool = False) -> int:
-    """Opens a regular file that must not exist (or goes on with one, to append), and follows no link in its place.
-
-    Returns:
-        A file descriptor.
-    """
+    """Opens a regular file that must not exist, or one to append to, and follows no link; returns its descriptor."""
     how = os.O_APPEND | _NO_WAITING if append else os.O_EXCL
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | how | _NO_LINK | getattr(os, "O_BINARY", 0), 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

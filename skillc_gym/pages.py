@@ -13,11 +13,7 @@ __all__ = ["page", "resource"]
 
 
 def page(package: str, template: str, **values: Any) -> str:
-    """Fills in a Jinja template, a file in a package's folder.
-
-    Returns:
-        Text that can be written down: half of a surrogate pair, which a model may write, becomes a question mark.
-    """
+    """Fills in a template of a package's folder; half a surrogate pair becomes a question mark, as files need it."""
     return _templates(package).get_template(template).render(**values).encode("utf-8", "replace").decode("utf-8")
 
 

@@ -19,16 +19,12 @@ _INK, _PAPER = (29, 35, 48), (250, 250, 247)
 
 
 def text_picture(text: str) -> NDArray[np.uint8]:
-    """Draws a text in a fixed-width font, twice as large where it fits; what does not fit at all is cut off.
+    """Draws a text in a fixed-width font, wrapped, twice as large where it fits; what does not fit at all is cut off.
 
-    Args:
-        text: Lines of any length, which are wrapped. Characters outside Latin-1 are drawn as question marks.
+    Characters outside Latin-1 are drawn as question marks. MissingExtraError if Pillow is not installed.
 
     Returns:
         uint8 of shape (720, 960, 3): every picture has the same shape, as films need it.
-
-    Raises:
-        MissingExtraError: Pillow is not installed.
     """
     try:
         from PIL import Image, ImageDraw, ImageFont

@@ -66,12 +66,7 @@ class Unicode(Text):
         mask: tuple[int | None, NDArray[np.int8] | None] | None = None,
         probability: tuple[int | None, NDArray[np.float64] | None] | None = None,
     ) -> str:
-        """Draws a short string of printable ASCII.
-
-        Args:
-            mask: As in ``Text``: a length and which of the 95 printable ASCII characters may occur.
-            probability: As in ``Text``: a length and the characters' probabilities.
-        """
+        """Draws a short string of printable ASCII; ``mask`` and ``probability`` as in ``Text``, over its 95 characters."""
         if mask is not None or probability is not None:
             return super().sample(mask=mask, probability=probability)
         longest = min(self.max_length, max(self.min_length, _SAMPLE_LENGTH))

@@ -276,15 +276,7 @@ class TextEnvContract:
 
 
 def check_text_env(make_env: Callable[[], Env], contract: type[TextEnvContract] = TextEnvContract) -> None:
-    """Runs every check of the kit.
-
-    Args:
-        make_env: Makes a new instance of the environment.
-        contract: The kit, or a subclass of it with other settings.
-
-    Raises:
-        AssertionError: A check failed; the message names it and what was wrong.
-    """
+    """Runs every check of the kit, or of a subclass of it; AssertionError names the one that failed, and why."""
     kit = contract()
     kit.make_env = make_env  # type: ignore[method-assign]
     for name in (name for name in dir(kit) if name.startswith("test_")):

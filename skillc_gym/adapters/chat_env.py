@@ -32,11 +32,7 @@ class EpisodeRequest:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> EpisodeRequest:
-        """Reads a request from a row that may have other columns too.
-
-        Raises:
-            ConfigError: A column is missing or of another type.
-        """
+        """Reads a request from a row that may have other columns too; ConfigError if one is missing or not its type."""
         try:
             return cls(str(row["task_id"]), int(row["seed"]), int(row["condition"]), int(row["group_id"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -226,11 +222,7 @@ class ChatEnv:
         self._cut, self._done = self._cut or not self._done, True
 
     def episode(self) -> Episode:
-        """The latest episode as played so far.
-
-        Raises:
-            ResetNeeded: None was started.
-        """
+        """The latest episode as played so far; ResetNeeded if none was started."""
         if self._recorder is None:
             raise ResetNeeded("No episode was started: call reset() first.")
         episode = self._recorder.episode()

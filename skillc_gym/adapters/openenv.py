@@ -130,11 +130,7 @@ def _task_at(task_ids: tuple[str, ...], index: Any) -> str:
 
 
 def create_server(make: Callable[[], ChatEnv], *, split: str = "tasks", sessions: int = 64) -> Any:
-    """Makes the FastAPI application; serve it with uvicorn, or name it in an ``openenv.yaml``.
-
-    ``make`` makes an environment for each session, of which there are so many at once; ``split`` is what its tasks are
-    called among OpenEnv's splits.
-    """
+    """Makes the FastAPI application, for so many sessions; serve it with uvicorn, or name it in an ``openenv.yaml``."""
     factory = partial(SkillEnvironment, make, split)
     app = create_app(factory, ChatAction, ChatObservation, env_name="skillc", max_concurrent_envs=sessions)
     app.add_exception_handler(SkillCError, _in_words)

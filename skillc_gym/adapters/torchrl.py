@@ -21,10 +21,7 @@ except ImportError as error:
 
 
 def masked_env(env: gymnasium.Env[Any, Any]) -> Any:
-    """Wraps an environment for TorchRL.
-
-    Args:
-        env: An environment with a ``DiscreteCommands`` and a ``SkillInjection`` in it.
+    """Wraps an environment with a ``DiscreteCommands`` and a ``SkillInjection`` in it for TorchRL.
 
     Returns:
         A ``TransformedEnv`` whose tensordicts have ``action_mask``, ``condition`` and ``won``; its ``rollout``

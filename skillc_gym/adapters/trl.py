@@ -11,12 +11,9 @@ from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
 class ToolEnvironment:
     """One environment as TRL 1.16 asks for it: ``reset(**row)``, one tool, ``get_reward()``.
 
-    TRL makes instances without arguments: give it ``functools.partial(ToolEnvironment, "alfworld", split="train")``.
-    Reward functions find the instances in their argument ``environments`` and each one's :attr:`record` there.
-
-    Args:
-        *args: As of :class:`~skillc_gym.adapters.ChatEnv`.
-        **kwargs: As of :class:`~skillc_gym.adapters.ChatEnv`; ``tags`` is False, since tool calls bring bare commands.
+    TRL makes instances without arguments: give it ``functools.partial(ToolEnvironment, "alfworld", split="train")``,
+    with the arguments of :class:`~skillc_gym.adapters.ChatEnv` but ``tags``: tool calls bring bare commands. Reward
+    functions find the instances in their argument ``environments`` and each one's :attr:`record` there.
     """
 
     # TRL offers every public method as a tool, so what is none is a property or begins with an underscore.
@@ -58,13 +55,10 @@ class ToolEnvironment:
 
 
 def dataset_rows(requests: Iterable[EpisodeRequest], prompt: str = "") -> list[dict[str, Any]]:
-    """Rows of a training set: ``datasets.Dataset.from_list(dataset_rows(paired_requests(...)))``.
+    """Rows of a training set, one per episode: ``datasets.Dataset.from_list(dataset_rows(paired_requests(...)))``.
 
     TRL draws ``num_generations`` rollouts per row and compares them among themselves, so a group stays within one
-    condition. With ``GRPOConfig(shuffle_dataset=False)`` the two rows of a pair stay side by side.
-
-    Args:
-        requests: The episodes; one row each.
-        prompt: What stands before the task.
+    condition. With ``GRPOConfig(shuffle_dataset=False)`` the two rows of a pair stay side by side. ``prompt`` stands
+    before the task.
     """
     return [{"prompt": [{"role": "user", "content": prompt}], **request.to_row()} for request in requests]

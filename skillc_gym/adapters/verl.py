@@ -22,15 +22,8 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
 
     A row needs the columns of :meth:`~skillc_gym.adapters.EpisodeRequest.to_row` (and verl's own: ``raw_prompt``, which
     is not read, and ``agent_name``). ``reward_score`` is the episode's return; the record is in
-    ``extra_fields["episode"]``, its numbers in ``extra_fields["reward_extra_info"]``.
-
-    Args:
-        *args: verl's.
-        env: Short name or id of the environment.
-        env_kwargs: Its arguments.
-        library: Skill library; the environment's own by default.
-        chat: Wording of the prompts by name.
-        **kwargs: verl's.
+    ``extra_fields["episode"]``, its numbers in ``extra_fields["reward_extra_info"]``. Besides verl's own it takes the
+    arguments of :class:`~skillc_gym.adapters.ChatEnv`, those of the environment as ``env_kwargs``.
     """
 
     def __init__(

@@ -170,11 +170,7 @@ class DifficultyCurriculum:
         return {"version": _VERSION, "open": dict(self._open), "records": records}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a `state_dict` of a curriculum with the same types and as many levels.
-
-        Raises:
-            CheckpointError: If the state is of another curriculum.
-        """
+        """Goes on from a `state_dict`; CheckpointError if it is of another curriculum's types or levels."""
         expected = {kind: len(found) for kind, found in self.tasks.items()}
         got = {kind: len(records) for kind, records in state.get("records", {}).items()}
         if state.get("version") != _VERSION or got != expected:

@@ -19,12 +19,7 @@ RETIREMENT_REASONS = ("gap", "budget")
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumOptions:
-    """The options of an `InternalizationCurriculum`.
-
-    Raises:
-        ConfigError: A value outside its range.
-        UnknownNameError: An unknown retirement reason.
-    """
+    """The options of an `InternalizationCurriculum`; ConfigError for a value out of range, or an unknown reason."""
 
     temperature: float = 0.1
     """Temperature T of the gate."""
@@ -113,13 +108,9 @@ def scale_capacity(capacity: Sequence[int], types: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Retirement:
-    """One task type's farewell to its skill.
+    """One task type's farewell to its skill, after a validation at a training step, with its smoothed gap then.
 
-    Attributes:
-        task_type: The type that retired.
-        step: Training step of the validation that decided it.
-        reason: ``"gap"`` (its own smoothed gap fell below the threshold) or ``"budget"`` (cut by K(t)).
-        gap: Its smoothed gap at that moment.
+    ``reason`` is ``"gap"`` (that gap fell below the threshold) or ``"budget"`` (cut by K(t)).
     """
 
     task_type: str
@@ -226,9 +217,7 @@ class InternalizationCurriculum:
     def lam(self, task_type: str, visits: int = 0) -> float:
         """The weight of the correction: ``lam * gate / (1 + beta_freq * visits)``; 0 once retired.
 
-        Args:
-            task_type: The task's type.
-            visits: Number of earlier updates that contained the task.
+        ``visits`` is the number of earlier updates that contained the task.
         """
         if not self.is_active(task_type):
             return 0.0
@@ -290,11 +279,7 @@ class InternalizationCurriculum:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state bit for bit.
-
-        Raises:
-            CheckpointError: The state is incomplete, or of a curriculum with other types or options.
-        """
+        """Restores a state bit for bit; CheckpointError if it is incomplete, or of other types or options."""
         missing = sorted(set(self.state_dict()) - set(state))
         if missing:
             raise CheckpointError(f"The curriculum's state lacks {', '.join(missing)}; it is not a complete checkpoint")

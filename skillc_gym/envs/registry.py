@@ -129,9 +129,7 @@ _registered: dict[str, EnvSpec] = {}
 
 
 def register(spec: EnvSpec) -> None:
-    """Makes an environment known by its short name and its id, and registers it with Gymnasium.
-
-    Registering the same description again changes nothing.
+    """Makes an environment known by its short name and its id, and registers it with Gymnasium; twice is once.
 
     Raises:
         ConfigError: Another environment has that short name.
@@ -168,16 +166,9 @@ def env_specs() -> tuple[EnvSpec, ...]:
 
 
 def env_spec(name: str) -> EnvSpec:
-    """Returns an environment's description.
+    """Returns the description of a short name or an id; an empty one for an id without a description.
 
-    Args:
-        name: Short name or id; ``module:id`` imports a module first, which registers the environment.
-
-    Returns:
-        The description; an empty one for an id without a description.
-
-    Raises:
-        ConfigError: The module cannot be imported.
+    ``module:id`` imports a module first, which registers the environment; ConfigError if it cannot be imported.
     """
     module, _, rest = name.rpartition(":")
     if module:

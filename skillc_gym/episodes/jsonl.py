@@ -18,14 +18,7 @@ MAX_LINE_BYTES = 16_777_216
 
 
 def write_jsonl(path: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:
-    """Writes episodes, replacing the file at once: a reader never sees half of it, nor does a run cut short leave half.
-
-    Args:
-        path: The file; its folder is made.
-        episodes: What to write, one by one.
-
-    Returns:
-        The path.
+    """Writes episodes one by one, replacing the file at once: nobody ever sees half of it. Returns the path.
 
     Raises:
         StorageError: The disk is full or read-only, or a link stands where the draft is written.
@@ -74,17 +67,10 @@ def _episode(file: Path, number: int, line: bytes) -> Episode:
 
 
 def to_atif(episode: Episode, model: str | None = None) -> dict[str, Any]:
-    """An episode as a JSON-able trajectory.
+    """An episode as a JSON-able trajectory, with the ``model`` that played it, where that is known.
 
     The first prompt is a system and a user step, each exchange an agent step: the reply verbatim, the executed command
-    as a call of the tool ``act``, and what the environment said to it.
-
-    Args:
-        episode: What was recorded.
-        model: Who played it, where that is known.
-
-    Returns:
-        The trajectory; task, condition, skill, hash, seed, group and outcome are in its ``extra``.
+    as a call of the tool ``act``, and what the environment said to it. All the rest is in the trajectory's ``extra``.
     """
     first = episode.turns[0].observation if episode.turns else episode.final_observation
     opening = episode.messages or [{"role": "user", "content": first}]

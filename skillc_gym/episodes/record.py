@@ -16,11 +16,9 @@ class Turn:
 
     Attributes:
         observation: What the environment had said when the agent replied, without the wording of a prompt.
-        reply: The agent's reply, verbatim.
-        action: The command that was executed.
+        reply: The agent's reply, verbatim; ``action`` is the command that was executed.
         format_valid: Whether the reply had the asked form.
         action_valid: Whether the command was possible.
-        reward: What it earned.
     """
 
     observation: str
@@ -36,16 +34,10 @@ class Episode:
     """One episode with everything needed to trace a number back to it.
 
     Attributes:
-        task_id: The task.
-        task_type: Its type.
-        goal: Its sentence.
         condition: 1 with the skill, 0 without.
         skill: Name of what was shown: the skill, and what an agent adds to it or shows instead; "" for nothing.
-        skill_sha256: Hash of the text shown, "" for none.
-        skill_text: The text itself, "" for none.
-        seed: The episode's seed.
+        skill_sha256: Hash of ``skill_text``, the text shown; "" for none.
         group_id: The group it was played in; members of a group share task and seed.
-        turns: The exchanges in order.
         won: Whether the task was fulfilled; files have it as 1.0 or 0.0.
         task_score: The environment's own score in [0, 1].
         terminated: The environment ended it.
@@ -90,11 +82,7 @@ class Episode:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Episode:
-        """Rebuilds an episode.
-
-        Raises:
-            TranscriptError: A field is missing, unknown or of another type.
-        """
+        """Rebuilds an episode; TranscriptError if a field is missing, unknown or of another type."""
         if isinstance(values, Mapping) and isinstance(won := values.get("won"), int | float):
             values = {**values, "won": won >= 1}
         found = checked(cls, values, optional=("messages", "final_observation", "cut", "skill_grade"))
@@ -110,12 +98,6 @@ class EpisodeRecorder:
 
     Works over any stack of the suite's wrappers: with a ``ChatPrompt`` the first prompt is kept, with an
     ``ActionFormat`` replies and executed commands are told apart.
-
-    Args:
-        observation: The first observation.
-        info: The info of the reset.
-        seed: The episode's seed.
-        group_id: The group's number.
     """
 
     def __init__(self, observation: str, info: Mapping[str, Any], *, seed: int = 0, group_id: int = 0) -> None:

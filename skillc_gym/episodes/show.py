@@ -13,15 +13,7 @@ STYLE = resource("skillc_gym.episodes", "transcripts.css")
 
 
 def to_html(episodes: Sequence[Episode] | Sequence[Sequence[Episode]], *, title: str = "Transcripts") -> str:
-    """Renders a page that needs no other file.
-
-    Args:
-        episodes: Episodes to stand side by side, or several rows of such.
-        title: The page's heading.
-
-    Returns:
-        A whole HTML document; every recorded text is escaped.
-    """
+    """Renders episodes side by side, or several rows of such, as a page that needs no other file."""
     rows = [[entry] if isinstance(entry, Episode) else list(entry) for entry in episodes]
     if all(isinstance(entry, Episode) for entry in episodes):
         rows = [[episode for row in rows for episode in row]]

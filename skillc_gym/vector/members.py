@@ -54,11 +54,7 @@ def wrapped(
 
 
 def step_at_once(envs: Sequence[AnyEnv], due: Sequence[tuple[int, Any]], at_once: int) -> list[Future[Any]]:
-    """Steps members, (member, action), in so many threads, which helps where a step waits for another process.
-
-    Returns:
-        What came of each step, in the order of ``due``.
-    """
+    """Steps members in so many threads, for those that wait for another process; outcomes as in ``due``."""
     with ThreadPoolExecutor(at_once) as threads:
         return [threads.submit(envs[member].step, action) for member, action in due]
 

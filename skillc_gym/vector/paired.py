@@ -263,11 +263,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return result
 
     def render(self) -> tuple[Any, ...]:
-        """What every member renders.
-
-        Raises:
-            ResetNeeded: There was no reset yet.
-        """
+        """What every member renders; ResetNeeded before the first reset."""
         if not any(self._started):
             raise ResetNeeded("Nothing is being played: call reset() first")
         return tuple(env.render() for env in self.envs)

@@ -119,14 +119,8 @@ def words_of(texts: Iterable[str]) -> tuple[str, ...]:
 class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Puts the first observation and the last few exchanges in front of the newest observation.
 
-    The first observation is kept because it holds the task. Actions are shown as ``> command``.
-
-    Args:
-        env: A text environment.
-        length: How many past exchanges (observation and action) to show.
-
-    Raises:
-        ConfigError: ``length`` is below 1, or the environment is not a text environment.
+    The first observation is kept because it holds the task. Actions are shown as ``> command``. ``length`` says how
+    many past exchanges (observation and action) are shown, 1 or more.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], length: int = 4) -> None:
@@ -167,15 +161,7 @@ def _shown(action: Any, env: gymnasium.Env[str, Any]) -> str:
 
 
 class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Counts finished episodes by task type and condition; changes nothing else.
-
-    Args:
-        env: An environment whose ``info`` has ``task_type`` and ``won``.
-        window: How many of the latest episodes of each kind count.
-
-    Raises:
-        ConfigError: ``window`` is below 1.
-    """
+    """Counts finished episodes by task type and condition, the latest ``window`` of each kind; changes nothing else."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], window: int = 100) -> None:
         RecordConstructorArgs.__init__(self, window=window)

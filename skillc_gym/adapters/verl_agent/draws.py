@@ -49,10 +49,7 @@ def game_cycle(games: Sequence[str], seed: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class AlfworldGames:
-    """The games that a configuration file of ALFWorld names: its split's folder, arguments of ``skillc/ALFWorld-v0``.
-
-    ``limit`` is how many games it takes from the split, the first ones; None for all.
-    """
+    """A configuration file's games: its split's folder, our arguments, and how many, the first ones (None for all)."""
 
     folder: str
     env_kwargs: Mapping[str, Any]

@@ -46,14 +46,10 @@ _WORLDS = {
 
 
 def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatFormat:
-    """Reads the wording of prompts from a checkout of verl-agent or of a fork.
+    """Reads the wording of prompts in "alfworld" or "webshop" from a checkout of verl-agent or of a fork.
 
     Templates, history's length and lines, the list of commands, the greatest length and what becomes of replies
     without tags are the checkout's. A skill goes into a system message of its own, so that the user message is theirs.
-
-    Args:
-        folder: The checkout.
-        env: Short name of the environment: "alfworld" or "webshop".
 
     Raises:
         ConfigError: It is no such checkout; the message names the file and what was looked for in it.

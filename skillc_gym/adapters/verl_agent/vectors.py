@@ -116,11 +116,7 @@ class AlfworldEnvs(_Envs):
         return told or [None] * self.num_processes
 
     def reset(self) -> tuple[list[str], None, Infos]:
-        """Starts the next game of every group.
-
-        Returns:
-            text observations, None for pictures, infos.
-        """
+        """Starts the next game of every group; returns text observations, None for pictures, infos."""
         answers = self._begin()
         for answer in answers:
             answer.info["extra.gamefile"] = self._games.file_of(answer.info["task_id"])
@@ -164,11 +160,7 @@ class WebshopEnvs(_Envs):
         self._kind, self._draw = env.goals.kind, np.random.RandomState(seed)
 
     def reset(self) -> tuple[list[str], Infos]:
-        """Draws a goal for every group, without repetition, and starts it.
-
-        Returns:
-            observations, infos.
-        """
+        """Draws a goal for every group, without repetition, and starts it; returns observations, infos."""
         answers = self._begin()
         return [answer.observation for answer in answers], [answer.info for answer in answers]
 
@@ -253,21 +245,11 @@ def build_webshop_envs(  # noqa: PLR0917 - the signature is theirs
     n_plus: NPlus | None = None,
     **options: Any,
 ) -> WebshopEnvs:
-    """Stands in for verl-agent's builder of the same name.
+    """Stands in for verl-agent's builder of the same name; what is not named here is as in :func:`build_alfworld_envs`.
 
-    Args:
-        seed: Draws goals; group g has the order of goals, and the prices, of ``seed + g``.
-        env_num: Groups.
-        group_n: Members per group.
-        resources_per_worker: Not used: there are no workers.
-        is_train: Goals from 500 on, or the 500 before.
-        env_kwargs: ``file_path``, ``attr_path``, ``human_goals``, ``num_products``, and other names of upstream's.
-        skills: As in :func:`build_alfworld_envs`.
-        n_plus: As in :func:`build_alfworld_envs`.
-        **options: Arguments of ``skillc/WebShop-v0``: ``data="generated"``, ``noun_tagger="spacy"``.
-
-    Raises:
-        SkillCError: As the environment: missing data, unknown names.
+    Group g has the order of goals, and the prices, of ``seed + g``; training plays goals from 500 on, validation the
+    500 before. ``env_kwargs`` has ``file_path``, ``attr_path``, ``human_goals``, ``num_products``, and other names of
+    upstream's, ``options`` are arguments of ``skillc/WebShop-v0``: ``data="generated"``, ``noun_tagger="spacy"``.
     """
     asked = dict(env_kwargs or {})
     data = options.pop("data", None) or web_data(asked)

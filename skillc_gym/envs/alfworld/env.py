@@ -117,11 +117,7 @@ class ALFWorldEnv(TextTaskEnv):
         return difficulty_of(task_id)
 
     def render(self) -> Any:
-        """Returns the drawing of `render_mode`; with upstream's engine, the last command and its answer.
-
-        Returns:
-            Text, or with "rgb_array" the same as a picture: uint8 of shape (720, 960, 3).
-        """
+        """Returns the drawing: text, or a picture as uint8 of shape (720, 960, 3); of upstream's, the last answer."""
         if self.render_mode is None:
             return None
         if self.render_mode == "html" and self._view is not None:

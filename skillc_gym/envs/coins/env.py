@@ -39,10 +39,6 @@ class CoinCollectorEnv(TextTaskEnv):
         generator: Options of `skillc_gym.envs.coins.tasks.Family`: seed, tasks_per_type, shortest, longest.
         render_mode: "ansi" for the last answer as text, "rgb_array" for a picture of it; None otherwise.
 
-    Raises:
-        UnknownNameError: If the split, a task type, an option or the render mode does not exist.
-        ConfigError: If data is named, or an option lies outside its range.
-
     Examples:
         >>> env = CoinCollectorEnv(split="valid", task_types="easy")
         >>> observation, info = env.reset(seed=0)

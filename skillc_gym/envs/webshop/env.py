@@ -156,12 +156,9 @@ class WebShopEnv(TextTaskEnv):
         return TASK_TYPE
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Starts a task, as `TextTaskEnv.reset` does.
+        """Starts a task: ``options`` name it by ``task_id``, or as upstream has it by ``{"session": 3}``, goal 3.
 
-        Args:
-            seed: Seeds the choice of tasks.
-            options: ``{"task_id": ...}`` names the task, or ``{"session": 3}``, as upstream has it, goal 3; without it,
-                one is drawn by the goals' weights.
+        Without a name, one is drawn by the goals' weights.
         """
         return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
 

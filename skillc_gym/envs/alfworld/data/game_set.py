@@ -23,10 +23,7 @@ LOADED_GAMES = 256
 
 
 class GameSet(ABC):
-    """The games of a split.
-
-    Subclasses give `task_ids`, `raw` and `manifest_sha256`; loading, and keeping what was loaded, is done here.
-    """
+    """The games of a split: subclasses give `task_ids`, `raw` and `manifest_sha256`; what is loaded is kept here."""
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[str, int | None], Game] = OrderedDict()
@@ -58,12 +55,7 @@ class GameSet(ABC):
         return task_type_of(task_id)
 
     def load(self, task_id: str, naming: int | None = None) -> Game:
-        """Returns a parsed game, from memory if it was loaded lately; for ``naming`` see `Game.renamed`.
-
-        Raises:
-            UnknownNameError: If the set has no such task.
-            InvalidGameError: If its file is not an ALFWorld game.
-        """
+        """Returns a parsed game, from memory if it was loaded lately; for ``naming`` see `Game.renamed`."""
         key = task_id, naming
         game = self._loaded.get(key)
         if game is not None:
@@ -162,11 +154,7 @@ def manifest_of(games: GameSet) -> Manifest:
 
 
 def require_official(games: GameSet) -> Manifest:
-    """Returns the manifest of one of ALFWorld's own splits.
-
-    Raises:
-        InvalidGameError: It is not whole, or not unchanged; the message says in what it differs.
-    """
+    """Returns the manifest of one of ALFWorld's own splits; InvalidGameError says in what it differs from it."""
     found = manifest_of(games)
     known = official_manifests().get(found.split)
     if known == found:

@@ -60,9 +60,8 @@ class Part:
     """A piece of a sentence.
 
     Attributes:
-        kind: "text" (said as it is), "rule" (another rule's sentence), "value" (an expression of a variable) or "list"
-            (the expression for every match of ``given``).
-        body: The text, the rule's name, or the expression; an expression that names a rule is written ``#name#``.
+        kind: "text" (said as it is), "rule" (another's sentence), "value" (of a variable), "list" (for every match).
+        body: The text, the rule's name, or the expression; one that names a rule is written ``#name#``.
         given: The query behind an expression, "" if there is none.
     """
 

@@ -35,10 +35,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True)
 class Problem:
-    """A PDDL problem, all words in lower case as the planner reads them: each object's type, the facts, the goal.
-
-    ``facts`` has the arguments of a predicate's first facts, without duplicates, in the file's order.
-    """
+    """A PDDL problem in lower case, as the planner reads it; facts have arguments by predicate, in the file's order."""
 
     types: dict[str, str]
     facts: dict[str, dict[Fact, None]]

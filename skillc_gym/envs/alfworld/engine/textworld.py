@@ -45,13 +45,9 @@ class _Worker(NamedTuple):
 
 
 class UpstreamProcess:
-    """A worker process that plays one game at a time with upstream's engine.
+    """A worker process that plays one game at a time with upstream's engine; a fresh one replaces it at its limits.
 
-    Args:
-        cached: Let upstream remember what it parses: the same answers, many times faster.
-        games_per_process: After so many games the process is replaced by a fresh one.
-        megabytes_per_process: And before the next game once it has grown so large.
-        seconds_per_answer: A process that takes longer is ended.
+    ``cached`` lets upstream remember what it parses: the same answers, many times faster.
     """
 
     def __init__(
@@ -88,12 +84,7 @@ class UpstreamProcess:
         return self._loaded[0] is raw and self._loaded[1] == naming
 
     def load(self, raw: Mapping[str, Any], naming: int | None = None) -> None:
-        """Loads a game from the content of its file; ``naming`` seeds upstream's domain randomisation.
-
-        Raises:
-            InvalidGameError: If upstream cannot load it.
-            EngineError: If upstream's process ends of it, or takes too long.
-        """
+        """Loads a game; InvalidGameError if upstream cannot, EngineError if its process ends, or is too slow."""
         worker = self._worker
         if worker is None or worker.owner != os.getpid() or self._games >= self._limits[0] or self.too_large:
             worker = self._restart()
@@ -197,10 +188,7 @@ def _end(worker: _Worker) -> None:
 
 
 class UpstreamWorld:
-    """A game that upstream plays; the counterpart of `skillc_gym.envs.alfworld.engine.world.World`.
-
-    Its state is the list of commands so far: restoring one that is not the present one plays them again.
-    """
+    """A game that upstream plays. Its state is the list of commands so far: restoring another plays it again."""
 
     def __init__(self, process: UpstreamProcess, raw: Mapping[str, Any], naming: int | None = None) -> None:
         process.load(raw, naming)
@@ -221,10 +209,7 @@ class UpstreamWorld:
         return list(self._answer["admissible"])
 
     def reset(self) -> str:
-        """Starts the game again and returns the first feedback.
-
-        The process may have ended, grown too large, or turned to another game: then the game is loaded again first.
-        """
+        """Starts the game again, which is loaded again where the process has not got it; returns the first feedback."""
         if not self._process.holds(self._raw, self.naming) or self._process.too_large:
             self._process.load(self._raw, self.naming)
         self._history = []

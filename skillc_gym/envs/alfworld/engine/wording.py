@@ -97,11 +97,9 @@ _PREFIX = "Your task is to:"
 
 @dataclass(frozen=True)
 class Wording:
-    """The words of a game, as templates for `str.format`.
+    """The words of a game, as templates for `str.format`: an action's command, its feedbacks, other rules' sentences.
 
-    ``commands`` has those of the game's actions, ``says`` their feedback, one template per alternative of its rule, and
-    ``rules`` the other rules'. ``separators``: what an empty list says, what stands between things, and before the
-    last.
+    ``separators``: what an empty list says, what stands between things, and before the last.
     """
 
     commands: dict[str, str]

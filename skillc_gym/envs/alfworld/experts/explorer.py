@@ -56,15 +56,11 @@ class Explorer:
 
     Args:
         task_type: Full or short name of the task type.
-        goal: The task sentence.
+        goal: The task sentence; ConfigError if it is not one of ALFWorld's.
         seed: Shuffles the order of search among equally likely places; None keeps the order in which the first
             observation lists them.
         skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is
             skipped; with look and pick the object is only picked up; with pick2 one is brought instead of two.
-
-    Raises:
-        ConfigError: If the task sentence is not one of ALFWorld's.
-        UnknownNameError: If the task type does not exist.
 
     Attributes:
         thought: Why the last command was given, in a few words: "find mug for cabinet", "done".

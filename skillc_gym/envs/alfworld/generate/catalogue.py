@@ -31,10 +31,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Room:
-    """A kind of room: the number of its first scene (ALFWorld counts thirty from there), and what lies about in it.
-
-    ``receptacles`` has the share of rooms that have one, and the typical number where there are any.
-    """
+    """A kind of room: its first scene, what stands there (share of rooms, typical number), and what lies about."""
 
     first_scene: int
     receptacles: dict[str, tuple[float, int]]

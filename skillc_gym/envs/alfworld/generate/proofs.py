@@ -43,12 +43,7 @@ def _wins(plan: Sequence[str], world: World | UpstreamWorld) -> bool:
 
 
 def proved_by_upstream(games: GameSet, count: int) -> int:
-    """Plays the planner's plans in upstream, in games drawn by a fixed seed; returns how many: all were won.
-
-    Raises:
-        InvalidGameError: If upstream did not find a command admissible, or the game won.
-        MissingExtraError: If upstream is not installed.
-    """
+    """Plays the planner's plans in upstream, in drawn games; returns how many, or InvalidGameError for one not won."""
     from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 
     process, names = UpstreamProcess(cached=True), chosen(games.task_ids, count)

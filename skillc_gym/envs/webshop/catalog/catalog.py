@@ -36,10 +36,7 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
         generator: With "generated": ``size`` and ``seed``.
 
     Raises:
-        MissingDataError: If a folder or a file is not there.
-        CatalogError: If a file or a built catalogue cannot be read.
-        ConfigError: If the mapping or the options of the generator make no sense, or a catalogue that is built already
-            has more products than were asked for.
+        SkillCError: Missing data, a file or a built catalogue that cannot be read, or arguments that make no sense.
     """
     limit = {} if num_products is None else {"num_products": num_products}
     if source == "generated":

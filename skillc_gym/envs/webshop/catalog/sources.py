@@ -114,10 +114,7 @@ class _Text:
 
 
 def elements(path: Path) -> Iterator[Element]:
-    """Yields the elements of the array that a file holds, plain or ``.xz`` or ``.gz``, in bounded memory.
-
-    CatalogError if it holds no array, or breaks off; after the elements before the break.
-    """
+    """Yields the elements of a file's array in bounded memory; CatalogError where it breaks off, after those before."""
     return _walk(path, "[]", keyed=False)
 
 
@@ -182,7 +179,7 @@ FETCH = (
 
 
 class JsonSource:
-    """Upstream's files.
+    """Upstream's files; MissingDataError if one is not there.
 
     Args:
         products: The rows of products, an array.
@@ -190,9 +187,6 @@ class JsonSource:
         human_goals: Human instructions, an object by asin; None: there are none.
         num_products: Reads only so many rows, counted before bad ones are skipped, as upstream does.
         accept_truncated: Keeps the whole rows of a file that breaks off, and reports that.
-
-    Raises:
-        MissingDataError: If a file is not there.
     """
 
     def __init__(

@@ -88,11 +88,7 @@ class GoalTable(NamedTuple):
 
 
 class GoalSet:
-    """The goals of one split, drawn by number; shared by all environments of a process.
-
-    ``table`` has the goals of the whole catalogue in an ``order``, which says where splits begin; see `split_range`.
-    ``human`` are the instructions per asin, for human goals.
-    """
+    """The goals of one split of a ``table``, drawn by number; shared by all environments of a process."""
 
     def __init__(
         self,
@@ -196,9 +192,8 @@ class DrawnGoals(GoalSet):
 
 
 def split_range(split: str, goals: int, order: str = "upstream") -> range:
-    """Returns the indices of a split's goals, of so many in all: upstream's division of the final order.
+    """Returns the indices of a split's goals, of so many in all; in verl-agent's order "train" begins at goal 500.
 
-    In verl-agent's order, as there, "train" begins at goal 500, and "valid" and "test" are both what is before it.
     UnknownNameError if there is no such split, ConfigError if it holds no goal.
     """
     if split not in SPLITS:

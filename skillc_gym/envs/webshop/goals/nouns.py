@@ -44,10 +44,7 @@ def _no_nouns() -> frozenset[str]:
 
 
 class NounTagger:
-    """Finds the nouns of a name in lower case, repetitions included, and remembers what was found.
-
-    Its ``id`` stands by all results that depend on nouns; ``source`` is what `noun_tagger` makes it from again.
-    """
+    """Finds the nouns of a name in lower case, and remembers them; `noun_tagger` makes it of its ``source``."""
 
     def __init__(self, name: str, find: Callable[[str], Sequence[str]], source: object) -> None:
         self.id, self.find, self._source = name, find, source
@@ -87,16 +84,12 @@ def _shared(name: str) -> NounTagger:
 
 
 def noun_tagger(tagger: object = None) -> NounTagger:
-    """Returns a tagger.
+    """Returns a tagger; MissingExtraError if spaCy or the model is not installed.
 
     Args:
         tagger: A `NounTagger`; a function from a name to its nouns; "builtin"; "spacy" for the first of its English
             models that is installed; the name of a model; None for the built-in one, so that what a machine happens to
             have installed never changes results.
-
-    Raises:
-        MissingExtraError: If spaCy or the model is not installed.
-        ConfigError: If it is none of these.
     """
     if isinstance(tagger, NounTagger):
         return tagger

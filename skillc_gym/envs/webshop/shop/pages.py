@@ -64,8 +64,7 @@ def parse_action(action: str) -> tuple[str, str] | None:
     """Splits ``name[argument]`` into name and argument in lower case, None for another form: upstream's greedy rule.
 
     The name is all before the last bracket that something and a closing bracket follow, so ``search[a [b] c]`` has an
-    odd name. Only the first line counts; what follows the last closing bracket is ignored. (Upstream's search is
-    quadratic.)
+    odd name. Only the first line counts; what follows the last closing bracket is ignored.
     """
     line = action.split("\n", 1)[0]
     end = line.rfind("]")
@@ -101,10 +100,7 @@ def url_of(page: Page, session: str, asin: str) -> str:
 
 
 class Address(NamedTuple):
-    """An address, taken apart: as `Page`, but its products are named by asin and may not exist.
-
-    ``hits`` are the products found, where searching again would find others; else empty.
-    """
+    """An address, taken apart: as `Page`, but its products are named by asin and may not exist."""
 
     kind: str
     words: str = ""

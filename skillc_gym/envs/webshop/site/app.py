@@ -42,11 +42,7 @@ _MISSING = "There is no such page. Its address may be cut short, or the site has
 
 
 class Site:
-    """The shop over HTTP: an ASGI application, called with a scope. Arguments as in `open_site`.
-
-    ``hosts`` are the names by which visitors may call (None for any); ``replays`` are shown in rows, as `replay_rows`
-    makes them.
-    """
+    """The shop over HTTP: an ASGI application, called with a scope. Arguments are those of `open_site`."""
 
     def __init__(
         self,

@@ -55,11 +55,7 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True)
 class PageView:
-    """What a visitor gets to see at an address: the page as HTML, without what stands around it.
-
-    ``cut`` says whether the query had more different terms than a search uses; ``receipt`` is what a person reads after
-    a purchase, None before one and for agents.
-    """
+    """What a visitor gets to see at an address: the page as HTML without its frame, and for a person the receipt."""
 
     page: Page
     address: str
