@@ -66,7 +66,7 @@ class Unicode(Text):
         mask: tuple[int | None, NDArray[np.int8] | None] | None = None,
         probability: tuple[int | None, NDArray[np.float64] | None] | None = None,
     ) -> str:
-        """Draws a short string of printable ASCII; ``mask`` and ``probability`` as in ``Text``, over its 95 characters."""
+        """Draws a short string of printable ASCII; ``mask`` and ``probability`` are as in ``Text``."""
         if mask is not None or probability is not None:
             return super().sample(mask=mask, probability=probability)
         longest = min(self.max_length, max(self.min_length, _SAMPLE_LENGTH))
