@@ -155,7 +155,7 @@ def test_what_is_no_plain_file_is_refused(confined, file, kind):
         file.symlink_to("/dev/zero" if kind == "device" else "nowhere")
     confined.refuses(
         file.parents[4],
-        {"endless": "at most", "dangling": "No such file"}.get(kind, "not a plain file"),
+        {"endless": "bytes allowed", "dangling": "No such file"}.get(kind, "not a regular file"),
         TASK_ID,
         str(file),
     )
