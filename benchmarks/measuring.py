@@ -47,11 +47,7 @@ def versions_of(*packages: str) -> dict[str, str]:
 
 
 def options_parser(text: str | None) -> argparse.ArgumentParser:
-    """A command's options: where the record goes, and whether the tree may have changes.
-
-    Args:
-        text: The module's docstring.
-    """
+    """A command's options: where the record goes, and whether the tree may have changes; its help is a docstring."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="the record, a JSON file (default: it is printed alone)")
     parser.add_argument("--allow-changes", action="store_true", help="measure a changed working tree, and say so")
@@ -67,14 +63,7 @@ def measurement(
 ) -> int:
     """Measures, prints what was found, and writes the record where ``--out`` names a place.
 
-    Args:
-        parser: As :func:`options_parser` made it, with the measurement's own options.
-        measure: From the options to the record.
-        words: The command line; the process's own if left out.
-        failed: Whether a record says that something is not as it must be.
-
-    Returns:
-        The exit status: 2 where the measurement was refused, which has been said, 1 where it failed.
+    The exit status is 2 where the measurement was refused, which has been said, 1 where the record says ``failed``.
     """
     options = parser.parse_args(words)
     found: list[dict[str, Any]] = []

@@ -158,11 +158,7 @@ def lines_of(page: str) -> Iterator[Line]:
 
 
 def walk(newcomer: Newcomer, pages: Sequence[str]) -> list[str]:
-    """Types every line of the pages.
-
-    Returns:
-        What did not go as it should.
-    """
+    """Types every line of the pages; what did not go as it should."""
     newcomer.settle()
     server = None
     for page in pages:

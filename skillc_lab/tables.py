@@ -60,11 +60,7 @@ class Table:
         return "\n".join([shown[0], f"|{'|'.join(rules)}|", *shown[1:]])
 
     def html(self, name: str = "") -> str:
-        """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped.
-
-        Args:
-            name: A further class of the table.
-        """
+        """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped."""
         css = " ".join(word for word in ("words" * self.words, name) if word)
         heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
         rows = "".join(self._html_row(place, row) for place, row in enumerate(self.rows))
@@ -106,24 +102,13 @@ def _html_cell(cell: str | int | Cell | None) -> str:
 
 
 def rate(mean: float, interval: Iterable[float] | None = None) -> str:
-    """A rate in per cent: ``56.9 [50, 64]``.
-
-    Args:
-        mean: Between 0 and 1.
-        interval: Both ends; what lies outside of 0 to 1 is cut. None for the rate alone.
-    """
+    """A rate in per cent: ``56.9 [50, 64]``; ends outside of 0 to 1 are cut."""
     ends = ", ".join(f"{100 * min(max(end, 0.0), 1.0):.0f}" for end in interval or ())
     return f"{100 * mean:.1f}" + (f" [{ends}]" if ends else "")
 
 
 def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0) -> str:
-    """A difference of rates in points: ``-0.7 [-6, +5]``.
-
-    Args:
-        mean: Between -1 and 1.
-        interval: Both ends; what lies outside of -1 to 1 is cut. None for the difference alone.
-        digits: Decimals of the ends.
-    """
+    """A difference of rates in points: ``-0.7 [-6, +5]``; ends, of so many decimals, outside of -1 to 1 are cut."""
     ends = ", ".join(f"{100 * min(max(end, -1.0), 1.0):+.{digits}f}" for end in interval or ())
     return f"{100 * mean:+.1f}" + (f" [{ends}]" if ends else "")
 
@@ -132,11 +117,7 @@ def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Reads a record.
-
-    Raises:
-        ConfigError: There is none, or it holds something else than one JSON object.
-    """
+    """Reads a record; a ConfigError where there is none, or it holds something else than one JSON object."""
     try:
         return read_object(Path(path))
     except (OSError, ValueError, SkillCError) as error:
@@ -144,11 +125,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, values: Mapping[str, Any]) -> None:
-    """Writes a record, marked with the revision that it was made on and whether the tree had changes.
-
-    Raises:
-        StorageError: The disk is full or read-only.
-    """
+    """Writes a record, marked with the revision that it was made on and whether the tree had changes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {**values, "git": provenance()["git"]})
 

@@ -15,15 +15,7 @@ AGENTS = Registry("agent", "skillc_lab.agents", "AGENT", "skillc_gym.agents")
 
 
 def get_agent(name: str, **options: Any) -> Agent:
-    """Looks an agent up by name, with some of its options changed.
-
-    Args:
-        name: zero-shot, react, reflexion, expel, mem0, an entry point's, or ``module:NAME`` of an :class:`Agent`.
-        **options: The agent's options.
-
-    Raises:
-        UnknownNameError: No such agent or option; the message names the nearest.
-        ConfigError: A value out of range, or something that is no agent.
+    """Looks an agent up by name or ``module:NAME``, some options changed; a ConfigError for what is none.
 
     Example:
         >>> get_agent("reflexion", trials=2).trials

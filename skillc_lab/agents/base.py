@@ -244,11 +244,7 @@ def note(name: str, text: str) -> SkillText:
 
 
 def at_least(least: int, **options: int) -> None:
-    """Checks whole numbers.
-
-    Raises:
-        ConfigError: One is below ``least``.
-    """
+    """Checks whole numbers; a ConfigError where one is below ``least``."""
     for name, value in options.items():
         if value < least:
             raise ConfigError(f"The agent's option {name} is at least {least}, got {value}")

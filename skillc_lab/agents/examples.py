@@ -25,11 +25,7 @@ def examples_text(episodes: Sequence[Episode]) -> str:
 def demonstrated(
     spec: EnvSpec, make_env: Callable[[], gymnasium.Env[Any, Any]], task_ids: Sequence[str]
 ) -> list[Episode]:
-    """Lets the environment's expert play tasks, with its thoughts.
-
-    Raises:
-        ConfigError: The environment comes without an expert.
-    """
+    """Lets the environment's expert play tasks, with its thoughts; a ConfigError where it comes without an expert."""
     if spec.warm_start is None:
         raise ConfigError(
             f"Examples are episodes of an expert, and {spec.name} comes without one (EnvSpec.warm_start); "

@@ -75,11 +75,7 @@ class GatheringAgent(WritingAgent):
 
 
 def gather(options: GatheringAgent, tools: AgentTools, writer: AgentWriter) -> list[Episode]:
-    """Plays training tasks, and those that failed again, with a plan.
-
-    Returns:
-        All episodes by trial, then by task.
-    """
+    """Plays training tasks, and those that failed again with a plan; all episodes by trial, then by task."""
     reflections = Reflections(writer, _SHOWN_PLANS)
     tasks = panel_of(tools.training_tasks(), options.tasks_per_type, tools.seed)
     played: list[Episode] = []

@@ -28,12 +28,7 @@ _ALWAYS, _NUMBERS = 5, range(2, 9)
 
 
 def board_tables(results: Sequence[BoardResult], place: str = "") -> dict[str, Table]:
-    """A table for every panel: its results, the best without skills first, and what papers report on its world.
-
-    Args:
-        results: Those of all panels.
-        place: Where their files lie, as a link from the page says it; "" for no links.
-    """
+    """A table for every panel, the best first, then papers' figures; links lead to files in ``place``, if any."""
     return {name: _table(name, panel, results, place) for name, panel in PANELS.items()}
 
 
@@ -91,12 +86,7 @@ def _published(panel: BoardPanel, *, linked: bool) -> Iterator[Row]:
 
 
 def renewed_page(text: str, results: Sequence[BoardResult], place: str) -> str:
-    """A page with the tables between its marks made again; an empty text becomes a page.
-
-    Args:
-        text: The page.
-        results: Those of all panels.
-        place: Where their files lie, as a link from the page says it.
+    """A page with the tables between its marks made again, where files lie in ``place``; an empty text becomes a page.
 
     Raises:
         ConfigError: The page has no marks.

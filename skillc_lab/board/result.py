@@ -91,11 +91,7 @@ class BoardResult:
 
 
 def read_results(folder: Path) -> list[BoardResult]:
-    """All results of a folder, by file name.
-
-    Raises:
-        ConfigError: One of them is none, says other figures than its outcomes give, or tells the episodes of another.
-    """
+    """All results of a folder, by file name; errors as of :func:`read_result`."""
     results: list[BoardResult] = []
     for path in sorted(folder.glob("*.json")):
         result = read_result(path)
@@ -121,10 +117,7 @@ def check_distinct(result: BoardResult, others: Iterable[BoardResult]) -> None:
 def read_result(path: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
     """Reads a result and checks it: hash of the panel, limits, and every rate and interval, from the outcomes.
 
-    Args:
-        path: The file.
-        name: What the row is called; what the file says if none.
-        revision: Commit or version of the model; what the file says if none.
+    Name of the row and revision of the model are what the file says, unless others are given.
 
     Raises:
         ConfigError: It is none, of no panel, or says other figures than its outcomes give.
@@ -240,12 +233,9 @@ def _same(said: Any, found: Any) -> bool:
 
 
 def packed(folder: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
-    """The result of an evaluation of one of the panels, checked as a file is, and against its transcripts.
+    """The result of what ``skillc evaluate`` wrote, checked as a file is, and against its transcripts.
 
-    Args:
-        folder: What ``skillc evaluate`` wrote.
-        name: What the row is called; the model's name if none.
-        revision: Commit or version of the model; what the evaluation says if none.
+    Name of the row and revision are those of the model, unless others are given.
 
     Raises:
         MissingDataError: There is no evaluation in the folder, or one without transcripts.

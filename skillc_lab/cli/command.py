@@ -103,11 +103,7 @@ def count_line(name: str, done: int, total: int, tail: str = "") -> None:
 
 
 def require_empty(folder: Path) -> None:
-    """Refuses a folder that holds something, and a place where none can be made.
-
-    Raises:
-        ConfigError: If the folder is in use, or a file stands in its way.
-    """
+    """Refuses a folder that holds something, and a place where none can be made, with a ConfigError."""
     above = next(place for place in (folder, *folder.parents) if place.exists())
     if not above.is_dir():
         raise ConfigError(f"{above} is a file; {folder} is not an empty folder; give a new --out, or empty it first.")

@@ -21,14 +21,7 @@ _TOOLS = "tools"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line.
-
-    Args:
-        argv: The words after ``skillc``; those of this process by default.
-
-    Returns:
-        The exit status; 141 where the reader of the output has gone.
-    """
+    """Runs the command line by the words after ``skillc``; the exit status, 141 where whoever reads has gone."""
     try:
         status = _main(list(sys.argv[1:] if argv is None else argv) or ["help"])
         sys.stdout.flush()
@@ -63,11 +56,7 @@ def _main(words: list[str]) -> int:
 
 
 def split_command(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """The command's name and the words after it; what is a tool now was a command of its own.
-
-    Raises:
-        UnknownNameError: There is no such command.
-    """
+    """The command's name and the words after it; what is a tool now was a command of its own."""
     for name in (" ".join(words[:2]), words[0]):
         if name in command_modules():
             return name, words[len(name.split()) :]

@@ -15,8 +15,7 @@ from trainers.tracking import complete_settings
 def complete_from_policy(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
     """What was typed, and what the policy's folder says for the rest, with lines for the user.
 
-    Raises:
-        UnknownNameError: A chat wording, method or engine that does not exist, before anything is said of settings.
+    Chat wording, method and engine are looked up before anything is said of settings.
     """
     if "method" in given:
         get_recipe(str(given["method"]))

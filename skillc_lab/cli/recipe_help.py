@@ -21,11 +21,7 @@ from trainers.recipes import get_recipe
 
 
 def recipe_help(words: Sequence[str]) -> str:
-    """Lists the options of the method that the words of a command choose, with --help-all those of the default one.
-
-    Raises:
-        UnknownNameError: If there is no such method.
-    """
+    """Lists the options of the method that the words of a command choose, with --help-all those of the default one."""
     name = _chosen(words, "method", TrainConfig.method)
     if name is None:
         return f"A method has options of its own: skillc help train --method {TrainConfig.method}; skillc methods"
@@ -34,11 +30,7 @@ def recipe_help(words: Sequence[str]) -> str:
 
 
 def agent_help(words: Sequence[str]) -> str:
-    """Lists the options of the agent that the words of a command choose, with --help-all those of the default one.
-
-    Raises:
-        UnknownNameError: If there is no such agent.
-    """
+    """Lists the options of the agent that the words of a command choose, with --help-all those of the default one."""
     name = _chosen(words, "agent", ZeroShot.name)
     if name is None:
         return f"An agent has options of its own: skillc help evaluate --agent NAME; {', '.join(AGENTS.names())}"

@@ -59,14 +59,7 @@ def card(options: CardOptions) -> int:
 
 
 def environment_card(name: str) -> str:
-    """The card of an environment: what it is, how it is made, its splits, task types and skills with their hashes.
-
-    Args:
-        name: Short name or id.
-
-    Raises:
-        UnknownNameError: Nobody has described such an environment.
-    """
+    """The card of an environment: what it is, how it is made, its splits, task types and skills with their hashes."""
     spec = described_env(name)
     data = ', data="generated"' if spec.warm_start else ""
     made = f'env = gymnasium.make("{spec.id}"{data})'
@@ -82,15 +75,10 @@ def environment_card(name: str) -> str:
 
 
 def policy_card(folder: Path, evaluation: Path | None = None) -> str:
-    """The card of a trained or warm-started policy: how it was made, and what an evaluation found.
-
-    Args:
-        folder: A checkpoint folder; the run that it lies in, or its own ``policy_card.json``, says how it was made.
-        evaluation: Folder of a paired evaluation of it.
+    """The card of a policy: how it was made, as its run or ``policy_card.json`` says, and what an evaluation found.
 
     Raises:
         MissingDataError: There is no such checkpoint, or no such evaluation.
-        ConfigError: The evaluation's report cannot be read.
     """
     if "model_type" not in read_object(folder / "config.json"):
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")

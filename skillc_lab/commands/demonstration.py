@@ -152,12 +152,8 @@ def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[
     """Runs the demonstration of one method, or goes on with one that was interrupted.
 
     Returns:
-        The summary, as it was written to ``summary.json``: seconds, steps, success rates of the held-out tasks with and
-        without skills before and after training (with 95 % intervals), the gap per task type, and where the pictures
-        and transcripts are.
-
-    Raises:
-        SkillCError: For missing data or extras, and for a folder that holds another run.
+        The summary, as ``summary.json`` has it: seconds, steps, success of the held-out tasks with and without skills
+        before and after training (with 95 % intervals), the gap per task type, and where pictures and transcripts are.
     """
     training, told = options.training(), progress or SilentProgress()
     _check(options)
@@ -187,11 +183,7 @@ def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[
 
 
 def check_same(options: DemoOptions) -> None:
-    """Writes down a demonstration's settings, or compares them with those of the one that its folder holds.
-
-    Raises:
-        ConfigError: The folder holds another demonstration, whose differences the message names, or something else.
-    """
+    """Writes down a demonstration's settings; a ConfigError where its folder holds another one, or something else."""
     others = [name for name in ("config.json", "metrics.jsonl", "before", "start") if (options.folder / name).exists()]
     if others and not (options.folder / "demo.json").exists():
         raise ConfigError(
@@ -291,11 +283,7 @@ def run_demo_versus(options: DemoOptions, *, say: Say = lambda line: None) -> di
     with the method's name before it to ``say``.
 
     Returns:
-        The summary of the first method, as :func:`run_demo` gives it, with that of the other under ``beside`` and how
-        they differ on the held-out tasks under ``differences``.
-
-    Raises:
-        SkillCError: For missing data or extras, for a folder that holds other runs, and where one of them failed.
+        The first method's summary, with that of the other under ``beside`` and how they differ under ``differences``.
     """
     _check(options)
     with _stop_watch(options.folder / "elapsed_beside.json") as elapsed:

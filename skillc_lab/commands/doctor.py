@@ -103,11 +103,7 @@ def examine(asked: DoctorOptions) -> list[Finding]:
 
 
 def _named(name: str) -> EnvSpec:
-    """The environment of a name; one without a description is Gymnasium's own.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-    """
+    """The environment of a name, which must exist; one without a description is Gymnasium's own."""
     spec = env_spec(name)
     if spec not in env_specs() and spec.id not in gymnasium.registry:
         near = [text for known in env_specs() for text in (known.name, known.id)]

@@ -110,11 +110,7 @@ def configured(settings: Settings, base_url: str | None) -> TrainConfig:
 
 
 def task_lines(path: Path) -> list[str]:
-    """The task ids of a file, one a line.
-
-    Raises:
-        ConfigError: It cannot be read, or names none.
-    """
+    """The task ids of a file, one a line; a ConfigError where it cannot be read, or names none."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as error:

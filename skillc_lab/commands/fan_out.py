@@ -78,12 +78,7 @@ def _tell(outcome: Outcome) -> None:
 
 
 def read_commands(text: str) -> list[tuple[str, ...]]:
-    """One command a line, quoted as in a shell; ``skillc`` in front may be left out, ``#`` begins a comment.
-
-    Raises:
-        ConfigError: A line cannot be read, or there is none.
-        UnknownNameError: There is no such command.
-    """
+    """One command a line, quoted as in a shell; ``skillc`` in front may be left out, ``#`` begins a comment."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
@@ -115,12 +110,7 @@ def fan_out(
     *,
     note: Callable[[Outcome], object] = lambda outcome: None,
 ) -> list[Outcome]:
-    """Runs commands as Ray tasks; outcomes in their order, each noted as it comes.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        ConfigError: There is no cluster at the address.
-    """
+    """Runs commands as Ray tasks; outcomes in their order, each noted as it comes."""
     ray = _connected(options.address)
     try:
         remote = ray.remote(num_cpus=options.cpus, num_gpus=options.gpus, max_retries=options.retries)(run_one).remote

@@ -63,10 +63,6 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
         Device, versions, and per phase: seconds, tokens per second of generation and of the update, peak memory in MiB,
         and the success rates of the first and the last update; how two updates went under FSDP2 on all GPUs, and with a
         vLLM that sleeps meanwhile.
-
-    Raises:
-        ConfigError: If there is no CUDA device and the processor alone was not allowed, or if the folder holds the run
-            of an earlier check.
     """
     import torch
 

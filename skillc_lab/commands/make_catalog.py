@@ -80,11 +80,7 @@ class MakeCatalogOptions:
     """No progress."""
 
     def rows(self) -> JsonSource | GeneratedSource:
-        """Where the products come from.
-
-        Raises:
-            ConfigError: If not exactly one source was named.
-        """
+        """Where the products come from; a ConfigError unless one source was named."""
         files, size = self.files, self.generated.generate
         if sum(given is not None for given in (files.source, files.products, size)) != 1:
             raise ConfigError("Name one of --source FOLDER, --products FILE and --generate N.")

@@ -67,11 +67,7 @@ def expert(env: gymnasium.Env[str, str], info: dict[str, Any], options: MakeDemo
 
 
 def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any]]:
-    """Plays the split's tasks in order, each in every condition that was asked for; a line each.
-
-    Raises:
-        SkillCError: For missing data and unknown names.
-    """
+    """Plays the split's tasks in order, each in every condition that was asked for; a line each."""
     make: dict[str, Any] = {"data": options.data, "split": options.split, "task_types": options.task_types}
     env: Any = gymnasium.make("skillc/ALFWorld-v0", max_episode_steps=options.max_steps, **make)
     chat = ChatFormat.compact() if options.chat == "compact" else ChatFormat.default()

@@ -71,11 +71,7 @@ class MakeGamesOptions:
     """Games of each split to have won in upstream too."""
 
     def generator(self) -> dict[str, Any]:
-        """The generator's options, as ``generator=`` takes them.
-
-        Raises:
-            ConfigError: If the mix cannot be read.
-        """
+        """The generator's options, as ``generator=`` takes them."""
         given = {name: _few(value) for name, value in vars(self.knobs).items()}
         if self.knobs.rooms is not None:
             given["rooms"] = list(self.knobs.rooms)
@@ -100,11 +96,7 @@ def _mix(words: Sequence[str] | None) -> dict[str, float] | str | None:
 
 
 def write_games(games: GeneratedGames, out: Path, split: str) -> None:
-    """Writes every game of a set to ``<out>/json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl``.
-
-    Raises:
-        OSError: If a file cannot be written.
-    """
+    """Writes every game of a set to ``<out>/json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl``."""
     for done, task_id in enumerate(games.task_ids, start=1):
         folder = out / LAYOUT / task_id
         folder.mkdir(parents=True)
@@ -113,12 +105,7 @@ def write_games(games: GeneratedGames, out: Path, split: str) -> None:
 
 
 def report(games: GeneratedGames, options: MakeGamesOptions) -> dict[str, Any]:
-    """How many games of a set there are, and how many were won in the proofs that were asked for.
-
-    Raises:
-        InvalidGameError: If a game was not won.
-        MissingExtraError: If upstream is asked for and not installed.
-    """
+    """How many games there are, and how many were won in the proofs that were asked for; an error where one was not."""
     found: dict[str, Any] = {"games": len(games.task_ids)}
     if options.prove:
         found["won_by_planner"] = len(proved_by_planner(games))

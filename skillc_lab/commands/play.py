@@ -202,12 +202,7 @@ class PlayOptions:
     """Further arguments of the environment; singly as env.generator='{"size": "small"}'."""
 
     def make(self, spec: EnvSpec) -> gymnasium.Env[Any, Any]:
-        """Makes the environment.
-
-        Raises:
-            UnknownNameError: If there is none of that name.
-            ConfigError: If it does not take the options.
-        """
+        """Makes the environment; an error in words where there is none, or it does not take the options."""
         known = spec.warm_start
         wanted = {
             "data": self.data or ("generated" if known else None),

@@ -26,11 +26,7 @@ _NO_TRAINED = (
 
 
 def quick_policies(options: DemoOptions) -> dict[str, Path]:
-    """Folders of the policies: "start", and "trained" where there is one.
-
-    Raises:
-        MissingDataError: The policy is not there; or none comes with the environment, and none is named.
-    """
+    """Folders of the policies: "start", and "trained" where there is one; a MissingDataError where none is there."""
     if options.policy is not None and not (options.policy / "config.json").is_file():
         raise MissingDataError(f"There is no checkpoint folder {options.policy}; make one with `skillc demo`.")
     try:
@@ -68,13 +64,8 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
 
     Each policy's evaluation goes into the folder of its name, the figures into ``summary.json``.
 
-    Args:
-        options: What to show: environment, trained policy, seed, held-out tasks and the folder of it all.
-        progress: Told how far it has come.
-
     Raises:
         ConfigError: Tasks are named that the shipped policies do not know, or too few of them.
-        SkillCError: For missing extras and unknown environments.
     """
     if options.data not in (None, "generated"):
         raise ConfigError(

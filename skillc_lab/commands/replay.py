@@ -62,11 +62,7 @@ def _write_atif(options: ReplayOptions, folder: Path) -> int:
 
 
 def _episodes(options: ReplayOptions) -> list[Episode]:
-    """The recorded episodes.
-
-    Raises:
-        ConfigError: There are none.
-    """
+    """The recorded episodes."""
     whole = options.run / "transcripts.jsonl" if options.run.is_dir() else options.run
     if whole.is_file():
         return list(read_jsonl(whole))

@@ -38,11 +38,7 @@ class EpisodeLength:
 
 
 def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
-    """Counts a model's tokens of one episode that the environment's expert plays, its skill in the prompt.
-
-    Raises:
-        MissingDataError: If the environment's data are named and not there.
-    """
+    """Counts a model's tokens of one episode that the environment's expert plays, its skill in the prompt."""
     spec = config.env_spec
     assert spec.warm_start, f"{spec.id} has no expert"
     injected = SkillInjection(_open(config), library=str(config.skill_library), where="info")

@@ -25,10 +25,7 @@ _PROMPTS, _LENGTH, _REPLY = 8, 24, 16
 
 
 def matmul_tflops(*, size: int = 4096, seconds: float = 0.5) -> float:
-    """What this device reaches in a product of large matrices, in 10^12 operations per second.
-
-    It is bfloat16 on a GPU, float32 (and a quarter of the size) on a processor: what utilisation is measured against.
-    """
+    """What a product of large matrices reaches, in 10^12 operations a second: bfloat16 on a GPU, else float32."""
     import torch
 
     cuda = torch.cuda.is_available()

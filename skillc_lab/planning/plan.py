@@ -168,12 +168,7 @@ def _time(plan: Plan) -> str:
 def make_plan(
     config: TrainConfig, machine: Machine, *, row_tokens: int | None = None, shape: ModelShape | None = None
 ) -> Plan:
-    """Plans a run of rows of ``max_context``, the worst case, or shorter ones; no weights are loaded or fetched.
-
-    Raises:
-        MissingDataError: If nothing is known of the model.
-        UnknownNameError: For a method or environment that does not exist.
-    """
+    """Plans a run of rows of ``max_context``, the worst case, or shorter ones; no weights are loaded or fetched."""
     shape = shape or shape_of(config_of(config))
     plan = _plain(config, machine, shape, row_tokens)
     return plan if plan.fits or plan.refusals else replace(plan, remedies=tuple(_remedies(plan, row_tokens)))

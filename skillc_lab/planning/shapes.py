@@ -101,13 +101,7 @@ def shape_of(model_config: Any) -> ModelShape:
 
 
 def layer_bytes(shape: ModelShape, kind: Arithmetic, lora_rank: int = 0) -> int:
-    """All that one layer keeps of one token.
-
-    Args:
-        shape: The model.
-        kind: How numbers are held.
-        lora_rank: Of adapters on all linear maps, while the weights themselves are frozen; 0 trains the weights.
-    """
+    """All that one layer keeps of one token; with a rank weights are frozen, and adapters on all maps are trained."""
     compute = 4 if kind == "float32" else 2
     # Queries, keys, values, the result, and a float32 per head; the feed-forward part's gate, product and activation.
     attention = compute * 2 * (shape.queries + shape.keys) + 4 * shape.heads

@@ -63,15 +63,10 @@ def group_by_task(episodes: Iterable[Episode]) -> dict[str, TaskEpisodes]:
 
 
 def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int = 3) -> tuple[str, ...]:
-    """Picks the tasks that show most: what the skill alone solved before, and training solved without it.
+    """The tasks that show most: what the skill alone solved before (if played), and training solved without it.
 
     Types take turns, so that few tasks show several types; ties go by task id. At least one of the tasks holds a failed
     episode after training, if there is any.
-
-    Args:
-        before: Episodes before training; may be empty.
-        after: Episodes after it.
-        count: How many tasks.
     """
     first, second = group_by_task(before), group_by_task(after)
     ranked = sorted(second, key=lambda task: (-_interest(first.get(task), second[task]), task))
@@ -90,10 +85,7 @@ def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int
 
 
 def examples(before: Sequence[Episode], after: Sequence[Episode], count: int = 4) -> list[Fold]:
-    """The tasks that show most, the first one open: with the skill, without it and, trained, without it.
-
-    Without episodes of before training a task's columns are its two conditions.
-    """
+    """The tasks that show most, the first open: with the skill, without it, and, of a trained policy, without it."""
     first, second = group_by_task(before), group_by_task(after)
     return [
         _example(first.get(task), second[task], open_=not place)

@@ -34,20 +34,10 @@ _SIDES = ((WITH, "with", -1), (WITHOUT, "without", 1))
 def save_figures(
     run: RunRecords, out: Path, *, before: PairedReport | None = None, after: PairedReport | None = None
 ) -> dict[str, Path]:
-    """Draws everything the records hold that means something for the run's method.
+    """Draws everything the records hold that means something for the run's method; the PNG files by name.
 
-    Args:
-        run: The run's metrics.
-        out: Folder for the PNG files; made if it is missing.
-        before: Evaluation of the policy before training.
-        after: Evaluation after it, on the same panel.
-
-    Returns:
-        Path of each figure, by name: those of :func:`~skillc_lab.report.plots.plots_of`, success_by_type, all of the
-        first few in one (overview) and, with both evaluations, before_after.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
+    Those of :func:`~skillc_lab.report.plots.plots_of`, success_by_type, the first few in one (overview) and, with
+    evaluations on one panel before and after training, before_after.
     """
     with figure_style():
         figures: dict[str, Any] = {"overview": _overview(run)}
@@ -71,11 +61,7 @@ def save_outcome_figure(report: PairedReport, out: Path, *, before: PairedReport
 
 
 def save_versus(runs: Sequence[ComparedRun], path: Path) -> Path:
-    """Draws success by updates: a plot per condition, a line per run, 95 % intervals over the panel's tasks as bands.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Draws success by updates: a plot per condition, a line per run, 95 % intervals over the tasks as bands."""
     styles = method_styles([each.name for each in runs])
     with figure_style():
         figure = new_figure(COLUMN, 6.4)
@@ -172,14 +158,7 @@ def _draw_outcome(axes: Any, report: PairedReport, order: Sequence[str]) -> None
 
 
 def draw_before_after(axes: Any, before: PairedReport, after: PairedReport, order: Sequence[str] = ()) -> None:
-    """Success per type before and after training, in both conditions, with intervals and an arrow from then to now.
-
-    Args:
-        axes: Where to draw.
-        before: Evaluation before training.
-        after: Evaluation after it.
-        order: Task types in the run's order; others follow by name.
-    """
+    """Success per type before and after, in both conditions, with intervals and arrows; types in the run's order."""
     rows, last = _rows(before, order), dict(_rows(after, order))
     for row, (name, first) in enumerate(rows):
         for style, key, side in _SIDES:

@@ -55,24 +55,19 @@ def make_report(
     title: str | None = None,
     versus: Sequence[str | Path] = (),
 ) -> ReportFiles:
-    """Draws the figures of a run or of an evaluation and writes its page.
+    """Draws the figures of a run or of an evaluation, finished or not, and writes its page, ``index.html``.
 
     Args:
-        folder: Of a training run, finished or not, with or without its metrics, or of an evaluation.
-        before: Folder of an evaluation before training (``report.json`` and, if there, ``transcripts.jsonl``); by
-            default ``<folder>/before`` where it exists.
+        folder: Of a training run, with or without its metrics, or of an evaluation.
+        before: Folder of an evaluation before training; by default ``<folder>/before`` where it exists.
         after: The same after training; by default ``<folder>/after`` where it exists.
         out: Where to write; by default ``<folder>/report``.
         title: The page's heading.
         versus: Folders of other runs from the same start, to be compared with it.
 
-    Returns:
-        The files' paths: ``index.html`` and the PNG figures.
-
     Raises:
         MissingDataError: There is nothing to report on, or a named evaluation is not there.
         ConfigError: ``<folder>/report`` is a link, and no other place was named.
-        MissingExtraError: matplotlib or jinja2 is not installed.
     """
     source = read_source(Path(folder), before=before, after=after)
     target = _own_folder(Path(folder)) if out is None else Path(out)
@@ -116,20 +111,13 @@ def _examples(source: Source) -> list[tuple[str, str, list[Fold]]]:
 
 
 def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | None = None) -> Path:
-    """Writes a page with every transcript of one step of a run, of an evaluation, or of a file of transcripts.
+    """Writes a page with every transcript of a step of a run, of an evaluation, or of a file, both conditions abreast.
 
-    Episodes are grouped by task, with the skill next to without it.
-
-    Args:
-        path: Folder of a run or of an evaluation, or a ``.jsonl`` file of episodes.
-        step: Step of a run; the last one that transcripts were kept of by default.
-        out: The page; by default in ``report/`` of the folder, or next to the file.
+    The step is the last that transcripts were kept of unless named; the page lies in ``report/``, or next to the file.
 
     Raises:
         MissingDataError: There are no transcripts.
-        ConfigError: None were kept of this step, a step is asked of what has none, or ``report`` in the folder is a
-            link, and no other place was named.
-        TranscriptError: A line of the transcripts is no episode.
+        ConfigError: None were kept of this step, a step is asked of what has none, or ``report`` is a link.
     """
     place = Path(path)
     recorded, usual = _recorded(place, step)

@@ -50,11 +50,7 @@ class RunRecords:
 
     @classmethod
     def read(cls, folder: str | Path) -> RunRecords:
-        """Reads a run folder; lines of the metrics that are no records (cut off by a kill) are left out.
-
-        Raises:
-            MissingDataError: There is no ``metrics.jsonl``.
-        """
+        """Reads a run folder, which must have metrics; lines that are no records (cut off by a kill) are left out."""
         path = Path(folder) / "metrics.jsonl"
         if not path.is_file():
             raise MissingDataError(f"{path} does not exist; a report needs the folder of a training run")
@@ -221,17 +217,10 @@ class Source:
 
 
 def read_source(folder: Path, *, before: str | Path | None = None, after: str | Path | None = None) -> Source:
-    """Reads a folder.
+    """Reads the folder of a run or of an evaluation; a MissingDataError where there is nothing to report on.
 
-    Args:
-        folder: Of a run or of an evaluation.
-        before: Folder of the evaluation before training; by default ``before`` in the folder, or ``start``, as a quick
-            demonstration calls it.
-        after: The same after training; by default ``after``, or ``trained``, or the folder itself if it is an
-            evaluation's.
-
-    Raises:
-        MissingDataError: There is nothing to report on, or a named evaluation is not there.
+    Evaluations are those named, or ``before`` and ``after`` in it (``start`` and ``trained`` in a quick demonstration),
+    or the folder itself.
     """
     run = RunRecords.read(folder) if (folder / "metrics.jsonl").is_file() else None
     first = read_evaluation(_first(folder, before, "before", "start"), required=before is not None)
@@ -263,11 +252,7 @@ def _first(folder: Path, named: str | Path | None, *usual: str) -> Path:
 
 
 def read_evaluation(folder: Path, *, required: bool = False) -> Evaluation:
-    """Reads what an evaluation left in a folder; nothing of it need be there.
-
-    Raises:
-        MissingDataError: It is required and there is no ``report.json``.
-    """
+    """Reads what an evaluation left in a folder; nothing of it need be there unless it is required."""
     report, transcripts = folder / "report.json", folder / "transcripts.jsonl"
     if required and not report.is_file():
         raise MissingDataError(f"{report} does not exist; evaluate the policy into {folder} first")
@@ -278,11 +263,7 @@ def read_evaluation(folder: Path, *, required: bool = False) -> Evaluation:
 
 
 def transcripts_of_step(folder: Path, step: int | None = None) -> dict[str, tuple[Episode, ...]]:
-    """The transcripts that a run kept of a step, by title ("Validation at step 10", "Training rollouts of step 10").
-
-    Args:
-        folder: The run's folder.
-        step: The step; the last one that any were kept of by default.
+    """The transcripts that a run kept of a step, the last one by default, by title ("Validation at step 10").
 
     Raises:
         MissingDataError: The run kept no transcripts.
@@ -334,11 +315,7 @@ class ComparedRun:
 
 
 def read_run(folder: Path) -> ComparedRun:
-    """Reads a run's folder; evaluations may be missing.
-
-    Raises:
-        MissingDataError: There is no ``metrics.jsonl``.
-    """
+    """Reads a run's folder, which must have metrics; evaluations may be missing."""
     run = RunRecords.read(folder)
     before, after = (read_evaluation(folder / when).report for when in ("before", "after"))
     acted = read_object(folder / "what_acted.json")

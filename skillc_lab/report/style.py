@@ -73,8 +73,7 @@ def type_styles(task_types: Sequence[str]) -> dict[str, LineStyle]:
 def method_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
     """One style per method: a colour that is the method's in every picture, dashes for variants of one method.
 
-    Args:
-        labels: Methods as tables name them: ``grpo``, ``skillc:omega=0.2``, ``skillc+baseline``, ``grpo.lr0.001``.
+    Labels are as tables have them: ``grpo``, ``skillc:omega=0.2``, ``skillc+baseline``, ``grpo.lr0.001``.
     """
     drawn: Counter[str] = Counter()
     styles = {}
@@ -108,11 +107,7 @@ def _base(label: str) -> str:
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Applies the look to what is drawn within, and leaves matplotlib's own settings alone.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Applies the look to what is drawn within, and leaves matplotlib's own settings alone."""
     try:
         import matplotlib as mpl
     except ImportError as error:

@@ -131,11 +131,7 @@ class SkillTest:
 
 
 def check_margin(margin: float) -> None:
-    """Refuses a margin that is no difference of two rates.
-
-    Raises:
-        ConfigError: It is negative, or 1 or more.
-    """
+    """Refuses a margin that is no difference of two rates with a ConfigError."""
     if not 0 <= margin < 1:
         raise ConfigError(f"The margin is a difference of success from 0 up to 1, such as 0.05; got {margin}")
 

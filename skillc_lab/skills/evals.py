@@ -37,7 +37,7 @@ class SkillEval:
 
 
 def read_evals(folder: Path) -> list[SkillEval]:
-    """Reads the test cases of a skill, or of every skill of a library; empty if none brings any.
+    """The test cases of a skill, or of every skill of a library; empty if none brings any.
 
     Raises:
         SkillFileError: A file is not what the page describes, leads out of the folder, or names no task.

@@ -18,18 +18,8 @@ def learn_skills(
 
     The general skill is the writer's (its drafts without a task type), or else the steps that won episodes of all types
     share. What a type's lost episodes leave out although nearly all won ones do it is added as the mistake to avoid. A
-    :class:`NotedWriter` writes what is general and the mistakes itself, and no rule adds to it. Control characters,
-    which no skill may hold, are taken out of the texts; a text of nothing else is left out.
-
-    Args:
-        episodes: Of training tasks.
-        writer: Writes the skills of each type.
-        short_names: Names for the skills, by task type; what of a name is no letter or digit of ASCII becomes a
-            hyphen, and names that are equal then get numbers.
-
-    Returns:
-        The general skill first if there is one, then by task type; :func:`skill_library.formats.write_library` makes a
-        folder of them.
+    :class:`NotedWriter` writes what is general and the mistakes itself, and no rule adds to it. Control characters are
+    taken out; a text of nothing else is left out. The general skill comes first, then those of types by name.
 
     Raises:
         ConfigError: The writer wrote nothing, as rules do where no episode was won.

@@ -61,11 +61,7 @@ def episode_files(place: Path) -> list[Path]:
 
 
 def read_episodes(files: Iterable[Path]) -> Iterator[Episode]:
-    """Reads the episodes of several files one by one.
-
-    Raises:
-        TranscriptError: A line is not an episode; the message names the file and the line.
-    """
+    """Reads the episodes of several files one by one; an error names the file and the line."""
     for file in files:
         yield from iter_jsonl(file)
 

@@ -62,14 +62,7 @@ def next_iteration(workspace: Path) -> Path:
 
 
 def write_workspace(test: SkillTest, cases: Sequence[TestCase], out: Path, about: Mapping[str, Any]) -> None:
-    """Writes one iteration.
-
-    Args:
-        test: What was played, and the verdict.
-        cases: Which of it belongs to which test case.
-        out: The iteration's folder.
-        about: What ``benchmark.json`` says beside the figures.
-    """
+    """Writes an iteration: what was played for each case, and ``benchmark.json`` with the figures and ``about``."""
     for case in cases:
         for arm, skill in _ARMS.items():
             _write_arm(test.report, case, skill, out / f"eval-{case.name}" / arm)

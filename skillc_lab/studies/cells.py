@@ -87,7 +87,6 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 
     Raises:
         CheckpointError: It was run under another protocol.
-        TranscriptError: Another version wrote it.
     """
     path = cell_path(plan, cell)
     if not path.is_file():
@@ -127,12 +126,7 @@ class Changed:
         return folder / self.name, f"{title}_{self.name}"
 
     def plan(self, trained: ComparisonPlan) -> ComparisonPlan:
-        """The plan of the same cells played so, in a folder and a record of its own.
-
-        Raises:
-            UnknownNameError: The environment names its splits, and this is none of them.
-            SkillFileError: There is no such library.
-        """
+        """The plan of the same cells played so, in a folder and a record of its own; split and library must exist."""
         config, splits = trained.config, trained.config.env_spec.splits
         if self.split is not None and splits and self.split not in splits:
             raise unknown_name("split", self.split, splits)
@@ -152,10 +146,8 @@ class Replay:
     def __call__(self, plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         """Plays a cell and writes it; None if it has not been trained to its end.
 
-        What belongs to training, such as curve and cost, is the trained cell's.
-
-        Raises:
-            MissingDataError: The cell's policy is not here, as in a folder that was restored from a record.
+        What belongs to training, such as curve and cost, is the trained cell's. A policy that is not here, as in a
+        folder that was restored from a record, is a MissingDataError.
         """
         done = read_cell(self.trained, cell)
         if done is None:

@@ -50,11 +50,7 @@ class CellCheck:
 
 
 def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
-    """Compares a cell with that of a record, task by task.
-
-    Raises:
-        ConfigError: The record does not have it.
-    """
+    """Compares a cell with that of a record, which must have it, task by task."""
     cell, recorded = Cell(*result.place), record.found.get(result.place)
     if recorded is None:
         raise ConfigError(f"The record {record.title} has no cell {cell.name}")
@@ -72,12 +68,7 @@ def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
 
 
 def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: ComparisonRecord) -> None:
-    """Refuses, before anything runs, what could not come to the record's figures.
-
-    Raises:
-        ConfigError: The record does not have one of the cells, or was made under another protocol; the message says
-            where they differ.
-    """
+    """Refuses, before anything runs, what could not come to the record's figures; an error says where they differ."""
     for cell in cells:
         if cell.place not in record.found:
             raise ConfigError(
@@ -89,15 +80,9 @@ def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: Compar
 
 
 def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
-    """Writes the cells of a record that the plan asks for and that are not there yet.
+    """Writes the cells of a record that the plan asks for and that are not there yet, and returns them.
 
-    Args:
-        plan: What is compared; it may have further methods, starting points and seeds.
-        record: Of the same protocol. Its revision is left to
-            :func:`~skillc_lab.studies.require_one_revision`, which reads the cells.
-
-    Returns:
-        The cells that were written.
+    The plan may have more cells. The record's revision is left to :func:`~skillc_lab.studies.require_one_revision`.
 
     Raises:
         CheckpointError: One of them was run under another protocol; none has been written then.

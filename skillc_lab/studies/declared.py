@@ -52,10 +52,7 @@ def now() -> str:
 def require_preregistered(declared: Declaration | None, begun: Iterable[tuple[str, str, Mapping[str, Any]]]) -> None:
     """Refuses to call a study preregistered what git cannot show.
 
-    Args:
-        declared: Its run file.
-        begun: The name of each cell that has begun, when that was, and its run file; both are empty where they were
-            not recorded.
+    Every cell that has begun stands with when it did and its run file, both empty where they were not recorded.
 
     Raises:
         ConfigError: The file is not committed as it is, or a cell began before, or under another content.

@@ -14,15 +14,7 @@ from skillc_lab.studies.record import Regime
 
 
 def before_and_after(regime: Regime, method: str) -> list[tuple[float, float]]:
-    """Success without the skill before and after training, on the same held-out tasks, one pair per seed.
-
-    Args:
-        regime: A starting point that was played untrained.
-        method: One of its methods.
-
-    Raises:
-        ConfigError: The method was not run there, or the start was not played.
-    """
+    """Success without the skill before and after training on the same held-out tasks, one pair per seed."""
     row = regime.row(method)
     if row is None or regime.before is None:
         raise ConfigError(f"{regime.name} has no runs of {method!r}, or its start was not played before training")
@@ -32,18 +24,8 @@ def before_and_after(regime: Regime, method: str) -> list[tuple[float, float]]:
 def draw_hero(regimes: Mapping[str, Regime], methods: Sequence[str], path: Path, stacked: bool = False) -> str:
     """Draws one panel per world: a thin line per seed, a thick one for their mean, the level with the skill dotted.
 
-    Args:
-        regimes: Starting points by the title of their panel.
-        methods: Two of their methods, the baseline first.
-        path: A file whose ending names the format.
-        stacked: Whether the panels stand one above the other, for a telephone.
-
-    Returns:
-        The message, which is the picture's title.
-
-    Raises:
-        ConfigError: A method was not run somewhere.
-        MissingExtraError: Without matplotlib.
+    Regimes stand under their panels' titles, the baseline first of two methods; ``stacked`` is for a telephone. The
+    picture's title, its message, is returned.
     """
     message, styles = _message(list(regimes.values()), methods), method_styles(methods)
     with figure_style():

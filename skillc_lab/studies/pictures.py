@@ -53,13 +53,9 @@ _QUIET, _FELL = "#5b626d", "#b2182b"
 
 
 def draw_record(record: ComparisonRecord, folder: Path) -> list[Path]:
-    """Writes ``table.md``, a picture per starting point, the regime map and the learning curves.
+    """Writes ``table.md``, a picture per starting point, the regime map and the learning curves; their paths.
 
-    Returns:
-        Their paths; none before the baseline has a cell.
-
-    Raises:
-        MissingExtraError: Without matplotlib.
+    Nothing is drawn before the baseline has a cell.
     """
     if not record.starts:
         return []
@@ -125,15 +121,7 @@ def _heights(grid: Any, curves: Sequence[Sequence[CurvePoint]]) -> list[tuple[fl
 
 
 def draw_comparison(regime: Regime, path: Path) -> None:
-    """Draws outcomes with intervals over seeds next to mean learning curves over tokens and environment steps.
-
-    Args:
-        regime: A starting point.
-        path: A file whose ending names the format.
-
-    Raises:
-        MissingExtraError: Without matplotlib.
-    """
+    """Draws outcomes with intervals over seeds next to mean learning curves over tokens and environment steps."""
     rows, styles = regime.rows, _named_styles(regime.rows)
     curves = {row.method: [cell.curve for cell in row.cells] for row in rows}
     steps = {name: [by_env_steps(curve) for curve in found] for name, found in curves.items()}
@@ -202,12 +190,7 @@ def _markers(curves: Sequence[Sequence[CurvePoint]], grid: Any, style: LineStyle
 
 
 def curve_names(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
-    """The methods whose curves are drawn, the baseline first.
-
-    Args:
-        regimes: As :func:`~skillc_lab.studies.regimes_of` gives them.
-        methods: Besides the baseline; if empty all of them, or :data:`TOLD_APART` where they are more than six.
-    """
+    """The baseline, then the methods that are named, or all, or :data:`TOLD_APART` where they are more than six."""
     baseline = regimes[0].rows[0].method
     run = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
     chosen = methods or (run if len(run) <= 1 + _NAMED else TOLD_APART)
@@ -215,16 +198,7 @@ def curve_names(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[
 
 
 def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str] = ()) -> None:
-    """Draws each method's mean over seeds, with a band of one standard error where there are several.
-
-    Args:
-        regimes: As :func:`~skillc_lab.studies.regimes_of` gives them.
-        path: A file whose ending names the format.
-        methods: Besides the baseline, as for :func:`curve_names`.
-
-    Raises:
-        MissingExtraError: Without matplotlib.
-    """
+    """Draws each method's mean over seeds, with a band of one standard error; methods as of :func:`curve_names`."""
     styles = method_styles(curve_names(regimes, methods))
     across = min(3, len(regimes))
     down = ceil(len(regimes) / across)
@@ -270,16 +244,7 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[
 
     A bar is coloured by its difference from the baseline where that is significant after Holm's adjustment; it is grey
     where the method is equivalent within five points, hatched where nothing can be said, dashed with one seed, or fewer
-    than the baseline has.
-
-    Args:
-        regimes: As :func:`~skillc_lab.studies.regimes_of` gives them.
-        path: A file whose ending names the format.
-        methods: Besides the baseline these alone; all if empty.
-
-    Raises:
-        ConfigError: One of the methods was run nowhere.
-        MissingExtraError: Without matplotlib.
+    than the baseline has. Beside the baseline stand the methods that are named, or all.
     """
     names, colours = by_lead(regimes, methods), None
     across = min(2, len(regimes))

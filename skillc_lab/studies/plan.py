@@ -23,12 +23,7 @@ _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transc
 
 
 def read_method(label: str) -> tuple[str, dict[str, Any]]:
-    """Reads ``skillc`` or ``skillc:omega=0.2,lam=0``: a recipe and changes to its options, values as JSON.
-
-    Raises:
-        UnknownNameError: No such recipe or option.
-        ConfigError: A change that is not written ``option=value``, or a value out of range.
-    """
+    """Reads ``skillc`` or ``skillc:omega=0.2,lam=0``: a recipe that exists, and changed options, values as JSON."""
     name, _, changes = label.partition(":")
     options: dict[str, Any] = {}
     for change in filter(None, changes.split(",")):
@@ -138,11 +133,7 @@ class ComparisonPlan:
     def choose(
         self, methods: Sequence[str] = (), starts: Sequence[str] = (), seeds: Sequence[int] = ()
     ) -> tuple[Cell, ...]:
-        """Some of the cells, in the plan's order; an empty sequence stands for all.
-
-        Raises:
-            UnknownNameError: The plan has no such method, starting point or seed.
-        """
+        """Some of the cells, in the plan's order; an empty sequence stands for all."""
         _require("method", methods, self.methods)
         _require("starting point", starts, self.models)
         _require("seed", seeds, self.seeds)
@@ -184,11 +175,7 @@ class ComparisonPlan:
         return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
 
     def training(self, cell: Cell) -> TrainConfig:
-        """The settings of a cell's run.
-
-        Raises:
-            SkillCError: They contradict each other, or there is no such method, option or setting.
-        """
+        """The settings of a cell's run; an error where they contradict each other."""
         own = current_settings(self.overrides.get(cell.method, {}))
         method, options = (own["method"], {}) if "method" in own else read_method(cell.method)
         changes: dict[str, Any] = {

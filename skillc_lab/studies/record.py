@@ -160,11 +160,7 @@ class Regime:
 
 
 def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
-    """The starting points of some records, in their order, as far as their baseline has cells.
-
-    Raises:
-        ConfigError: There are none, or the records have different baselines.
-    """
+    """The starting points of some records of one baseline, in their order, as far as it has cells."""
     baselines = sorted({record.baseline for record in records})
     if len(baselines) > 1:
         raise ConfigError(f"Regimes are drawn over one baseline, and these records have {', '.join(baselines)}")
@@ -175,15 +171,7 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
 
 
 def by_lead(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
-    """Methods in the order of their mean lead over the baseline, the baseline first.
-
-    Args:
-        regimes: Where they were run.
-        methods: These alone; all if empty.
-
-    Raises:
-        ConfigError: One of them was run nowhere.
-    """
+    """Methods, all or those named, in the order of their mean lead over the baseline, the baseline first."""
     leads: dict[str, list[float]] = {}
     for regime in regimes:
         base = regime.rows[0].without.mean

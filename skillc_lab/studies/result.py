@@ -139,11 +139,7 @@ class CellResult:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> CellResult:
-        """Rebuilds a result.
-
-        Raises:
-            TranscriptError: A field is missing or unknown.
-        """
+        """Rebuilds a result; a TranscriptError where a field is missing or unknown."""
         try:
             fields = {key: value for key, value in values.items() if key != "panel"}
             parts = {
@@ -177,19 +173,12 @@ def area_under_curve(curve: Sequence[CurvePoint], budget: int) -> float:
     """Mean skill-free success over the budget of generated tokens: the trapezoid rule, cut at the budget.
 
     A run that ends before the budget keeps its last success.
-
-    Raises:
-        ConfigError: No validations, or no budget.
     """
     return sum(weight * point.without for weight, point in zip(area_weights(curve, budget), curve, strict=True))
 
 
 def area_weights(curve: Sequence[CurvePoint], budget: int) -> list[float]:
-    """The share that every validation has in the area under the curve; they sum to 1.
-
-    Raises:
-        ConfigError: No validations, or no budget.
-    """
+    """The share that every validation has in the area under the curve; they sum to 1."""
     if not curve or budget <= 0:
         raise ConfigError(f"An area needs validations and a positive budget, got {len(curve)} and {budget}")
     at = [point.tokens for point in curve]

@@ -35,7 +35,7 @@ def compare(
     refused, one that fails is passed over.
 
     Args:
-        plan: What is compared.
+        plan: What is compared; if it says preregistered, git must show it.
         cells: Which of its cells are run, after their starting points; all if None. The record is of all that are done.
         workers: Processes, one thread each; 0 for none but this one.
         note: Told of every cell that is done.
@@ -43,10 +43,6 @@ def compare(
 
     Returns:
         The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
-
-    Raises:
-        CheckpointError: The folder holds cells of another protocol.
-        ConfigError: The plan says preregistered, and git cannot show it.
     """
     if plan.preregistered:
         require_preregistered(plan.declared, begun_cells(plan))
@@ -68,11 +64,7 @@ def compare(
 
 
 def require_one_revision(plan: ComparisonPlan, *, allow_changes: bool = False) -> None:
-    """Refuses to go on with what another revision, or one with changes, began.
-
-    Raises:
-        ConfigError: The message names the revisions.
-    """
+    """Refuses to go on with what another revision, or one with changes, began; the message names them."""
     files = [plan.folder / "runs" / cell.name / "versions.json" for cell in plan.cells]
     begun = [read_object(path).get("git") for path in files if path.is_file()]
     done = [found.versions.get("git") for cell in plan.jobs if (found := read_cell(plan, cell))]

@@ -58,11 +58,7 @@ class RunFile:
     cell."""
 
     def plan(self, title: str, folder: Path, declared: Declaration | None = None) -> ComparisonPlan:
-        """The plan that the file describes.
-
-        Raises:
-            SkillCError: There is no such method, setting or environment, or values contradict each other.
-        """
+        """The plan that the file describes."""
         settings = small_policy_settings(self.env, self.data) if env_spec(self.env).warm_start else {"env": self.env}
         own = {
             "model": next(iter(self.starts.values()), ""),
@@ -97,11 +93,7 @@ class RunFile:
 
 
 def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
-    """Reads a run file.
-
-    Args:
-        path: A file that ends in ``.yaml``, ``.yml`` or ``.toml``; its name is the study's.
-        folder: Where everything is written.
+    """Reads a run file in YAML or TOML, whose name is the study's.
 
     Raises:
         MissingDataError: There is no such file.
@@ -124,11 +116,7 @@ def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
 
 
 def held_out_split(env: str, named: str | None) -> str:
-    """The split that is named, or the headline of the environment's demonstration.
-
-    Raises:
-        ConfigError: None is named, and nobody demonstrates in the environment.
-    """
+    """The split that is named, or the headline of the environment's demonstration."""
     if named is not None:
         return named
     if env_spec(env).warm_start is None:
@@ -150,11 +138,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings under their current names.
-
-    Raises:
-        UnknownNameError: There is no such setting; the message says where it stood.
-    """
+    """Settings under their current names; an error says where one stood that does not exist."""
     names = {spec.name for spec in fields(TrainConfig)}
     current = current_settings(settings)
     for name in current:

@@ -12,33 +12,17 @@ from trainers.stats import Difference, Interval, MeanEstimate, mean_difference, 
 
 
 def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Difference:
-    """Compares two methods' skill-free success over the seeds that both have, task by task.
+    """Compares two methods' skill-free success over the seeds that both have, task by task, on one panel.
 
     Seeds and tasks are two sources of chance; :func:`~trainers.stats.variance_of_mean` adds them up. With
     one seed only the tasks are left, and nothing is said of seeds.
-
-    Args:
-        first: Cells of one method.
-        second: Cells of another, on the same panel.
-
-    Raises:
-        ConfigError: No seed in common, or different panels.
     """
     pairs = _pairs(first, second)
     return mean_difference([(_won(own, skill=False), _won(other, skill=False)) for own, other in pairs])
 
 
 def area_difference(first: Sequence[CellResult], second: Sequence[CellResult], budget: int) -> Difference:
-    """The same of the area under skill-free success: one area per seed and task of the validation panel.
-
-    Args:
-        first: Cells of one method.
-        second: Cells of another.
-        budget: Generated tokens over which the area is taken.
-
-    Raises:
-        ConfigError: No seed in common, or different panels.
-    """
+    """The same of the area under skill-free success: one area per seed and task of the validation panel."""
     pairs = _pairs(first, second)
     tables = [[_areas(cell, budget) for cell in pair] for pair in pairs]
     if len({len(row) for pair in tables for row in pair}) > 1:
@@ -47,16 +31,7 @@ def area_difference(first: Sequence[CellResult], second: Sequence[CellResult], b
 
 
 def change(cells: Sequence[CellResult], before: CellResult, *, skill: bool) -> Difference:
-    """Compares a method's cells with the starting point that they were trained from; statistics as of `difference`.
-
-    Args:
-        cells: Cells of one method.
-        before: The starting point, on the same panel.
-        skill: Whether success with the skill is compared, or without.
-
-    Raises:
-        ConfigError: No cells, or different panels.
-    """
+    """Compares a method's cells with the starting point that they were trained from; statistics as of `difference`."""
     pairs = [(cell, before) for cell in cells]
     _require_one_panel(pairs)
     return mean_difference([(_won(cell, skill=skill), _won(before, skill=skill)) for cell, before in pairs])

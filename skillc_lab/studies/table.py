@@ -112,16 +112,9 @@ class MethodRow:
 def method_rows(
     cells: Sequence[CellResult], baseline: str, budget: int, before: CellResult | None = None
 ) -> list[MethodRow]:
-    """One row per method, in the order in which the methods first appear.
+    """One row per method, in the order in which the methods first appear, each compared with the baseline.
 
-    Args:
-        cells: All trained cells of a comparison from one starting point.
-        baseline: The method that the others are compared with.
-        budget: Generated tokens over which the area is taken.
-        before: The starting point itself.
-
-    Raises:
-        ConfigError: There are no cells of the baseline, or the panels differ.
+    The cells are all trained ones of a comparison from one starting point, which is ``before``.
     """
     by_method: dict[str, list[CellResult]] = {}
     for cell in cells:

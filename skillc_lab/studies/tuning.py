@@ -47,9 +47,7 @@ class TunedSetting:
 def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
     """All combinations of a grid for every method: overrides of a plan, by label.
 
-    Args:
-        methods: Names of methods, the baseline first; additions are allowed, options belong into the grid.
-        grid: Values by setting; ``method_options.tau_retire`` names an option of the method.
+    Methods may have additions; options belong into the grid, as ``method_options.tau_retire``.
 
     Raises:
         ConfigError: Nothing to combine, or a setting without values.
@@ -68,12 +66,7 @@ def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str
 
 
 def rank_settings(plan: ComparisonPlan, cells: Sequence[CellResult]) -> list[TunedSetting]:
-    """Settings with all of the plan's seeds, the best of each method first; of equals the one named first.
-
-    Args:
-        plan: A plan of one starting point whose methods are settings.
-        cells: Its runs.
-    """
+    """Settings with all of the plan's seeds, the best of each method first; of equals the one named first."""
     found = []
     for label in plan.methods:
         own = [cell for cell in cells if cell.method == label]
@@ -99,19 +92,10 @@ def tune(
 
     The last round has the plan's budget; every round before it has half the budget and half the updates of the next
     one, and the better half of each method's settings goes on (Jamieson and Talwalkar 2016, arXiv:1502.07943). One
-    round is the whole grid.
-
-    Args:
-        plan: Its methods are settings, as :func:`cross` makes them.
-        rounds: How many rounds.
-        workers: Processes, one thread each; 0 for none but this one.
-        note: Told of every run that is done.
+    round is the whole grid. A plan's methods are settings, as :func:`cross` makes them.
 
     Returns:
         The settings of the last round, the best of each method first; empty if a round was interrupted.
-
-    Raises:
-        ConfigError: Fewer than one round, or more than halving the budget allows.
     """
     if rounds < 1 or plan.budget >> (rounds - 1) < 1:
         raise ConfigError(f"rounds must be at least 1 and leave a budget to the first one, got {rounds}")
@@ -165,11 +149,7 @@ def _nested(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_grid(options: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Values by setting from what was typed: a list as it is, a text split at its commas, anything else alone.
-
-    Raises:
-        ConfigError: A setting without values.
-    """
+    """Values by setting from what was typed: a list as it is, a text split at its commas, anything else alone."""
     grid = {name: _values(value) for name, value in options.items()}
     for name, values in grid.items():
         if not values:

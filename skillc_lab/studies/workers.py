@@ -18,18 +18,10 @@ _THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLEL
 
 
 def run_jobs(work: Callable[[Job], object], jobs: Mapping[Path, Job], workers: int) -> Iterator[tuple[Job, bool]]:
-    """Runs jobs in their order, so many at a time.
+    """Runs jobs in their order, so many at a time, and yields each as it ends, and whether it ended well.
 
-    Args:
-        work: Runs one; it and the jobs are pickled. Results are files, for whoever comes after an interruption.
-        jobs: By the file that each one's words (standard output and error) are added to.
-        workers: Processes at a time.
-
-    Yields:
-        Each job as it ends, and whether it ended well.
-
-    Raises:
-        KeyboardInterrupt: Passed on after the processes were asked to stop and have stopped.
+    Jobs stand by the file that their words (standard output and error) are added to; they and the work are pickled.
+    Results are files, for whoever comes after an interruption, which is passed on once the processes have stopped.
     """
     waiting = list(jobs.items())
     running: dict[int, tuple[Job, BaseProcess]] = {}
