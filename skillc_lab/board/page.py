@@ -50,7 +50,7 @@ def _row(result: BoardResult, place: str) -> Row:
     scores = report.to_json()["scores"]
     return [
         f"[{title}]({place}/{result.file_name}.json)" if place else title,
-        about["revision"] or about["weights_sha256"][:12],
+        result.version,
         rate(counts.sr_without, counts.sr_without_interval),
         rate(counts.sr_with, counts.sr_with_interval),
         points(counts.gap, counts.gap_interval),

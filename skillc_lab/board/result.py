@@ -33,6 +33,9 @@ _EVALUATING: Mapping[str, Any] = {
     "memory": "own",
 }
 """What evaluate is told beside the settings of training, with its defaults."""
+_NO_WEIGHTS = hashlib.sha256().hexdigest()
+"""What evaluate writes where there is no file of weights."""
+_SHA256 = re.compile("[0-9a-f]{64}")
 _PLAIN = re.compile(r"[\w .,:;+()/@=%-]*")
 """What may stand in a table: nothing that Markdown or HTML would read."""
 
@@ -62,8 +65,13 @@ class BoardResult:
     @property
     def own_skills(self) -> bool:
         """Whether other skills than the built-in ones were shown."""
-        shown = self.about["library_sha256"]
-        return bool(shown) and shown != PANELS[self.panel].library_sha256
+        return self.about["library_sha256"] != PANELS[self.panel].library_sha256
+
+    @property
+    def version(self) -> str:
+        """The revision, else the beginning of the weights' hash; "" where neither is known, as behind a server."""
+        weights = self.about["weights_sha256"]
+        return self.about["revision"] or weights[:12] * (weights != _NO_WEIGHTS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -77,7 +85,7 @@ class BoardResult:
 
     def is_play_of(self, other: BoardResult) -> bool:
         """Whether both tell the same episodes; two models that win nothing may well fail alike."""
-        if self.about["transcripts_sha256"] == other.about["transcripts_sha256"] != "":
+        if self.about["transcripts_sha256"] == other.about["transcripts_sha256"]:
             return True
         won = self.report.overall.sr_with + self.report.overall.sr_without > 0
         return won and self.panel == other.panel and self.report.outcomes == other.report.outcomes
@@ -141,6 +149,11 @@ def _checked(values: Mapping[str, Any]) -> BoardResult:
     for name in ("name", "model", "command"):
         if not about[name].strip():
             raise ConfigError(f"it does not say its {name}; make results with skillc board add EVALUATION")
+    for name in ("library_sha256", "transcripts_sha256"):
+        if not _SHA256.fullmatch(about[name]):
+            raise ConfigError(
+                f"{name} is a SHA-256 in hexadecimal digits; make results with skillc board add EVALUATION"
+            )
     named, versions, report = (values.get(name) for name in ("panel", "versions", "report"))
     if not isinstance(named, str) or named not in PANELS:
         raise ConfigError(f"panel is one of {', '.join(PANELS)}; got {str(named)[:80]!r}")

@@ -93,6 +93,8 @@ def _add(options: BoardOptions, folder: Path) -> int:
         f"{result.about['name']} on {PANELS[result.panel].title}: {100 * counts.sr_without:.1f} % without skills, "
         f"{100 * counts.sr_with:.1f} % with them. Rates and intervals agree with the outcomes."
     )
+    if not result.version:
+        say("The model's revision is unknown; --revision names it.")
     say(f"Result: {target}; page: {page}; badge: {target.with_suffix('.svg')}")
     return 0
 

@@ -58,7 +58,10 @@ def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_p
     assert "another result of that name" in capsys.readouterr().err
     assert skillc(["board", "add", str(result), "--name", "Other"]) == 2
     assert "has the same episodes as my-model-four.json" in capsys.readouterr().err
-    assert skillc(["board", "add", str(result), "--name", "Other", "--results", "elsewhere"]) == 0
+    capsys.readouterr()
+    assert skillc(["board", "add", str(evaluation), "--name", "Other", "--results", "elsewhere"]) == 0
+    assert "revision is unknown" in capsys.readouterr().out
+    assert "| [Other](./other-four.json) |  |" in (tmp_path / "elsewhere" / "board.md").read_text()
     assert (tmp_path / "elsewhere" / "other-four.json").is_file()
 
 
