@@ -193,16 +193,14 @@ def description_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
 
 
 def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
-    """Returns an environment's description and how a small policy starts there; ConfigError without demonstrations."""
-    spec = env_spec(name)
-    if spec.warm_start is not None:
-        return spec, spec.warm_start
-    if spec in env_specs():
+    """As :func:`described_env`, with how a small policy starts there; ConfigError if there are no demonstrations."""
+    spec = described_env(name)
+    if spec.warm_start is None:
         raise ConfigError(
             f"The environment {spec.name!r} comes without demonstrations, so without a small policy; name a model that "
             f"is not 'shipped', or take one of {', '.join(warm_started_names())}"
         )
-    raise unknown_name("environment", name, warm_started_names())
+    return spec, spec.warm_start
 
 
 def warm_started_names() -> tuple[str, ...]:

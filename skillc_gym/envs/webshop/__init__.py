@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.env import OBSERVATION_MODES, ShopState, WebShopEnv
-    from skillc_gym.envs.webshop.spec import TASK_TYPE
+    from skillc_gym.envs.webshop.env import OBSERVATION_MODES, WebShopEnv
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["OBSERVATION_MODES", "TASK_TYPE", "ShopState", "WebShopEnv"]
+__all__ = ["OBSERVATION_MODES", "WebShopEnv"]

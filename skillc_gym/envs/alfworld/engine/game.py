@@ -26,31 +26,22 @@ MAX_PAIRS = 50_000
 class Game:
     """A parsed game, immutable and shared by all environments of a process.
 
-    Places, receptacles and objects are numbered in the order in which the game lists them.
+    Places, receptacles and objects are numbered in the order in which the game lists them; the fields called so have
+    their names.
 
     Attributes:
         task_id: ``<split>/<task folder>/<trial folder>``.
-        task_type: Full task type.
         task: The sentence "Your task is to: ...".
         walkthrough: Commands that win from the start, as the file gives them.
-        wording: The game's words.
         actions: Actions that the game has.
         names: All names, in the order of the ids, with those that no player sees.
-        places: Name of each place.
-        receptacles: Name of each receptacle.
-        objects: Name of each object.
         places_of: Per receptacle, the places from which it is reached (one, in real games).
         here: Per place, the receptacles within reach.
         openable: Receptacles that open and close, as bits.
         accepts: Per receptacle, the objects that may be put there.
-        pickupable: Objects that can be taken.
-        toggleable: Objects that can be switched.
-        sliceable: Objects that can be sliced.
         knives: Objects that slice.
         treats: "cleanobject", "heatobject", "coolobject" -> receptacles that do it and objects that it can be done to.
         holders: Objects that count as containers -> the names of what is inside, which never changes.
-        goal_test: The goal, as a test of a state.
-        start: The first state.
         views: What `skillc_gym.envs.alfworld.engine.views` remembers.
         ways: What `ways_from` remembers.
     """

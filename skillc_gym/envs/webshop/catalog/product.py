@@ -46,9 +46,7 @@ class Product:
     Attributes:
         index: Its place in the catalogue.
         asin: Its id, at most ten characters.
-        title: Its name.
-        description: Its long description; may be empty.
-        bullets: The points of its features page; may be empty.
+        bullets: The points of its features page; may be empty, as ``description`` may.
         category: One of beauty, electronics, fashion, garden, grocery.
         query: The lower-case query it was found by.
         product_category: Its path of categories, separated by `` › ``.
@@ -57,8 +55,7 @@ class Product:
         options: The values of each group of options, in the order given; values may repeat.
         attributes: What it is said to be ("gluten free"), compared with the goal's attributes.
         main_image: The address of its picture; empty where the row named none.
-        instruction: The synthetic instruction made for it, or None.
-        instruction_attributes: The attributes that instruction asks for.
+        instruction: The synthetic instruction made for it, or None, which asks for ``instruction_attributes``.
     """
 
     index: int

@@ -1,21 +1,18 @@
 """What a customer wants, and what a purchase is worth."""
 
 from skillc_gym.envs.webshop.goals.goal_sets import open_goals
-from skillc_gym.envs.webshop.goals.goals import Goal, GoalSet, split_range
+from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger, keep_nouns, noun_tagger
-from skillc_gym.envs.webshop.goals.reward import COLOR_WORDS, Reward, normalize_color, score, token_set_ratio
+from skillc_gym.envs.webshop.goals.reward import COLOR_WORDS, normalize_color, score, token_set_ratio
 
 __all__ = [
     "COLOR_WORDS",
     "Goal",
-    "GoalSet",
     "NounTagger",
-    "Reward",
     "keep_nouns",
     "normalize_color",
     "noun_tagger",
     "open_goals",
     "score",
-    "split_range",
     "token_set_ratio",
 ]

@@ -98,12 +98,9 @@ class Reward:
     Attributes:
         total: The score in [0, 1]: (r_att w_att + r_option w_option + r_price w_price) r_type, by counts.
         r_type: The kind of product: 1, 0.5, 0.1 or 0.
-        r_att: The share of the goal's attributes the product has; 0 if the goal has none.
-        w_att: The weight of the attributes.
-        r_option: The share of the goal's options that were chosen; None if the goal has none.
-        w_option: The weight of the options; None if the goal has none.
+        r_att: The share of the goal's attributes the product has; 0 if the goal has none. Its weight is ``w_att``.
+        r_option: The share of the goal's options that were chosen; None, as ``w_option``, if the goal has none.
         r_price: Whether the price is low enough.
-        w_price: The weight of the price.
         query_match: Whether product and goal belong to the same query.
         category_match: Whether they share two parts of their categories.
         title_score: The share of the goal's nouns in the product's name.

@@ -25,8 +25,7 @@ class Page(NamedTuple):
         words: The query as it was searched.
         number: The number of the page of results, from 1.
         hits: The products found, by index, best first.
-        product: The product looked at, by index; -1 for none.
-        sub: The sub page: one of `SUB_PAGES`.
+        product: The product looked at, by index; -1 for none. ``sub`` is one of its `SUB_PAGES`.
         options: The chosen options as (group, value), in the order in which the groups were first chosen.
         visited: The products looked at since the index page.
         reward: The score of the purchase, on the page "done".
