@@ -131,10 +131,6 @@ class Manifest:
         """Whether it is one of ALFWorld's own splits, whole and unchanged."""
         return official_manifests().get(self.split) == self
 
-    def to_json(self) -> dict[str, Any]:
-        """The manifest as JSON-able values."""
-        return asdict(self)
-
 
 def manifest_of(games: GameSet) -> Manifest:
     """Reads a game set's manifest; every file is read once.
