@@ -1,7 +1,6 @@
 """Pictures that are drawn from records alone.
 
-``python -m benchmarks.pictures controls sensitivity`` draws some of those that pages show, into ``docs/pictures``;
-``python -m benchmarks.pictures --records FILE ... --out FILE.png --methods ...`` the regime map of any studies.
+``python -m benchmarks.pictures controls sensitivity`` draws some of those that pages show, into ``docs/pictures``.
 """
 
 from __future__ import annotations
@@ -192,7 +191,7 @@ def _draw_parameter(axes: Any, option: str, points: Sequence[tuple[float, Method
 
 
 def draw_cost(record: Mapping[str, Any], path: Path) -> None:
-    """Draws seconds of an update over GRPO's from a record of ``benchmarks.method_costs``."""
+    """Draws seconds of an update over GRPO's from a record of what updates cost."""
     rows = [(str(row["method"]), row["to_grpo"], row["to_grpo_on_its_rollouts"]) for row in record["methods"]]
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.3 * len(rows))
@@ -344,10 +343,8 @@ DRAWN: Mapping[str, Draw] = {
 def main(words: Sequence[str] | None = None) -> int:
     """Draws; 2 where a record is missing or has nothing to draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*DRAWN, []], help="pictures of pages")
-    parser.add_argument("--records", type=Path, nargs="+", default=[], help="records of studies, for one regime map")
-    parser.add_argument("--methods", nargs="*", default=(), help="these beside the baseline alone")
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"), help="folder of pictures; file of a map")
+    parser.add_argument("names", nargs="+", choices=DRAWN, help="pictures of pages")
+    parser.add_argument("--out", type=Path, default=Path("docs/pictures"), help="folder of the pictures")
     return exit_status(partial(_draw, parser.parse_args(words)))
 
 
@@ -356,11 +353,6 @@ def _draw(options: argparse.Namespace) -> None:
         path = options.out / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         DRAWN[name](path)
-    if options.records:
-        regimes = regimes_of([read_record(path) for path in options.records])
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        draw_regime_map(regimes, options.out.with_suffix(".png"), methods=options.methods)
-        draw_curves(regimes, options.out.with_name(f"{options.out.stem}_curves.png"), methods=options.methods)
 
 
 if __name__ == "__main__":

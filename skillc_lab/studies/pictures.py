@@ -32,8 +32,8 @@ from trainers.recipes import RECOMMENDED
 from trainers.stats import MeanEstimate
 
 TOLD_APART = (RECOMMENDED, "skillc", "half_skill_grpo", "skill_grpo", "skill0")
-"""Methods other than the baseline if there are more than a picture can tell apart and nobody chooses: the candidate,
-the method of the paper, and what shows skills otherwise."""
+"""Methods beside the baseline if there are more than a picture can tell apart: the candidate, the method of the paper,
+and what shows skills otherwise."""
 
 _NAMED = 5
 """Methods whose curves are drawn in colour, apart from the baseline's."""
@@ -189,17 +189,17 @@ def _markers(curves: Sequence[Sequence[CurvePoint]], grid: Any, style: LineStyle
 # Learning curves: one plot per regime ---------------------------------------------------------------------------------
 
 
-def curve_names(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
-    """The baseline, then the methods that are named, or all, or :data:`TOLD_APART` where they are more than six."""
+def curve_names(regimes: Sequence[Regime]) -> list[str]:
+    """The baseline, then the other methods, or :data:`TOLD_APART` where they are more than six."""
     baseline = regimes[0].rows[0].method
     run = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
-    chosen = methods or (run if len(run) <= 1 + _NAMED else TOLD_APART)
+    chosen = run if len(run) <= 1 + _NAMED else TOLD_APART
     return [baseline, *(name for name in chosen if name in run and name != baseline)]
 
 
-def draw_curves(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str] = ()) -> None:
+def draw_curves(regimes: Sequence[Regime], path: Path) -> None:
     """Draws each method's mean over seeds, with a band of one standard error; methods as of :func:`curve_names`."""
-    styles = method_styles(curve_names(regimes, methods))
+    styles = method_styles(curve_names(regimes))
     across = min(3, len(regimes))
     down = ceil(len(regimes) / across)
     with _canvas(path, max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5) as figure:
@@ -239,14 +239,14 @@ def _draw_band(axes: Any, row: MethodRow, budget: int, style: LineStyle) -> None
 # The regime map: what each method gains over the baseline and what it costs -------------------------------------------
 
 
-def draw_regime_map(regimes: Sequence[Regime], path: Path, *, methods: Sequence[str] = ()) -> None:
+def draw_regime_map(regimes: Sequence[Regime], path: Path) -> None:
     """Draws two plots per regime: success without the skill as bars, success with it to their right.
 
     A bar is coloured by its difference from the baseline where that is significant after Holm's adjustment; it is grey
     where the method is equivalent within five points, hatched where nothing can be said, dashed with one seed, or fewer
-    than the baseline has. Beside the baseline stand the methods that are named, or all.
+    than the baseline has.
     """
-    names, colours = by_lead(regimes, methods), None
+    names = by_lead(regimes)
     across = min(2, len(regimes))
     down = ceil(len(regimes) / across)
     with _canvas(path, max(9.5, 5.2 * across + 1.6), down * (1.5 + 0.24 * len(names)) + 0.9) as figure:

@@ -170,18 +170,15 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
     return found
 
 
-def by_lead(regimes: Sequence[Regime], methods: Sequence[str] = ()) -> list[str]:
-    """Methods, all or those named, in the order of their mean lead over the baseline, the baseline first."""
+def by_lead(regimes: Sequence[Regime]) -> list[str]:
+    """Methods in the order of their mean lead over the baseline, the baseline first."""
     leads: dict[str, list[float]] = {}
     for regime in regimes:
         base = regime.rows[0].without.mean
         for row in regime.rows:
             leads.setdefault(row.method, []).append(row.without.mean - base)
-    for name in methods:
-        if name not in leads:
-            raise ConfigError(f"No record has a cell of {name!r}; there are {', '.join(leads)}")
     baseline = regimes[0].rows[0].method
-    others = [name for name in leads if name != baseline and (not methods or name in methods)]
+    others = [name for name in leads if name != baseline]
     return [baseline, *sorted(others, key=lambda name: -fmean(leads[name]))]
 
 
