@@ -101,15 +101,9 @@ def _figure(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """One measurement.
+    """One measurement with its unit, beside upstream's value and a goal where there are some.
 
-    Attributes:
-        name: What was measured, with its unit.
-        ours: Our value.
-        upstream: Upstream's value, None if there is none; of the same run unless `recorded`.
-        goal: The value to reach, None for none.
-        more_is_better: Whether the goal is a lower bound.
-        recorded: Whether upstream's value is not of this run but an older record.
+    Upstream's is of the same run unless it is ``recorded``.
     """
 
     name: str

@@ -78,13 +78,7 @@ class Comparison:
 
 
 class Trio:
-    """The text environment and one in a browser for every transport, in the same moment of the same task.
-
-    Args:
-        transports: The transports.
-        browsers: How many browsers they share.
-        **shop: The shop's arguments.
-    """
+    """The text environment and one in a browser for every transport, in the same moment of the same task."""
 
     def __init__(self, *transports: str, browsers: int = 1, **shop: Any) -> None:
         self._native = {mode: WebShopEnv(**shop, observation_mode=mode) for mode in MODES}

@@ -40,14 +40,11 @@ class Comparison:
     """What came of comparing one game.
 
     Attributes:
-        task_id: The game.
         oracle: "plain" upstream, or "cached" upstream, which remembers what it parses.
         wording: "file" for the game as it is, "older" for the game rewritten by `older_wording`.
-        answers: How many answers were compared, first feedbacks included.
-        wins: How many of them were on a won state.
+        answers: How many answers were compared, first feedbacks included; ``wins`` of them on a won state.
         differences: Where the two engines differed; empty for equal.
         seconds_native: Time the native engine took for all answers, reading the game included.
-        seconds_upstream: Time upstream took.
         seed: Seed of the walks.
     """
 

@@ -30,14 +30,7 @@ Case = dict[str, Any]
 
 @dataclass
 class Comparison:
-    """What came of a file of cases.
-
-    Attributes:
-        name: What was compared.
-        cases: How many cases there were.
-        differences: One line for each case that differs.
-        counts: What kinds of cases there were, where that tells something.
-    """
+    """What came of a file of cases: how many, by kind where that tells something, and a line for each that differs."""
 
     name: str
     cases: int = 0

@@ -33,10 +33,8 @@ class AgentTools:
     """What an agent may use.
 
     Attributes:
-        spec: The environment.
         training_tasks: Gives the type of every training task by its id, without those that are evaluated.
         make_env: Makes the environment of the training tasks, without skills and prompts.
-        play: Plays training tasks.
         write: The policy as a writer: chats in, replies out.
         writes: Whether the policy is a language model, of which a readable text can be hoped for.
         seed: Decides which training tasks are taken.
@@ -91,12 +89,7 @@ class WritingAgent(Agent):
 
 
 class ActingAgent:
-    """An agent at work; this one shows nothing.
-
-    Args:
-        options: The agent.
-        writer: Who writes for it, if somebody does.
-    """
+    """An agent at work, with who writes for it, if somebody does; this one shows nothing."""
 
     def __init__(self, options: Agent, writer: AgentWriter | None = None) -> None:
         self.options, self.writer = options, writer
@@ -130,15 +123,7 @@ class ActingAgent:
 
 
 class AgentRunner:
-    """Prepares an agent around the configured policy, and plays with it.
-
-    Args:
-        agent: The agent.
-        player: The policy.
-        config: The settings.
-        panel: The tasks to be evaluated; no agent sees them before.
-        phase: Gives, for the name of a phase, whom to tell how many episodes are done.
-    """
+    """Prepares an agent around the configured policy, and plays with it; it never sees the panel before."""
 
     def __init__(
         self, agent: Agent, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress

@@ -20,8 +20,7 @@ _START, _FULL_REMOVAL = 2, 3
 class RuleList:
     """Rules with a strength: ADD starts at 2, AGREE and EDIT add 1, REMOVE takes 1 (3 of a full list); 0 is gone.
 
-    Args:
-        capacity: Most rules; a full list takes no new one.
+    A full list takes no new rule.
     """
 
     def __init__(self, capacity: int = 20) -> None:

@@ -16,12 +16,7 @@ _SHOWN_PLANS = 3
 
 
 class Reflections:
-    """The plans of every task and condition, the oldest first.
-
-    Args:
-        writer: Writes them.
-        shown: How many of the latest a try is shown.
-    """
+    """The plans of every task and condition, the oldest first; a try is shown the latest few."""
 
     def __init__(self, writer: AgentWriter, shown: int) -> None:
         self._writer, self._shown = writer, shown

@@ -20,11 +20,8 @@ class ShowNotes(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Puts an agent's text behind the skill text of ``info``, where the prompt is made from it.
 
     ``info["skill"]``, ``skill_text`` and ``skill_sha256`` say all that the episode is shown; ``condition`` stays the
-    switch of the library's skill. Episodes without a note are left as they are.
-
-    Args:
-        env: An environment, with a SkillInjection that writes into ``info`` or without one.
-        choose: Called with the info of each reset.
+    switch of the library's skill. Episodes for which ``choose``, called with the info of each reset, gives nothing are
+    left as they are.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], choose: Choose) -> None:

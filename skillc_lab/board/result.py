@@ -42,14 +42,10 @@ _PLAIN = re.compile(r"[\w .,:;+()/@=%-]*")
 
 @dataclass(frozen=True)
 class BoardResult:
-    """A checked result.
+    """A checked result on a panel; every figure is computed from the report's outcomes.
 
-    Attributes:
-        about: Name, model, revision, hash of the weights, skills and their hash, command, hash of the transcripts; ""
-            for what is unknown.
-        panel: Name of its panel.
-        report: Its outcomes; every figure is computed from them.
-        versions: Packages and revision of this project that it was played with.
+    ``about`` says name, model, revision, hash of the weights, skills and their hash, command, hash of the transcripts,
+    "" for what is unknown; ``versions`` are packages and revision of this project that it was played with.
     """
 
     about: Mapping[str, str]

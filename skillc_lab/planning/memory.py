@@ -31,8 +31,7 @@ class Workload:
         row_tokens: Tokens of a row, padding included.
         own_tokens: The model's own tokens among them.
         playing: Episodes that it plays at once.
-        reference: Whether the weights that training began with are kept too.
-        average: Whether a moving average of the weights is kept too.
+        reference: Whether the weights that training began with are kept too; ``average``: their moving average.
         distributions: Whether a loss wants whole distributions over the vocabulary.
         scored: Forward passes without gradient: of the reference, of teachers, of the weights before the update.
         extra: Largest share of rows that the method adds to those of the rollouts.

@@ -37,15 +37,9 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run takes on a machine.
+    """What a run takes on a machine: a GPU's share of an update, the parts of its memory, and what would lower it.
 
-    Attributes:
-        config: The run's settings.
-        machine: The machine.
-        shape: The model.
-        work: One GPU's share of an update.
-        parts: Of one GPU's memory.
-        remedies: What would lower it, each alone, then together where none is enough; none where the run fits.
+    Remedies stand each alone, then together where none is enough; there are none where the run fits.
     """
 
     config: TrainConfig

@@ -35,12 +35,7 @@ from skillc_lab.report.tables import (
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """What :func:`make_report` wrote.
-
-    Attributes:
-        page: The HTML page.
-        figures: PNG files by name.
-    """
+    """What :func:`make_report` wrote: the HTML page, and PNG files by name."""
 
     page: Path
     figures: dict[str, Path]

@@ -36,13 +36,7 @@ class Series:
 
 @dataclass(frozen=True)
 class RunRecords:
-    """The lines of ``metrics.jsonl``, apart by event, and the run's configuration.
-
-    Attributes:
-        train: One record per update, by step.
-        validations: One record per validation, by step.
-        config: The run's ``config.json``, empty if there is none.
-    """
+    """The lines of ``metrics.jsonl``, apart by event and by step, and ``config.json``, empty if there is none."""
 
     train: Sequence[Mapping[str, Any]]
     validations: Sequence[Mapping[str, Any]]
@@ -184,12 +178,7 @@ def moving_mean(series: Series, window: int) -> Series:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation left.
-
-    Attributes:
-        report: Its outcomes, None where there are only transcripts.
-        episodes: Its transcripts, if they were kept.
-    """
+    """What an evaluation left: its outcomes, None where there are only transcripts, and these, if they were kept."""
 
     report: PairedReport | None = None
     episodes: tuple[Episode, ...] = ()
@@ -291,15 +280,7 @@ def _listed(steps: list[int]) -> str:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One of several runs from the same start.
-
-    Attributes:
-        name: Its method.
-        run: Its metrics.
-        before: The held-out tasks before training, the same for all.
-        after: The same after training.
-        acted: What the method's own parts did, as far as the run wrote it down.
-    """
+    """One of several runs from one start, by its method: metrics, held-out tasks before and after, what parts did."""
 
     name: str
     run: RunRecords

@@ -19,14 +19,7 @@ _ERROR = 0.05
 
 @dataclass(frozen=True)
 class Effect:
-    """What skills did to success on some tasks.
-
-    Attributes:
-        counts: Pairs by their outcomes.
-        outcomes: The pairs.
-        margin: The smallest difference that counts.
-        level: Of the interval.
-    """
+    """What skills did to success on some pairs, by the smallest difference that counts and the interval's level."""
 
     counts: PairedCounts
     outcomes: Sequence[PairedOutcome]
@@ -92,12 +85,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class SkillTest:
-    """A paired evaluation, judged.
-
-    Attributes:
-        report: The evaluation.
-        margin: The smallest difference in success that counts, such as 0.05.
-    """
+    """A paired evaluation, judged at the smallest difference in success that counts, such as 0.05."""
 
     report: PairedReport
     margin: float

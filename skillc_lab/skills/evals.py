@@ -19,14 +19,9 @@ _MAX_BYTES, _MAX_EVALS, _MAX_NAME = 262_144, 1_000, 64
 
 @dataclass(frozen=True)
 class SkillEval:
-    """One test case: tasks of an environment, named by an id or by a type.
+    """One test case: tasks of an environment, by one id or by a type's full or short name.
 
-    Attributes:
-        name: Of its folder among the results.
-        task_id: The one task; "" where a type is named.
-        task_type: The type, by its full or short name; "" where a task is named.
-        expected_output: What success looks like, for people.
-        assertions: What should hold, for people: an environment cannot grade them.
+    What success looks like and assertions are for people: an environment cannot grade them.
     """
 
     name: str

@@ -26,14 +26,7 @@ _ARMS = {"with_skill": True, "without_skill": False}
 
 @dataclass(frozen=True)
 class TestCase:
-    """A test case and its tasks.
-
-    Attributes:
-        name: Of its folder, behind ``eval-``.
-        tasks: Ids of the tasks that are played for it.
-        expected: What success looks like, in words.
-        assertions: What a skill's author asserts in words; kept, and marked as not graded.
-    """
+    """A test case by its name, its tasks' ids, what success looks like, and assertions, which are not graded."""
 
     name: str
     tasks: frozenset[str]

@@ -101,12 +101,7 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
 
 @dataclass(frozen=True)
 class Changed:
-    """What trained policies play otherwise than in the comparison that trained them.
-
-    Attributes:
-        split: Another split of held-out tasks; None for the comparison's.
-        library: Another skill library for skill-injected episodes; None for the comparison's.
-    """
+    """What trained policies play otherwise: another held-out split or library; None for the comparison's."""
 
     split: str | None = None
     library: str | None = None

@@ -20,9 +20,7 @@ class CellCheck:
     """A cell compared with the same one of a record.
 
     Attributes:
-        name: The cell's.
-        tasks: Held-out tasks of either.
-        without: Tasks whose outcome without the skill differs.
+        without: Tasks, of so many, whose outcome without the skill differs.
         with_skill: The same with it.
         validations: Updates whose validations differ, in their tokens or in the outcome of a task.
         versions: What computed them, where that differs: by its name, the record's and this one's.

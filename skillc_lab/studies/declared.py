@@ -15,14 +15,7 @@ from skillc_gym.errors import ConfigError
 
 @dataclass(frozen=True)
 class Declaration:
-    """A run file's content.
-
-    Attributes:
-        name: The file's name.
-        sha256: Of its content.
-        commit: The commit that gave it this content; None where git does not have it so.
-        committed: When that was, in UTC.
-    """
+    """A run file's name and hash; the commit that gave it this content, and when in UTC, where git has it so."""
 
     name: str
     sha256: str

@@ -20,13 +20,7 @@ from trainers.tracking import one_revision, provenance, write_json
 
 @dataclass(frozen=True)
 class ComparisonRecord:
-    """What a comparison's file holds.
-
-    Attributes:
-        title: Name of the record and its pictures.
-        protocol: What all cells share.
-        results: All cells that are done, the untrained starting points included.
-    """
+    """What a comparison's file holds: title, what all cells share, and the cells that are done, starting points too."""
 
     title: str
     protocol: Mapping[str, Any]
@@ -124,14 +118,8 @@ def _packed(results: Sequence[CellResult]) -> dict[str, Any]:
 class Regime:
     """A starting point in a world, and what every method came to from there.
 
-    Attributes:
-        env: Environment.
-        world: The same and, where they are not generated, its tasks.
-        start: Name of the starting point.
-        rows: The table's rows, the baseline first.
-        cells: The trained cells behind them.
-        budget: Generated tokens of every run.
-        before: The starting point itself.
+    ``world`` is the environment and, where they are not generated, its tasks. ``rows`` are the table's, the baseline
+    first, ``cells`` the trained ones behind them; ``before`` is the starting point itself.
     """
 
     env: str

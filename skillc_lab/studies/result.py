@@ -47,16 +47,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a run cost.
-
-    Attributes:
-        tokens_generated: In training, all updates together.
-        prompt_tokens: Tokens that were read in training, as far as the run counts them.
-        env_steps: Steps of the environments in training.
-        updates: Updates done.
-        seconds_per_update: Median over the updates, validation apart.
-        seconds: Updates and validations together.
-    """
+    """What a run cost; seconds per update are the median, validation apart, ``seconds`` are all, validations too."""
 
     tokens_generated: int = 0
     prompt_tokens: int = 0

@@ -33,16 +33,10 @@ class BaselineComparison:
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method over its seeds.
+    """A method over its seeds, compared with the baseline (but for itself) at the end and by the area over tokens.
 
-    Attributes:
-        method: Name of the method.
-        cells: Its runs, one per seed.
-        budget: Generated tokens over which the area is taken.
-        steps: Environment steps that every run of the table took, over which the other area is taken.
-        before: The starting point; None where it was not played.
-        against: Skill-free success compared with the baseline's; None for the baseline itself.
-        area_against: The same of the area over generated tokens.
+    ``budget`` are the generated tokens over which the area is taken, ``steps`` the environment steps that every run of
+    the table took; ``before`` is the starting point, if it was played.
     """
 
     method: str
@@ -156,14 +150,7 @@ def _against(differences: Mapping[str, Difference], seeds: int) -> dict[str, Bas
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table, in Markdown, in HTML and in the record.
-
-    Attributes:
-        name: Its head.
-        show: What stands in a method's row.
-        record: What the record says of a method, by name; nothing by default.
-        start: What stands in the starting point's row.
-    """
+    """One column: its head, what it says of a method in the table and in the record, and of the starting point."""
 
     name: str
     show: Callable[[MethodRow], str]

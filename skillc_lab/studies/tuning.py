@@ -20,16 +20,7 @@ from skillc_lab.tables import Row, Table
 
 @dataclass(frozen=True)
 class TunedSetting:
-    """What one setting of a method came to, in success rates over its seeds.
-
-    Attributes:
-        label: The setting's name in the plan.
-        method: The method that it belongs to.
-        seeds: Its runs.
-        without: Success without the skill at the end.
-        area: The same averaged over training.
-        with_skill: Success with the skill at the end.
-    """
+    """What a setting of a method came to over its seeds: success at the end, and averaged over training (``area``)."""
 
     label: str
     method: str
