@@ -17,18 +17,8 @@ __all__ += ["skill_needed", "wilson_bounds"]
 def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int:
     """``n+ = max(1, round(G / 2 * clip(gap / full_gap, 0, 1)))``, halves rounded up.
 
-    One rollout always sees the skill, so that the gap stays known and following the skill stays practised.
-
-    Args:
-        gap: Success with the skill minus success without.
-        group_size: Rollouts per group, G; at least 2.
-        full_gap: Gap from which on half of the group sees the skill.
-
-    Returns:
-        Between 1 and ``G // 2``.
-
-    Raises:
-        ConfigError: A group of fewer than two, or ``full_gap`` not positive.
+    One rollout always sees the skill, so that the gap stays known and following the skill stays practised. The gap is
+    success with the skill minus success without; at ``full_gap`` half of the group sees it. At least 2 rollouts.
     """
     if group_size < 2 or not full_gap > 0.0:
         raise ConfigError(
@@ -42,19 +32,8 @@ def signal_allocation(p_with: float, p_without: float, group_size: int, kappa: f
     """``n+ = clip(G kappa s1 / (kappa s1 + s0), 1, G - 1)`` with ``s = sqrt(p (1 - p))``, rounded half up.
 
     A branch that always wins or always loses has no gradient; the branch whose outcome varies gets the rollouts
-    (Neyman's allocation). Where neither varies the group is split by ``kappa`` alone.
-
-    Args:
-        p_with: Success with the skill in training rollouts, in [0, 1].
-        p_without: Success without it, in [0, 1].
-        group_size: Rollouts per group, at least 2.
-        kappa: How much practice with the skill is worth to the policy without it; 1 treats the branches alike.
-
-    Returns:
-        Number of skill-injected rollouts, 1 to ``group_size - 1``.
-
-    Raises:
-        ConfigError: A value lies out of range.
+    (Neyman's allocation). Where neither varies the group is split by ``kappa`` alone: how much practice with the skill
+    is worth to the policy without it. Rates lie in [0, 1], and a group has at least 2 rollouts.
     """
     if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and kappa > 0.0 and group_size >= 2):
         raise ConfigError(
@@ -77,17 +56,8 @@ def skill_needed(injected: Trials, plain: Trials, group_size: int, level: float 
     """Whether skill-free success is surely below ``1 / G`` and the skill surely helps.
 
     The Wilson upper bound of skill-free success at the training temperature must lie below ``1 / group_size`` (a group
-    without the skill then most likely sees no success at all), and the lower bound of the gap above 0. Without trials
-    of both conditions nothing is sure, so nothing is shown.
-
-    Args:
-        injected: Rollouts with the skill.
-        plain: Rollouts without it.
-        group_size: Rollouts per group, G.
-        level: Two-sided confidence level of every interval.
-
-    Raises:
-        ConfigError: Counts that are no counts, or a level outside (0, 1).
+    without the skill then most likely sees no success at all), and the lower bound of the gap above 0; ``level`` is of
+    both, two-sided. Without trials of both conditions nothing is sure, so nothing is shown.
     """
     upper = wilson_bounds(*plain, level)[1]
     return upper < 1.0 / group_size and gap_lower_bound(injected, plain, level) > 0.0
@@ -131,10 +101,7 @@ class DifficultyRouter:
 
     Source: Skill0.5, arXiv 2605.28424. The paper routes each task by the eight rollouts just played, and then plays
     eight more; here a type is routed by its rollouts of the last update in which it came up. Types not seen yet are
-    medium.
-
-    Args:
-        window: Updates whose means make the threshold.
+    medium. ``window`` is how many updates' means make the threshold.
     """
 
     def __init__(self, window: int = 5) -> None:

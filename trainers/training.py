@@ -140,16 +140,7 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
 
 
 def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[Learner, Path | None]:
-    """Builds everything that a run needs.
-
-    Args:
-        config: All settings.
-        progress: Who is told what happens.
-        stack: Keeps the run's folder locked until it is closed.
-
-    Returns:
-        The learner, and the checkpoint from which its state has been restored.
-    """
+    """Builds all that a run needs; ``stack`` keeps its folder locked. Gives the learner and where its state is from."""
     from trainers.learner import Learner, Setup, make_objective
 
     recipe = recipe_in(config.env, config.method, config.method_options)

@@ -17,12 +17,10 @@ from trainers.base import Options, Returns, Trajectory
 
 @dataclass(frozen=True)
 class Signals:
-    """What curriculum and contrast say of each rollout's task; each float64[N].
+    """What curriculum and contrast say of each rollout's task, float64[N] each.
 
-    Attributes:
-        gate: How much the task's type still leans on its skill.
-        contrast: The smoothed contrast, 0 for retired types.
-        correction: C(x), the weight of the correction times the positive part of the contrast.
+    The ``gate``: how much its type still leans on its skill; the smoothed ``contrast``, 0 for retired types; and the
+    ``correction`` C(x), the correction's weight times the positive part of the contrast.
     """
 
     gate: FloatArray
@@ -117,12 +115,7 @@ class RolloutBatch:
 
     @classmethod
     def from_episodes(cls, episodes: Sequence[Any], returns: Returns = "won") -> RolloutBatch:
-        """Reads finished episodes.
-
-        Args:
-            episodes: Of :class:`skillc_gym.episodes.Episode`, or like them.
-            returns: What the learner maximises; the outcome is ``won`` in any case.
-        """
+        """Reads episodes (:class:`skillc_gym.episodes.Episode`, or like them); the outcome is ``won`` in any case."""
         won = [float(episode.won) for episode in episodes]
         return cls.build(
             returns=[_RETURNS[returns](episode) for episode in episodes],

@@ -15,15 +15,7 @@ ContrastKey = Literal["type", "task"]
 
 
 def paired_contrasts(batch: RolloutBatch, key: ContrastKey) -> dict[str, float]:
-    """``c(x) = mean R(z=1) - mean R(z=0)`` per task that has both branches, averaged over the tasks of a key.
-
-    Args:
-        batch: One update's rollouts.
-        key: Average over the tasks of a type, or keep each task apart.
-
-    Returns:
-        One value per key seen in both conditions; the order of the batch does not matter.
-    """
+    """``c(x) = mean R(z=1) - mean R(z=0)`` per task that has both branches, averaged over a type's tasks or alone."""
     by_key: dict[str, list[float]] = defaultdict(list)
     for task, contrast in _contrasts(batch, batch.task).items():
         by_key[task if key == "task" else batch.type_of[task]].append(contrast)
@@ -70,11 +62,7 @@ class Contrast:
         self._count: dict[str, int] = {}
 
     def update(self, contrasts: Mapping[str, float]) -> None:
-        """Feeds one update's contrasts, already averaged per key.
-
-        Raises:
-            ConfigError: A contrast is not finite; nothing is changed then.
-        """
+        """Feeds one update's contrasts, averaged per key; if one is not finite, a ConfigError and no change."""
         for key, value in contrasts.items():
             if not math.isfinite(value):
                 raise ConfigError(f"The contrast of {key!r} must be finite, got {value}")
@@ -99,11 +87,7 @@ class Contrast:
         return {**self._config(), "mean": dict(self._mean), "count": dict(self._count)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores the averages bit for bit.
-
-        Raises:
-            CheckpointError: Incomplete, or saved with other options.
-        """
+        """Restores the averages bit for bit; a CheckpointError if they are incomplete, or saved with other options."""
         for key, mine in self._config().items():
             if state.get(key) != mine:
                 raise CheckpointError(f"The contrast was saved with {key}={state.get(key)!r}, this one has {mine!r}")

@@ -164,25 +164,12 @@ def _scaled(values: FloatArray, baseline: float, sigma_min: float) -> FloatArray
 def utilisation(
     returns: ArrayLike, task: Sequence[Hashable], condition: ArrayLike, *, omega: float = 1.0, cap: float = 3.0
 ) -> FloatArray:
-    """``(R - mean) / std + omega clip((d - mean d) / std d, -cap, cap)`` with the skill, 0 without it.
+    """``(R - mean) / std + omega clip((d - mean d) / std d, -cap, cap)`` with the skill, 0 without it; float64[N].
 
     Skill0.5's credit for using a skill on easy tasks (arXiv 2605.28424). The first part is GRPO's over a task's
     skill-injected rollouts. ``d`` is a task's mean return with the skill minus that without; its mean and standard
     deviation run over the tasks that have both, and tasks without skill-free probes have no second part. The released
     code also offers a moving mean of ``d`` over updates in place of the batch's.
-
-    Args:
-        returns: Episode returns, float[N].
-        task: Which task each rollout belongs to, N keys.
-        condition: 1 with the skill, 0 for a skill-free probe, [N].
-        omega: Weight of the second part.
-        cap: Bound of the second part.
-
-    Returns:
-        float64[N].
-
-    Raises:
-        ConfigError: Lengths differ or a value is out of range.
     """
     values = finite_vector("returns", returns)
     with_skill = flag_vector("condition", condition, values.size)

@@ -22,15 +22,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def normalise(values: FloatArray, eps: float) -> FloatArray:
-    """``(x - mean) / (std + eps)`` with the population standard deviation.
-
-    Args:
-        values: float64[n].
-        eps: Added to the standard deviation.
-
-    Returns:
-        float64[n]; exactly 0 everywhere where there is one value or all are equal.
-    """
+    """``(x - mean) / (std + eps)``, population standard deviation; float64[n], exactly 0 where all values are equal."""
     if values.size == 0 or values.min() == values.max():
         return np.zeros_like(values)
     centred = values - mean(values.tolist())
@@ -73,10 +65,7 @@ def group_keys(task: Sequence[Hashable], size: int) -> Sequence[Hashable]:
 
 
 def plain_keys(name: str, values: Sequence[Hashable]) -> list[Hashable]:
-    """Reads keys, which may be entries of an array or a tensor, as plain values.
-
-    Entries of a tensor are equal only to themselves as keys, so that each would be a group of its own.
-    """
+    """Reads keys, which may be entries of an array or a tensor (equal only to themselves), as plain values."""
     try:
         keys = [_plain(value) for value in _plain(values)]
         hash(tuple(keys))
@@ -116,14 +105,6 @@ def flag_vector(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
 
 
 def whiten(advantages: Sequence[FloatArray], eps: float = 1e-8) -> list[FloatArray]:
-    """Shifts and scales ragged advantages to mean 0 and variance 1 over all their entries together.
-
-    Args:
-        advantages: One float64 array per rollout, of any lengths.
-        eps: Added to the standard deviation.
-
-    Returns:
-        Arrays of the same lengths; exactly 0 where all entries are equal.
-    """
+    """Shifts and scales ragged advantages to mean 0 and variance 1 over all entries; exactly 0 where they are equal."""
     flat = normalise(np.concatenate([*advantages, np.zeros(0)]), eps)
     return np.split(flat, np.cumsum([own.size for own in advantages])[:-1]) if advantages else []

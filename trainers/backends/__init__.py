@@ -18,13 +18,11 @@ __all__ = ["BACKENDS", "BackendSpec"]
 
 @dataclass(frozen=True)
 class BackendSpec:
-    """One backend.
+    """One backend, by the ``name`` that ``backend=`` takes.
 
-    Attributes:
-        name: What ``backend=`` calls it.
-        require: Raises MissingExtraError where something is not installed.
-        make: From a run's settings, its objective, a tokenizer and who is told what happens; loads the model.
-        chat_template: Gives a tokenizer of a known model family a template that never rewrites earlier turns.
+    ``require`` raises a MissingExtraError where something is not installed; ``make`` loads the model, from a run's
+    settings, its objective, a tokenizer and who is told what happens; ``chat_template`` gives a tokenizer of a known
+    model family a template that never rewrites earlier turns.
     """
 
     name: str

@@ -21,12 +21,7 @@ _POLICIES = Path(__file__).parents[1] / "warmstart"
 
 
 def named_folder(model: str, env: str) -> Path | None:
-    """The folder that a model's name means: of a shipped or of a fetched one; None for any other name.
-
-    Raises:
-        UnknownNameError: No policy of that name comes with the environment.
-        MissingDataError: It is not there yet; the message names the command.
-    """
+    """The folder that a model's name means, of a shipped or a fetched one; None for others. Errors name the remedy."""
     if model in PACKAGES:
         return fetched_model(model)
     return shipped_policy(env, model) if is_shipped(model) else None
@@ -46,12 +41,7 @@ def shipped_names(env: str = "alfworld") -> tuple[str, ...]:
 
 
 def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
-    """The folder of a warm-started policy that comes with an environment: "shipped", or "shipped-NAME" for others.
-
-    Raises:
-        UnknownNameError: The environment has no demonstrator, or no policy of that name.
-        MissingDataError: None comes with it; one can be made.
-    """
+    """The folder of a policy that comes with an environment; else an UnknownNameError or a MissingDataError."""
     folders = _shipped_folders(env)
     if name not in folders:
         raise unknown_name("shipped policy", name, folders)
@@ -69,10 +59,7 @@ def hardest_start(env: str = "alfworld") -> str:
 
 
 def shipped_trained_policy(env: str = "alfworld") -> Path | None:
-    """The folder of the policy that was trained from :func:`hardest_start`; None where none comes with the package.
-
-    It lies beside its start, under the start's name with ``_trained`` behind it.
-    """
+    """The policy trained from :func:`hardest_start`, beside it as ``<start>_trained``; None where there is none."""
     start = shipped_policy(env, hardest_start(env))
     trained = start.with_name(f"{start.name}_trained")
     return trained if _is_there(trained) else None

@@ -40,8 +40,7 @@ _EXPECTED: Mapping[str, str] = {
 def check_values(options: Any, *, prefix: str = "") -> None:
     """Holds every field of a dataclass against its type; lists become tuples, nothing else is converted.
 
-    A ConfigError (or UnknownNameError, which names the nearest choice) has ``prefix``, such as ``engine.``, before the
-    field's name.
+    Errors name the field with ``prefix``, such as ``engine.``, before it, and the nearest choice.
     """
     from pydantic import ValidationError
 
@@ -165,12 +164,7 @@ def option_names(parts: Any) -> list[str]:
 
 
 def override(parts: T, changes: Mapping[str, Any]) -> T:
-    """A copy of a tree of parts with some options changed; each goes to the part that owns it.
-
-    Raises:
-        UnknownNameError: No part has such an option; the message names the nearest.
-        ConfigError: Several parts have it, or a value does not fit.
-    """
+    """A copy of a tree of parts, options changed in the parts that own them; errors name the nearest or all."""
     known = option_names(parts)
     for name in changes:
         if name not in known:

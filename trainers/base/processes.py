@@ -63,8 +63,7 @@ def _handled(signals: tuple[signal.Signals, ...], handler: _Handler) -> Iterator
 def end_together() -> None:
     """Waits for the launcher's other processes and ends their group; does nothing in a lone process.
 
-    A process that leaves with threads of its group alive may be aborted by them, and the launcher then stops the one
-    that still writes the policy.
+    One that leaves early may be aborted by its group's threads, and the launcher then stops who still writes.
     """
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -78,13 +77,7 @@ _COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
 def launch_warning(
     running: int, words: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 ) -> str | None:
-    """What to tell somebody whose launcher started another number of processes than it was asked for; else None.
-
-    Args:
-        running: Processes that train.
-        words: The launcher's command line; this process's parent's if None.
-        env: The environment; this process's if None.
-    """
+    """What to say where ``running`` processes train and the launcher was asked for another number; None elsewhere."""
     asked = asked_processes(launcher_words() if words is None else words, os.environ if env is None else env)
     if asked is None or asked == running:
         return None
@@ -126,15 +119,7 @@ def launcher_words() -> list[str]:
 
 
 def check_sharded(heads: Collection[str], moving_reference: bool) -> None:
-    """Refuses what cannot be spread over processes.
-
-    Args:
-        heads: Names of the heads that the recipe's losses train beside the policy.
-        moving_reference: Whether the reference follows the policy, so that checkpoints must hold it.
-
-    Raises:
-        ConfigError: The message names the remedy.
-    """
+    """Refuses (ConfigError) what can't be spread over processes: heads of the losses, or a reference that moves."""
     if moving_reference:
         raise ConfigError(
             "reference_sync_every moves a reference of which each process would save its own part alone; start the run "

@@ -79,13 +79,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def current_names(values: Mapping[str, Any], renamed: Mapping[str, str], *, quietly: bool = False) -> dict[str, Any]:
-    """Values by the names of today.
-
-    Args:
-        values: Some may have old names; those come before new ones, which a copy has filled in.
-        renamed: New name by old name.
-        quietly: Nothing is said of the old names, as for files that were written with them.
-    """
+    """Values by the names of today; old names come before new ones, which a copy filled in, and warn unless quiet."""
     current = {name: value for name, value in values.items() if name not in renamed}
     for name in values.keys() - current.keys():
         if not quietly:

@@ -70,14 +70,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One episode, its training rows, and the group it belongs to.
+    """One episode, its training rows (one in the conversation form, one per turn in the window form), and its group.
 
-    Attributes:
-        episode: Turns with observations, actions and rewards, outcome, condition, the skill text that was shown.
-        rows: One row in the conversation form, one per turn in the window form.
-        group: Number of its group in the update.
-        usage: Tokens that the policy read and wrote.
-        seconds: From its first question to its end, beside all the others that were played; None if it was recalled.
+    ``usage`` are the tokens that the policy read and wrote; ``seconds`` go from its first question to its end, beside
+    all others that were played, and are None if it was recalled.
     """
 
     episode: Episode

@@ -58,11 +58,7 @@ class TrainConfig(
     g.EnvironmentSettings,
     g.PolicySettings,
 ):
-    """Settings of one training run; the groups stand in reverse, since a dataclass's last base gives the first fields.
-
-    Raises:
-        ConfigError: If a value lies outside its range or two contradict each other.
-    """
+    """Settings of one training run, held against their ranges and each other (ConfigError)."""
 
     def __post_init__(self) -> None:
         check_values(self)
@@ -96,11 +92,7 @@ class TrainConfig(
 
     @property
     def model_path(self) -> str:
-        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment.
-
-        Raises:
-            MissingDataError: It is one that ``skillc get-model`` fetches, and was not fetched yet.
-        """
+        """Folder or name of the checkpoint; "shipped" and "shipped-NAME" are those that come with the environment."""
         return str(named_folder(self.model, self.env) or self.model)
 
     @property
@@ -215,10 +207,6 @@ class Settings:
     run_folder: g.RunSettings
 
     def config(self) -> TrainConfig:
-        """The configuration that they make up.
-
-        Raises:
-            ConfigError: If a value lies outside its range or two contradict each other.
-        """
+        """The configuration that they make up; errors as of :class:`TrainConfig`."""
         groups = [getattr(self, group.name) for group in fields(self)]
         return TrainConfig(**{name: value for group in groups for name, value in vars(group).items()})

@@ -102,10 +102,7 @@ def common_prefix(cached: Ints, prompt: Ints) -> int:
 
 
 def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int) -> list[list[int]]:
-    """Groups rows of similar length, so that neither a pass nor its padding grows too large.
-
-    ``most_tokens`` bounds the product of rows and longest row, of a group of several rows.
-    """
+    """Groups rows of similar length; ``most_tokens`` bounds rows times longest row, of a group of several rows."""
     chunks: list[list[int]] = []
     total = 0
     for row in sorted(rows, key=lambda row: (lengths[row], row)):
@@ -124,13 +121,8 @@ def draw(
 ) -> tuple[Ints, npt.NDArray[np.float64]]:
     """Draws a token per row by inverting the cumulative distribution.
 
-    Args:
-        logits: Shape (n, vocabulary), float32.
-        draws: Uniform numbers in [0, 1), shape (n,).
-        sampling: Temperature, truncation, or greedy.
-
-    Returns:
-        Token ids and their log-probabilities under the temperature, both of shape (n,).
+    From float32 logits (n, vocabulary) and uniform numbers in [0, 1), (n,): token ids and their log-probabilities under
+    the temperature, (n,) each.
     """
     # Of the tempered distribution over all tokens, cut or not: so the trainer computes them too.
     logprobs = torch.log_softmax(logits / sampling.temperature, dim=-1)
@@ -150,15 +142,10 @@ def draw(
 
 
 def likely_tokens(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Which tokens may be drawn; the most probable one always may.
+    """Which tokens may be drawn, bool in the shape of ``logprobs`` (n, vocabulary); the most probable one always may.
 
-    Args:
-        logprobs: Of all tokens, shape (n, vocabulary).
-        sampling: ``top_k``: the k most probable; ``min_p``: those at least so probable as that share of the most
-            probable one; ``top_p``: the most probable of these that together reach the share.
-
-    Returns:
-        Bool, same shape.
+    First the ``top_k``, then those at least ``min_p`` times as probable as the most probable, then of these the most
+    probable that together reach ``top_p``.
     """
     kept = torch.ones_like(logprobs, dtype=torch.bool)
     if sampling.top_k:

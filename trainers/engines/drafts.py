@@ -24,11 +24,7 @@ _CONTEXTS = (8, 5, 3, 2, 1)
 
 
 class Drafts:
-    """Which token mostly followed which others, and what is therefore likely to be said next.
-
-    Args:
-        most: Tokens of a draft; 0 for none.
-    """
+    """Which tokens (at most ``most``) are likely to be said next: those that mostly followed the same others before."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -55,11 +51,7 @@ class Drafts:
             self._followed[context] = (leader, votes + (1 if token == leader else -1))
 
     def propose(self, batch: Batch, which: _Ints) -> _Ints:
-        """Drafts for n of a batch's replies, none longer than what its reply may still become.
-
-        Returns:
-            Token ids of shape (n, w), w at most ``most``; -1 from where a draft ends.
-        """
+        """Drafts for n of a batch's replies, within their budgets: ids (n, w); -1 behind a draft's end."""
         # The token that is drawn behind a draft counts, too.
         room = np.where(batch.alive, np.minimum(batch.budgets - batch.counts - 1, self.most), 0)
         drafts = [self._draft(batch.tail(i, _CONTEXTS[0]), room[i]) if room[i] > 0 else [] for i in which]
@@ -96,10 +88,7 @@ class Pass:
 
 
 def sample_tokens(batch: Batch, which: _Ints, rows: _Ints, outputs: Pass, sampling: Sampling, *, eos: _Ints) -> None:
-    """Draws the next token of replies, and further ones for as long as they are those that were drafted.
-
-    The batch receives the tokens; ``which`` are the replies' numbers, ``rows`` the row of the pass of each.
-    """
+    """Draws a token for replies ``which``, by the ``rows`` of a pass, and more while they are as drafted."""
     for place in range(outputs.logits.shape[1]):
         # Speculative sampling usually accepts a draft by the ratio of two models' probabilities. Here there is nothing
         # to weigh: a draft is a guess of what this draw gives, and is right or not.

@@ -64,10 +64,9 @@ def engine_for_checkpoint(checkpoint: CheckpointModel, draft_tokens: int = 0) ->
 
 
 def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:
-    """The checkpoint's model where it computes, and the type of its autocast.
+    """The checkpoint's model where it computes, and its autocast's type.
 
-    On a GPU, if there is one, it is in bfloat16 unless float32 is asked for; on a processor, as in training,
-    bfloat16 is autocast over float32 weights, and only where it is asked for.
+    On a GPU it is in bfloat16 unless float32 is asked for; on a processor bfloat16 is autocast, where it is asked for.
     """
     cuda, precision = torch.cuda.is_available(), checkpoint.settings.precision
     model: Any = checkpoint.load()

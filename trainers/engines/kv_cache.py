@@ -15,10 +15,7 @@ Rows = slice | torch.Tensor
 
 
 class ConversationCache:
-    """Preallocated keys and values; stands in for a transformers cache in ``model(past_key_values=...)``.
-
-    Tensors have shape (rows, heads, columns, width) per layer and grow by doubling.
-    """
+    """Stands in for a transformers cache; tensors of shape (rows, heads, columns, width) a layer grow by doubling."""
 
     is_compileable = False
     """transformers asks: a compiled forward pass wants tensors whose addresses never change, and these grow."""
@@ -33,10 +30,9 @@ class ConversationCache:
         self._columns = 0
 
     def aim(self, rows: Rows, index: torch.Tensor, positions: torch.Tensor, columns: int) -> None:
-        """Says where the next forward pass writes and what it sees.
+        """Says where the next forward pass writes, and how many ``columns`` it sees.
 
-        ``rows`` are a slice (no copy is made) or indices (n,), ``index`` the same as indices (n, 1), ``positions`` the
-        columns written per row (n, q); attention sees so many ``columns``.
+        ``rows``: a slice (nothing is copied) or indices (n,); ``index``: the same as (n, 1); ``positions``: (n, q).
         """
         self._rows, self._index, self._positions, self._columns = rows, index, positions, columns
 

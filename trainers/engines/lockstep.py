@@ -40,11 +40,7 @@ class ProcessExchange:
         return parts
 
     def result(self, ask: Callable[[], T]) -> T:
-        """What the engine answers, asked by every process, or by the first, whose failure becomes everybody's.
-
-        Raises:
-            EngineError: The engine failed on the first process.
-        """
+        """What the engine answers, asked by all, or by the first, whose failure becomes everybody's (EngineError)."""
         if not self._first_asks:
             return ask()
         told: list[Any] = [(None, "interrupted")]
@@ -64,10 +60,7 @@ class ProcessExchange:
 
 
 class LockstepEngine:
-    """Plays the conversations of several processes together.
-
-    The engine is None on processes that do not ask it themselves; all call ``before`` before a collection.
-    """
+    """Plays several processes' conversations together; the engine is None where it is not asked."""
 
     def __init__(self, engine: Engine | None, exchange: ProcessExchange, before: Callable[[], object]) -> None:
         self.engine, self.exchange = engine, exchange

@@ -70,12 +70,7 @@ class OpenAIEngine:
         self._reached = False
 
     async def reply(self, request: TextRequest) -> TextReply:
-        """Asks until there is an answer.
-
-        Raises:
-            ContextFullError: The server says that the chat is too long.
-            ServerError: The server refuses, stays broken, or the budget is spent; the message says what to do.
-        """
+        """Asks until there is an answer; errors as of :class:`trainers.engines.text.TextEngine`."""
         # The package's own repetitions are off: they know no limit of requests per minute and no half answers.
         for attempt in range(self.options.retries + 1):
             self._check_budget()

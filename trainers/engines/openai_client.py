@@ -52,11 +52,7 @@ class BoundedClient(httpx.AsyncClient):  # type: ignore[misc]
         self._streams = streams
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Sends a request.
-
-        Raises:
-            httpx.RemoteProtocolError: The answer or an event of it is too long, or packed in a way nobody asked for.
-        """
+        """Sends a request; an httpx.RemoteProtocolError for what is too long, or packed in a way nobody asked for."""
         answer = await super().send(request, **{**options, "stream": True})
         try:
             packed = bytearray()
@@ -104,13 +100,7 @@ class ServerClient:
         self._client: openai.AsyncOpenAI | None = None
 
     async def ask(self, request: TextRequest) -> TextReply:
-        """Sends a request and reads the answer.
-
-        Raises:
-            TransientError: Nothing came, or what may pass.
-            ContextFullError: The chat is too long.
-            ServerError: The server refuses.
-        """
+        """Sends a request and reads the answer; a TransientError for what may pass, other errors as of TextEngine."""
         options = self._options
         # Usage comes with the last piece of a stream, and only if it is asked for.
         streamed: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}} if options.stream else {}
@@ -179,12 +169,7 @@ class ServerClient:
 
 
 def read_reply(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> TextReply:
-    """Reads a completion, or the pieces of a streamed one.
-
-    Raises:
-        ValueError: It has another form (or KeyError, IndexError, TypeError, AttributeError), counts tokens that cannot
-            be, or ends in the middle.
-    """
+    """Reads a completion, or the pieces of a stream; errors of many kinds (``_UNREADABLE``) for what is none."""
     if isinstance(answer, Mapping):
         choice = answer["choices"][0]
         return _reply(choice["message"], answer.get("usage"), choice.get("finish_reason") or "stop")

@@ -17,11 +17,7 @@ _KEY_VARIABLE = "OPENAI_API_KEY"
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where the server is, how patient to be with it, and what it may cost.
-
-    Raises:
-        ConfigError: A value lies outside its range, or an address or an option carries a secret.
-    """
+    """Where the server is, how patient to be with it, and what it may cost; no secret may be in it (ConfigError)."""
 
     base_url: str = "http://127.0.0.1:8000/v1"
     """Address up to ``/v1``."""
@@ -62,12 +58,7 @@ class ServerOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ServerOptions:
-        """Reads the options of a run.
-
-        Raises:
-            UnknownNameError: There is no option of that name.
-            ConfigError: A key is given as an option: options are recorded.
-        """
+        """Reads a run's options; errors for one that is not there, and for a key: options are recorded."""
         for name in ("api_key", "key"):
             if name in options:
                 raise ConfigError(
@@ -77,11 +68,7 @@ class ServerOptions:
         return read_options(cls, "openai", options)
 
     def key(self) -> str | None:
-        """The key from the environment, without white space around it; None for a server that wants none.
-
-        Raises:
-            ConfigError: The variable that was named is not set, or holds what no header can carry.
-        """
+        """The key from the environment, or None; a ConfigError if its named variable is not set, or no key."""
         variable = self.key_variable or _KEY_VARIABLE
         found = os.environ.get(variable, "").strip()
         if self.key_variable and not found:

@@ -100,12 +100,7 @@ def read_options(kind: type[T], engine: str, options: Mapping[str, Any]) -> T:
 
 
 def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Refuses a name that can be no engine's, and options that nobody would read; modules are not imported yet.
-
-    Raises:
-        UnknownNameError: There is no such engine or option; the message names those that exist.
-        ConfigError: An option lies outside its range.
-    """
+    """Refuses, before anything is imported, a name that can be no engine's, and options that nobody would read."""
     module, _, attribute = name.partition(":")
     if name not in ENGINES and (not module or not attribute or module.startswith(".")):
         raise unknown_name("engine", name, ENGINES, "An engine of your own is named as my_module:ENGINE.")
@@ -114,13 +109,7 @@ def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
 
 
 def engine_spec(name: str) -> EngineSpec:
-    """Finds an engine by its short name, or by ``module:NAME`` of an :class:`EngineSpec`.
-
-    Raises:
-        UnknownNameError: If there is no engine of that name.
-        ConfigError: If the module cannot be imported or holds no such specification.
-        MissingExtraError: If the engine's extra is not installed.
-    """
+    """Finds an engine by its short name or ``module:NAME``; else an error that says the remedy."""
     check_engine(name)
     module, _, attribute = ENGINES.get(name, name).partition(":")
     try:

@@ -76,18 +76,9 @@ class ScoringEngine(TransformersEngine):
     prompt, computed in one pass in which each token sees the prompt and what stands before it in its own reply.
 
     Greedy sampling takes the most probable reply; otherwise one is drawn from the softmax of the scores divided by the
-    temperature, by the request's own random number. Replies longer than a request allows are left out.
-
-    Args:
-        model: As for :class:`TransformersEngine`.
-        eos_token_ids: As there.
-        reply: What the agent says to give a command; ``{command}`` stands for it.
-        normalise: The score of a reply: "mean", its log-probability per token, or "sum", its log-probability, by which
-            short commands are more probable.
-        **options: Further arguments of :class:`TransformersEngine`.
-
-    Raises:
-        ConfigError: The reply holds no command, or an option is unknown.
+    temperature, by the request's own random number. Replies longer than a request allows are left out. A score is the
+    log-probability per token ("mean") or the whole ("sum"), by which short commands win. ``reply`` is what the agent
+    says to give a ``{command}``; other options are those of :class:`TransformersEngine`.
     """
 
     def __init__(
@@ -140,10 +131,7 @@ class ScoringEngine(TransformersEngine):
         return Generation(list(replies[chosen]), logprobs[chosen].tolist())
 
     def _nodes(self, trees: Sequence[TokenTree], lengths: _Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
-        """Log-probability of every node behind its parent, tree by tree, one per row of the cache.
-
-        ``lengths`` are the tokens of the rows' prompts, ``first`` the logits after them, shape (n, vocabulary).
-        """
+        """Log-probability of every node behind its parent, tree by tree; ``first``: the logits behind the prompts."""
         inner = np.array([tree.inner for tree in trees])
         found = [np.zeros(0)] * len(trees)
         # Leaves need no pass of their own: their probability stands in the logits of the node before them.

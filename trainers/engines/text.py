@@ -17,12 +17,7 @@ class ContextFullError(SkillCError, RuntimeError):
 
 
 class TransientError(Exception):
-    """A failure of a server that may pass.
-
-    Attributes:
-        wait: Seconds that the server asks to wait; None if it does not say.
-        reached: Whether there was a connection.
-    """
+    """A server's failure that may pass; ``wait``: seconds it asks for, ``reached``: whether it was connected."""
 
     def __init__(self, words: str, wait: float | None = None, *, reached: bool = True) -> None:
         super().__init__(words)
@@ -59,12 +54,7 @@ class TextEngine(Protocol):
     """Answers chats, many at once."""
 
     async def reply(self, request: TextRequest) -> TextReply:
-        """Answers one chat.
-
-        Raises:
-            ContextFullError: The chat is too long for the model.
-            ServerError: There will be no answer; the evaluation stops.
-        """
+        """Answers one chat; a ContextFullError if it is too long, a ServerError if there will be no answer at all."""
         ...
 
     async def aclose(self) -> None:

@@ -99,11 +99,7 @@ class TransformersEngine:
                 self._slots[conversation.slot] = None
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        """Generates one reply per request, in their order.
-
-        Raises:
-            ConfigError: If two requests share a key, or a prompt is empty.
-        """
+        """Generates one reply per request, in order; a ConfigError for an empty prompt, or two of one key."""
         if len({request.key for request in requests}) < len(requests):
             raise ConfigError("Two requests of one call have the same key; give each conversation its own.")
         if any(len(request.prompt_ids) == 0 or request.max_tokens < 1 for request in requests):
@@ -123,11 +119,7 @@ class TransformersEngine:
             yield
 
     def logits_after(self, requests: Sequence[Request]) -> torch.Tensor:
-        """Logits behind each prompt, whose keys and values are kept; within :meth:`computing`, at most ``max_rows``.
-
-        Returns:
-            Shape (n, vocabulary), in the order of the requests.
-        """
+        """Logits (n, vocabulary) behind prompts, which stay cached; within :meth:`computing`, up to ``max_rows``."""
         batch, order = self._begun(requests), self._place(requests)
         self._cache.reserve(len(self._slots), self._end + 2)
         logits = self._prefill([batch.prompts[i] for i in order])
@@ -318,11 +310,7 @@ def _text_config(model: torch.nn.Module) -> Any:
 
 
 def _implementation(model: torch.nn.Module) -> str:
-    """Which attention the model runs; only those that take any mask are of use.
-
-    Raises:
-        ConfigError: For flash attention and its kin, which see no mask.
-    """
+    """Which attention the model runs; a ConfigError for flash attention and its kin, which take no mask."""
     name = getattr(_text_config(model), "_attn_implementation", "sdpa") or "sdpa"
     if name not in ("sdpa", "eager", SEGMENTS):
         raise ConfigError(
@@ -344,11 +332,7 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 
 def sliding_window(model: torch.nn.Module) -> int | None:
-    """Width of the model's sliding attention layers, None without any.
-
-    Raises:
-        ConfigError: If a layer keeps another state than keys and values.
-    """
+    """Width of the model's sliding attention layers, if any; a ConfigError if a layer keeps no keys and values."""
     config = _text_config(model)
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     strange = kinds - {"full_attention", "sliding_attention"}

@@ -77,13 +77,7 @@ class StreamingEngine(Engine, Protocol):
     """An engine in which no reply waits for another one to end."""
 
     def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
-        """Generates replies, and those to the requests that follow from them, until nothing is left to be said.
-
-        Args:
-            requests: The first ones. No two requests under way have the same key.
-            sampling: How tokens are drawn.
-            answer: Called with replies as they finish.
-        """
+        """Generates replies, and those to what ``answer`` makes of them, until nothing is asked any more."""
 
 
 def stream(engine: Engine, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:

@@ -41,11 +41,7 @@ class VllmEngine:
 
     @classmethod
     def load(cls, model: str, eos_token_ids: Sequence[int], **options: Any) -> VllmEngine:
-        """Starts vLLM on a model folder or name; ``options`` go to ``vllm.LLM``.
-
-        Raises:
-            MissingExtraError: If vLLM is not installed.
-        """
+        """Starts vLLM on a model folder or name, or says (MissingExtraError) how to install it; options are its own."""
         vllm = _import_vllm()
         options = {"logprobs_mode": "processed_logprobs", "skip_tokenizer_init": True, **options}
         return cls(vllm.LLM(model=model, **options), eos_token_ids)
@@ -62,10 +58,7 @@ class VllmEngine:
         return replies
 
     def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
-        """Keeps vLLM's batch full: a conversation goes on as soon as its reply has ended.
-
-        See :class:`trainers.engines.types.StreamingEngine`.
-        """
+        """Keeps vLLM's batch full: a conversation goes on as soon as its reply has ended."""
         self._before_generate()
         engine, numbers, under_way = self.llm.llm_engine, count(), dict[str, Request]()
         try:
@@ -108,13 +101,7 @@ class VllmEngine:
 
 
 class VllmServerEngine:
-    """Sends token prompts to the vLLM server that TRL's trainer is connected to.
-
-    Args:
-        client: TRL's ``VLLMClient``; it batches requests of one length limit, and the server chooses the seeds.
-        eos_token_ids: Tokens that end a reply.
-        before_generate: Called before every batch, for TRL's weight synchronisation.
-    """
+    """Sends token prompts to TRL's ``VLLMClient``: one length limit a batch, and the server chooses the seeds."""
 
     def __init__(self, client: Any, eos_token_ids: Sequence[int], before_generate: Callable[[], object]) -> None:
         self.client = client
@@ -203,11 +190,7 @@ def turn_seed(request: Request) -> int:
 
 
 def engine_of_trl(generation: Any, eos_token_ids: Sequence[int], sync: Callable[[], object], processes: int) -> Engine:
-    """The engine over TRL's ``VLLMGeneration``; ``sync`` sends the weights if they are newer than vLLM's.
-
-    Each process has its own; or processes share one, in step, where a server serves several of them or vLLM's weights
-    are spread over them.
-    """
+    """The engine over TRL's ``VLLMGeneration``, whose weights ``sync`` renews; in step where processes share one."""
     if generation.mode == "server":
         # TRL connects the first process alone.
         client = getattr(generation, "vllm_client", None)

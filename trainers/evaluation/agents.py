@@ -67,13 +67,9 @@ def play_trials(
     play: Callable[[int, Sequence[tuple[str, int]]], Sequence[Episode]],
     reflect: Callable[[Sequence[Episode]], object],
 ) -> TrialReport:
-    """Tries failed tasks again, each in the condition in which it failed.
+    """Tries failed tasks again, each in the condition in which it failed, in up to so many ``trials`` in all.
 
-    Args:
-        first: The first trial, every task once in each condition.
-        trials: Most trials of a task.
-        play: From the number of a trial and (task, condition) to episodes.
-        reflect: Takes in the failed episodes before each further trial.
+    ``reflect`` takes in the failed episodes before each further trial; ``play`` plays its (task, condition) pairs.
     """
     solved = {(episode.task_id, episode.condition): 1 for episode in first.episodes if episode.won}
     failed = [episode for episode in first.episodes if not episode.won]

@@ -195,21 +195,14 @@ class PairedCounts:
 
 
 def pass_at_k(successes: int, n: int, k: int) -> float:
-    """The unbiased estimate of the chance that at least one of ``k`` episodes succeeds.
-
-    ``1 - C(n - c, k) / C(n, k)`` for c successes in n episodes (Chen et al. 2021, arXiv 2107.03374, equation 1).
-    """
+    """``1 - C(n - c, k) / C(n, k)``: the unbiased chance that one of k episodes wins (arXiv 2107.03374, equation 1)."""
     if not 0 <= successes <= n or not 1 <= k <= n:
         raise ConfigError(f"pass@k needs 0 <= successes <= n and 1 <= k <= n, got {successes} of {n} and k={k}")
     return 1.0 - math.comb(n - successes, k) / math.comb(n, k)
 
 
 def pass_rates(outcomes: Iterable[PairedOutcome], attempts: int) -> dict[str, dict[str, Any]]:
-    """pass@k with and without the skill for k = 1, 2, 4, ... and all attempts, averaged over tasks.
-
-    Returns:
-        By k (as text, as JSON has it): for each condition its rate and a 95 % bootstrap interval over tasks.
-    """
+    """pass@k by k (as text, as JSON has it) = 1, 2, 4, ... and all: means over tasks with 95 % bootstrap intervals."""
     wins: dict[str, Counter[str]] = {"with": Counter(), "without": Counter()}
     for outcome in outcomes:
         for arm, counts in wins.items():
@@ -236,11 +229,9 @@ def graded(outcomes: Sequence[PairedOutcome]) -> bool:
 
 
 def mean_scores(outcomes: Sequence[PairedOutcome]) -> dict[str, Any]:
-    """Mean score in both conditions, with 95 % bootstrap intervals over tasks.
+    """Mean scores over tasks in both conditions, with 95 % bootstrap intervals.
 
-    Returns:
-        ``"all"``: tasks, and per condition mean and interval; ``"reachable"``: the same over the tasks whose best known
-        score is 1, None if the environment says of no task what is within reach.
+    ``"all"``, and ``"reachable"``: over tasks whose best known score is 1, None where no best score is known.
     """
     known = [outcome for outcome in outcomes if outcome.best_score is not None]
     reachable = [outcome for outcome in known if outcome.best_score == 1.0]

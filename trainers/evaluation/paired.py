@@ -80,10 +80,7 @@ class PairedReport:
         return {name: sum(each.arm(skill).cut == cut for each in self.outcomes) for name, skill in arms.items()}
 
     def actions(self) -> dict[str, dict[str, float | None]]:
-        """Shares of turns whose reply was ``well_formed`` and whose command was ``admissible``, by condition.
-
-        None where nothing was played, or an older version did not count.
-        """
+        """Shares of turns that were ``well_formed`` and ``admissible``, by condition; None where nobody counted."""
         names, arms = ("well_formed", "admissible"), {"with": True, "without": False}
         return {arm: {name: self._share(name, skill=skill) for name in names} for arm, skill in arms.items()}
 
@@ -168,10 +165,7 @@ class PairedReport:
 
 @dataclass(frozen=True)
 class Change:
-    """How a success rate changed between two evaluations of the same panel.
-
-    ``interval`` is the 95 % interval of ``after - before``, pairing the ``n`` tasks.
-    """
+    """How a success rate changed on a panel of ``n`` tasks; 95 % interval of ``after - before``, paired by task."""
 
     n: int
     before: float
@@ -185,13 +179,9 @@ class Change:
 
 
 def compare_reports(before: PairedReport, after: PairedReport, *, skill: bool) -> dict[str, Change]:
-    """How success with or without the skill changed between two evaluations, task by task.
+    """How success with or without the skill changed, task by task: by type, and of all tasks under ``"overall"``.
 
-    Returns:
-        The change of every type, and of all tasks under ``"overall"``.
-
-    Raises:
-        ConfigError: The reports are of different panels, or of different numbers of attempts.
+    A ConfigError if the reports are of different panels, or of different numbers of attempts.
     """
     if before.panel_sha256 != after.panel_sha256:
         raise ConfigError("The two reports are of different panels; evaluate both on the same one")
@@ -299,10 +289,7 @@ def action_warning(report: PairedReport, cause: str = "") -> str:
 
 
 def cut_warning(report: PairedReport, max_context: int | None) -> str:
-    """A sentence on episodes that the context cut, and on what to do; "" if there are none.
-
-    ``max_context`` is the setting; None where a server's own limit cuts.
-    """
+    """A sentence on episodes that the context cut (a server's own where ``max_context`` is None); "" without any."""
     cut, played = report.cuts("context"), len(report.outcomes)
     if not any(cut.values()):
         return ""

@@ -34,10 +34,7 @@ def no_price(read: int, written: int) -> float | None:
 
 
 def usage_report(used: Iterable[tuple[int, Usage]], cost: Cost = no_price) -> dict[str, Any]:
-    """Sums over episodes, of which condition and usage are given: for ``with``, ``without`` and ``all``.
-
-    Each has ``episodes``, ``requests``, ``prompt_tokens``, ``completion_tokens``, and ``cost``, None without prices.
-    """
+    """Sums for ``with``, ``without`` and ``all``, from episodes' (condition, usage); no cost without prices."""
     entries = list(used)
     arms = {"with": (1,), "without": (0,), "all": (0, 1)}
     return {name: usage_row([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}

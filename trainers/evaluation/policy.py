@@ -86,13 +86,7 @@ class PolicyReport:
 
 @dataclass(frozen=True)
 class Panel:
-    """A fixed choice of tasks.
-
-    Attributes:
-        tasks: Their ids, sorted.
-        identity: What identifies them beside their names; empty where the environment does not say.
-        best_scores: Score within reach of each; empty where the environment does not say.
-    """
+    """A fixed choice of tasks, what identifies them beside their names, and scores within reach if known."""
 
     tasks: tuple[str, ...]
     identity: Mapping[str, Any] = field(default_factory=dict)

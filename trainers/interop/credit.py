@@ -66,28 +66,13 @@ class GroupCredit:
         return self.method.n_plus(task_type, group_size)
 
     def advantages(self, records: Sequence[Mapping[str, Any]]) -> FloatArray:
-        """One update's advantages; :attr:`log` then holds the method's diagnostics.
-
-        Args:
-            records: The episodes of all groups of the update.
-
-        Returns:
-            One number per episode, float64[N].
-
-        Raises:
-            ConfigError: A record lacks a column, or a value is out of range.
-        """
+        """One update's advantages for the episodes of all its groups, float64[N]; moves :attr:`log`."""
         credit = self.method.credit(batch_of_records(records, self._returns))
         self.log = credit.log
         return per_rollout(credit.advantages.values)
 
     def validate(self, records: Sequence[Mapping[str, Any]], step: int) -> tuple[Retirement, ...]:
-        """Tells the curriculum what a panel of tasks has shown; returns the types that lose their skill.
-
-        Args:
-            records: The panel's episodes; every type that is still active in both conditions.
-            step: Updates done so far.
-        """
+        """Tells the curriculum what a panel showed, active types in both conditions; returns who retired."""
         batch = batch_of_records(records)
         return self.method.validate(_success(batch, True), _success(batch, False), step)
 
@@ -96,20 +81,12 @@ class GroupCredit:
         return self.method.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state bit for bit.
-
-        Raises:
-            CheckpointError: It is incomplete, or of another method.
-        """
+        """Restores a state bit for bit; a CheckpointError if it is incomplete, or of another method."""
         self.method.load_state_dict(state)
 
 
 def batch_of_records(records: Sequence[Mapping[str, Any]], returns: Returns = "won") -> RolloutBatch:
-    """Reads episodes from records with ``task_id``, ``task_type``, ``condition``, ``won``, and the returns' column.
-
-    Raises:
-        ConfigError: A record lacks a column, or a value is out of range.
-    """
+    """Reads records: ``task_id``, ``task_type``, ``condition``, ``won`` and the returns' column (ConfigError)."""
     try:
         return RolloutBatch.build(
             returns=[float(record[_COLUMNS[returns]]) for record in records],

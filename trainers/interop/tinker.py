@@ -20,16 +20,8 @@ except ImportError as error:
 def compute_advantages(credit: GroupCredit, groups: Sequence[Any]) -> list[torch.Tensor]:
     """What ``tinker_cookbook.rl.data_processing.compute_advantages`` returns, by a method that knows conditions.
 
-    Args:
-        credit: The method; this is one update of it.
-        groups: tinker-cookbook's trajectory groups of the update, played by
-            :class:`~skillc_gym.adapters.tinker.PairedGroupBuilder`.
-
-    Returns:
-        One tensor per group, float32[G].
-
-    Raises:
-        ConfigError: A trajectory lacks its record: somebody else has played it.
+    One update: groups played by :class:`~skillc_gym.adapters.tinker.PairedGroupBuilder`, else a ConfigError; gives one
+    tensor per group, float32[G].
     """
     import torch
 

@@ -38,20 +38,12 @@ class GroupAdvantage:
         self._records: Sequence[Mapping[str, Any]] | None = None
 
     def register(self, name: str) -> None:
-        """Makes it known to verl under a name.
-
-        Raises:
-            ValueError: verl has another estimator of that name.
-        """
+        """Makes it known to verl under a name; verl's ValueError if it has another estimator of that name."""
         register_adv_est(name)(self)
 
     @contextmanager
     def over(self, records: Sequence[Mapping[str, Any]]) -> Iterator[None]:
-        """Within, advantages are those of these episodes.
-
-        Args:
-            records: One per row: ``extra_fields["episode"]`` of :class:`~skillc_gym.adapters.verl.SkillAgentLoop`.
-        """
+        """Within, advantages are of these episodes: a row's ``extra_fields["episode"]``, from SkillAgentLoop."""
         self._records = records
         try:
             yield
@@ -63,16 +55,8 @@ class GroupAdvantage:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Spreads every episode's advantage over its own tokens; this is one update of the method.
 
-        Args:
-            token_level_rewards: float[N, T]; their shape and type alone count, the outcome stands in the records.
-            response_mask: [N, T], 1 for the model's own tokens.
-            **_: What verl passes beside them.
-
-        Returns:
-            Advantages, float[N, T], and the same as returns, as verl's group estimators have it.
-
-        Raises:
-            ConfigError: Nobody has said whose advantages these are, or there are more or fewer episodes than rows.
+        Rewards and masks are [N, T]; of rewards, shape and type alone count: the outcome stands in the records. Gives
+        advantages, float[N, T], and the same as returns. A ConfigError where records are missing: see :meth:`over`.
         """
         rows = len(response_mask)
         if self._records is None or len(self._records) != rows:

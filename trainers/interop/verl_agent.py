@@ -31,26 +31,13 @@ class RecordEpisodes:
 
 
 class PairedAdvantage:
-    """Stands in for ``compute_advantage`` of verl-agent's ``ray_trainer``.
-
-    Args:
-        credit: The method; every call is one update of it.
-    """
+    """Stands in for ``compute_advantage`` of verl-agent's ``ray_trainer``; every call is one update of the method."""
 
     def __init__(self, credit: GroupCredit) -> None:
         self.credit = credit
 
     def __call__(self, data: Any, *_: Any, **__: Any) -> Any:
-        """Gives every token of an episode's rows the episode's advantage.
-
-        Args:
-            data: verl-agent's batch; ``response_mask`` and ``token_level_rewards`` are in it by then.
-            *_: What else is passed for its own estimators.
-            **__: The same.
-
-        Raises:
-            ConfigError: Rows have no record of their episode.
-        """
+        """Gives every token of an episode's rows, which must have its record (ConfigError), the episode's advantage."""
         if "episode" not in data.non_tensor_batch:
             raise ConfigError("Rows have no 'episode': put RecordEpisodes before TrajectoryCollector")
         rows = list(data.non_tensor_batch["traj_uid"])

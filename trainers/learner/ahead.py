@@ -36,13 +36,7 @@ _PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class WeightsCopy:
-    """A whole copy of the trained weights, for engines that are not to follow them at every step.
-
-    Attributes:
-        model: The copy, which nobody trains.
-        refresh: Brings it up to date.
-        autocast: The torch type in which the trainer computes, where it is not that of the weights.
-    """
+    """A whole copy of the trained weights, which ``refresh`` brings up to date; ``autocast`` is the trainer's type."""
 
     model: torch.nn.Module
     refresh: Callable[[], object]
@@ -59,12 +53,7 @@ class Drawn:
 
 
 class Ahead:
-    """Plays in another process with a copy of the weights as they were when it began.
-
-    Args:
-        config: The run's settings.
-        weights: The copy; the other process reads its memory.
-    """
+    """Plays in another process with a copy of the weights as they were when it began, whose memory both read."""
 
     def __init__(self, config: TrainConfig, weights: WeightsCopy) -> None:
         self._config, self._weights = config, weights
@@ -77,12 +66,7 @@ class Ahead:
         self._play(drawn, options)
 
     def collect(self) -> list[Trajectory]:
-        """What was begun, once it is played.
-
-        Raises:
-            SkillCError: What went wrong in the other process.
-            RuntimeError: It ended, or failed in another way.
-        """
+        """What was begun, once it is played; raises what went wrong in the other process (its end: RuntimeError)."""
         connection = self._connection
         assert connection is not None, "nothing was begun"
         while not connection.poll(_PATIENCE):

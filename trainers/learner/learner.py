@@ -148,11 +148,7 @@ class Learner:
             self.ahead.begin(self._under_way, **self._how(n_plus, update))
 
     def credit(self, batch: RolloutBatch) -> tuple[RolloutBatch, Advantages, Record]:
-        """Asks memory, curriculum and scheme what each rollout is worth, and counts what was played.
-
-        Returns:
-            The batch with returns and signals, the advantages, and figures for the log.
-        """
+        """Asks memory, curriculum and scheme what each rollout is worth; counts what was played, for the log."""
         batch = replace(batch, returns=self.memory.returns(batch))
         batch, advantages, figures = self.method.credit(batch)
         figures |= self._shared_memory.observe(self.backend, batch)
@@ -297,11 +293,7 @@ class Learner:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where :meth:`state_dict` was taken.
-
-        Raises:
-            CheckpointError: The state is of another method.
-        """
+        """Goes on where :meth:`state_dict` was taken; a CheckpointError if it is of another method."""
         self.method.load_state_dict(state["method"])
         self.memory.load_state_dict(state.get("memory", {}))
         self.counters = {name: int(count) for name, count in state["counters"].items()}

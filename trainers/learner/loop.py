@@ -13,15 +13,7 @@ from trainers.rollout.batches import MicroBatch
 
 
 def train(learner: Learner, checkpoint: Path | None = None) -> bool:
-    """Trains to the end, or until somebody asks to stop.
-
-    Args:
-        learner: The run, with its state restored.
-        checkpoint: Where the backend goes on from; None to start.
-
-    Returns:
-        Whether the end was reached.
-    """
+    """Trains on from a learner's state until somebody asks to stop, or to the end, of which it then tells."""
     config, backend = learner.config, learner.backend
     backend.prepare(checkpoint)
     if checkpoint is not None:

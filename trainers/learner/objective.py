@@ -25,14 +25,8 @@ Figures = Mapping[str, torch.Tensor]
 class Objective:
     """Sums a recipe's losses over a micro-batch, and collects what they log until the update is over.
 
-    Args:
-        losses: The recipe's losses, with the run's settings in them.
-        pad_id: Token that fills up.
-        exact_sampling: Whether the engine's log-probabilities are the trainer's own.
-
-    Attributes:
-        wants: What a forward pass with gradient must give.
-        passes: Micro-batches since the last :meth:`take_log`.
+    The losses have the run's settings in them; ``pad_id`` fills up, and sampling is exact where the engine's
+    log-probabilities are the trainer's own. ``wants`` is what a forward pass with gradient must give.
     """
 
     def __init__(self, losses: Sequence[Loss], pad_id: int, *, exact_sampling: bool) -> None:
@@ -81,11 +75,7 @@ class Objective:
     def __call__(self, backend: Backend, batch: MicroBatch, figures: Figures, update: int) -> torch.Tensor:
         """The micro-batch's part of the objective; the parts of all micro-batches and processes add up.
 
-        Args:
-            backend: Scores the teachers' rows.
-            batch: The micro-batch.
-            figures: A forward pass over it with gradient, see :attr:`wants`.
-            update: Number of the update, from 1.
+        ``backend`` scores the teachers' rows; ``figures`` are those of :attr:`wants`, with gradient.
         """
         counted = batch.tokens.mask * _rows_where(batch, lambda row: bool(row.weights))[:, None]
         sums = {"entropy": (figures["entropies"].detach() * counted).sum(), "tokens": counted.sum()}
@@ -167,10 +157,9 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
 
 
 def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Tensor) -> dict[str, torch.Tensor]:
-    """How far the engine that generated is from the trained model, as sums over the own tokens that are ``counted``.
+    """How far the generating engine is from the trained model, as sums over the ``counted`` own tokens.
 
-    The mean of ``engine_kl`` estimates KL(engine, trainer) in nats; ``engine_capped`` are tokens whose ratio reaches
-    :data:`SAMPLING_RATIO_CAP`.
+    The mean of ``engine_kl`` estimates KL(engine, trainer) in nats; ``engine_capped`` tokens reach the cap.
     """
     difference = batch.figures.get("old_logprobs", logprobs) - batch.figures["sampling_logprobs"]
     capped = (difference.exp() >= SAMPLING_RATIO_CAP) * counted

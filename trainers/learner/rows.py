@@ -103,10 +103,7 @@ class RowAssembler:
         )
 
     def stack(self, backend: Backend, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
-        """One optimiser step's rows as micro-batches, with their teachers' rows; those without gradient are left out.
-
-        ``targets`` are those that losses ask for, also where a micro-batch has no rows.
-        """
+        """A step's rows as micro-batches with teachers and ``targets``; rows without gradient are left out."""
         acting = [self._with_teachers(row) for row in rows if not self.objective.has_no_gradient(row)]
         names = [loss.name for loss in self.objective.losses]
         return [collate(rows, self.pad_id, backend.device, names, targets) for rows in self._passes(acting)]

@@ -95,21 +95,13 @@ class Backend(Protocol):
     # Training ----------------------------------------------------------------------------------------------------
 
     def prepare(self, checkpoint: Path | None) -> None:
-        """Gets ready to train: optimiser and schedule are made, weights put where they are trained; all together.
-
-        Args:
-            checkpoint: Where weights, optimiser, schedule and random states go on from; None to start.
-        """
+        """Makes optimiser and schedule, places weights, goes on from a checkpoint if given one; all together."""
 
     def start_update(self, update: int) -> None:
         """Turns from playing to training: what layers draw at random depends on the update's number from here on."""
 
     def accumulate(self, *, last: bool) -> AbstractContextManager[object]:
-        """Surrounds one forward and backward pass; ``last`` of its optimiser step, gradients are summed over processes.
-
-        Args:
-            last: Whether a :meth:`step` follows.
-        """
+        """Surrounds a forward and backward pass; at the ``last`` of a step processes sum their gradients."""
 
     def forward(self, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
         """A forward pass of the trained weights, with gradient; figures as of :meth:`score`."""
@@ -123,13 +115,10 @@ class Backend(Protocol):
     # Looking -----------------------------------------------------------------------------------------------------
 
     def score(self, tokens: Tokens, wants: Collection[str], weights: Weights = "policy") -> dict[str, torch.Tensor]:
-        """One forward pass, with gradient where the caller allows it; without, dropout and the like do not act.
+        """One forward pass with somebody's weights; without gradient, dropout and the like do not act.
 
-        Args:
-            tokens: Rows of tokens.
-            wants: ``logprobs``, ``entropies`` or the name of a head, each (rows, tokens) and 0 outside the own tokens;
-                ``logits``: (own tokens row by row, vocabulary), divided by the temperature.
-            weights: Whose.
+        Figures: ``logprobs``, ``entropies`` or the name of a head, each (rows, tokens) and 0 outside the own tokens;
+        ``logits``: (own tokens row by row, vocabulary), divided by the temperature.
         """
 
     def gradient_norm(self, losses: Iterable[torch.Tensor]) -> float:

@@ -89,12 +89,7 @@ class LossInputs:
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """What a loss makes of a micro-batch: values to be minimised and figures to be averaged for the log.
-
-    Attributes:
-        values: With gradient, (rows, tokens); of a loss on whole distributions one per own token, row by row.
-        log: By name, in the same form without gradient; means over the tokens on which the loss acts are written.
-    """
+    """Values to minimise, (rows, tokens), of whole distributions one per own token; figures whose means are logged."""
 
     values: torch.Tensor
     log: Mapping[str, torch.Tensor] = field(default_factory=dict)

@@ -181,13 +181,7 @@ def rlsd_weight(
 
 
 def rlsd_mixing(update: int, start: float = 0.5, steps: int = 100) -> float:
-    """``lam`` of an update: from ``start`` linearly to 0 over ``steps`` updates.
-
-    Args:
-        update: Updates done before this one.
-        start: ``lam`` of the first.
-        steps: After how many it is 0.
-    """
+    """``lam`` of an update: from ``start`` linearly to 0 over ``steps`` updates, of which ``update`` are done."""
     return start * max(0.0, 1.0 - update / steps)
 
 

@@ -97,13 +97,8 @@ class Sdar(SelfDistillation):
 def sdar(student: torch.Tensor, teacher: torch.Tensor, beta: float = 5.0) -> torch.Tensor:
     """SDAR (arXiv 2605.15155): ``g (log p_T - log p_S)`` with the gate ``g = sg sigmoid(beta (log p_T - log p_S))``.
 
-    The gradient is ``-g grad log p_S``: every sampled token is raised, the more the better the teacher likes it.
-    Arguments, result and errors as of :func:`opsd`.
-
-    Args:
-        student: Without the skill.
-        teacher: With it.
-        beta: Sharpness of the gate; 0 gives :func:`trainers.losses.grpo_opsd`.
+    The gradient is ``-g grad log p_S``: every sampled token is raised, the more the better the teacher likes it; with
+    ``beta = 0`` by half of :func:`opsd`, of which arguments, result and errors are.
     """
     require_equal_shapes(student=student, teacher=teacher)
     gap = teacher.detach() - student
@@ -128,17 +123,9 @@ _HIGHEST_LOG_RATIO = 10.0
 def skill_sd(student: torch.Tensor, teacher: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
     """Skill-SD (arXiv 2604.10674, as in SDAR's released code): an importance-weighted reverse divergence.
 
-    ``rho k3(d)`` per sampled token: ``k3 = exp(-d) - 1 + d``, ``d = log p_S - log p_T``, ``rho = p_S / p_old``, which
-    carries gradient, and makes it that of the reverse Kullback-Leibler divergence. ``d`` is cut at -20 from below and
-    ``log rho`` at 10 from above. Arguments and errors as of :func:`opsd`.
-
-    Args:
-        student: Without the skill.
-        teacher: With it.
-        old: Under the weights that sampled; carries no gradient.
-
-    Returns:
-        The loss without its coefficient (0.001 in the released code), of the same shape; never negative.
+    ``rho k3(d)`` per sampled token, never negative: ``k3 = exp(-d) - 1 + d``, ``d = log p_S - log p_T``, ``rho = p_S /
+    p_old``, which carries gradient, and makes it that of the reverse Kullback-Leibler divergence. ``d`` is cut at -20
+    from below and ``log rho`` at 10 from above. Arguments and errors as of :func:`opsd`.
     """
     require_equal_shapes(student=student, teacher=teacher, old=old)
     difference = (student - teacher.detach()).clamp(min=_LOWEST_DIFFERENCE)

@@ -23,14 +23,10 @@ FORMAT, VERSION = "skillc-bank", 1
 
 @dataclass(frozen=True)
 class Entry(Draft):
-    """A text in a bank.
+    """A text in a bank; its name is never used again in that bank.
 
-    Attributes:
-        name: Unique and never used again in its bank.
-        created: Update in which it was added.
-        utility: What its method believes it is worth.
-        uses: Episodes that were shown it; ``wins`` of them succeeded.
-        last_used: Update in which it was last shown; that of its creation at first.
+    ``utility`` is what its method believes it is worth, ``uses`` are episodes that were shown it, of which ``wins``
+    succeeded; ``created`` and ``last_used`` are updates, the latter that of its creation at first.
     """
 
     name: str = ""
@@ -129,10 +125,7 @@ class SkillBank:
     def keep_best(
         self, capacity: int, score: Callable[[Entry], float], *, protect: Callable[[Entry], bool] = lambda entry: False
     ) -> list[str]:
-        """Evicts the entries with the lowest scores until so many are left; ties go to the older entry.
-
-        Entries to ``protect`` may not go, even if more than ``capacity`` stay then. Returns the names of those evicted.
-        """
+        """Evicts the lowest scores, the younger of equal ones, none to ``protect``; returns who went."""
         if capacity < 0:
             raise ConfigError(f"A bank's capacity is at least 0, got {capacity}")
         free = [entry for entry in self if not protect(entry)]
@@ -216,10 +209,7 @@ def d2skill_score(similarity: float, entry: Entry, total: int) -> float:
 
 
 def retroagent_score(similarity: float, entry: Entry, total: int, alpha: float = 0.7, scale: float = 1.0) -> float:
-    """``alpha sim + (1 - alpha) (u + scale sqrt(ln N / n))`` of RetroAgent (arXiv 2603.08561).
-
-    An entry never used counts as used once, and ``ln N`` is 0 before the first use, so the score is always finite.
-    """
+    """``alpha sim + (1 - alpha) (u + scale sqrt(ln N / n))`` of RetroAgent (arXiv 2603.08561); N and n count from 1."""
     bonus = math.sqrt(math.log(max(total, 1)) / max(entry.uses, 1))
     return alpha * similarity + (1.0 - alpha) * (entry.utility + scale * bonus)
 
@@ -235,11 +225,7 @@ def intrinsic_reward(progress: float, best: float) -> float:
 
 
 def hindsight_bonus(success: ArrayLike, task: Sequence[str], condition: ArrayLike) -> FloatArray:
-    """``success_i - mean success of the task's skill-free rollouts`` of D2Skill (arXiv 2603.28716), for every rollout.
-
-    Success (1 for a won episode), task and condition (True with skills) have length N; so has the result, float64[N],
-    which is 0 where a task has no skill-free rollout.
-    """
+    """``success_i - mean success of the task's skill-free rollouts`` of D2Skill; float64[N], 0 where there are none."""
     won, tasks, shown = np.asarray(success, dtype=np.float64), np.asarray(task), np.asarray(condition, dtype=bool)
     bonus = np.zeros(len(tasks))
     for name in dict.fromkeys(task):

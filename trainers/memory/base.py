@@ -22,13 +22,7 @@ SkillSelector = Callable[[Mapping[str, Any]], SkillText | None]
 
 @dataclass(frozen=True)
 class MemoryTools:
-    """What a memory may use.
-
-    Attributes:
-        folder: The run's folder, for files that a person may read.
-        library: The environment's skill library, None without one.
-        write: Prompts in, replies of the policy out, greedily; for memories that let the policy write.
-    """
+    """What a memory may use: the run's folder, the environment's library if any, and the policy as a greedy writer."""
 
     folder: Path
     library: SkillLibrary | None
@@ -95,10 +89,7 @@ def has_own_choice(memory: SkillMemory) -> bool:
 def skill_selectors(
     memory: SkillMemory, n_plus: Sequence[int], group_size: int, *, training: bool
 ) -> list[list[SkillSelector | None]] | None:
-    """Per group and member, what chooses the text when the episode begins; None for the library's everywhere.
-
-    The first ``n_plus`` members of a group see a skill; a memory explores in ``training`` only.
-    """
+    """Per group and member, of which the first ``n_plus`` see a skill, what chooses it; None for the library's only."""
     if not has_own_choice(memory):
         return None
 

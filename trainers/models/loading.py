@@ -22,22 +22,14 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.AS
 
 
 def is_hub_name(model: str) -> bool:
-    """Whether a model is named as hubs do, ``organisation/model``, and means no folder here.
-
-    A folder of that name is one; so is a missing folder within one that exists, such as ``runs/missing``.
-    """
+    """Whether a model is named as hubs do, ``organisation/model``, and neither it nor its beginning is a folder."""
     if not _HUB_NAME.fullmatch(model) or ".." in model:
         return False
     return not _is_folder(model) and not _is_folder(model.partition("/")[0])
 
 
 def check_model(model: str) -> None:
-    """Checks what can be known of a model before anything is loaded.
-
-    Raises:
-        MissingDataError: It is neither a folder nor a hub's name.
-        CheckpointError: It is a policy that a run wrote, and is damaged.
-    """
+    """Checks, before anything is loaded, that a model is a folder or a hub's name, and undamaged if a run wrote it."""
     folder = Path(model)
     if is_hub_name(model):
         return
@@ -74,13 +66,7 @@ def _fault(folder: Path) -> str | None:
 
 @contextmanager
 def hub_access(model: str) -> Iterator[bool]:
-    """Allows a hub to be asked within, if the model is named after one's manner and the hub answers; else denies it.
-
-    ``HF_HUB_OFFLINE=1`` in the environment denies it in any case. Models in the cache are found without a hub.
-
-    Yields:
-        Whether it may be asked.
-    """
+    """Lets a hub be asked within, and says whether, if the model is named as one's, it answers, and none forbids it."""
     try:
         from huggingface_hub import constants
     except ImportError:  # then nothing can ask one
@@ -122,14 +108,7 @@ def _is_reachable(endpoint: str) -> bool:
 
 
 def load_model(config: TrainConfig) -> Any:
-    """The policy to start from, in the configured precision.
-
-    Raises:
-        MissingDataError: If there is no such checkpoint.
-        CheckpointError: If the folder does not hold a usable one.
-        ConfigError: If the attention that was asked for is not installed.
-        MissingExtraError: If torch or transformers is not installed.
-    """
+    """The policy to start from, in the configured precision; errors say what is missing or unusable."""
     try:
         import torch
         from transformers import AutoModelForCausalLM
@@ -151,11 +130,7 @@ def load_model(config: TrainConfig) -> Any:
 
 
 def train_upper(model: Any, count: int) -> None:
-    """Leaves only the last layers of a model, and its last norm, to be trained.
-
-    Raises:
-        ConfigError: The model has fewer layers, or none that could be found.
-    """
+    """Leaves only the last layers of a model, and its last norm, to be trained; a ConfigError if there are fewer."""
     decoder = model.get_decoder()
     layers = getattr(decoder, "layers", None)
     if layers is None or len(layers) < count:

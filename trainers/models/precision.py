@@ -15,11 +15,7 @@ def bfloat16_slowdown() -> float:
 
 
 def bfloat16_warning(precision: str) -> str:
-    """A sentence where a precision makes a processor slower, and on what to do; "" on a GPU and where it pays.
-
-    Args:
-        precision: As the configuration has it, e.g. ``bfloat16_copy``.
-    """
+    """A sentence where a precision makes this processor slower, and on what to do; "" on a GPU and where it pays."""
     if "bfloat16" not in precision:
         return ""
     import torch

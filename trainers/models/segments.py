@@ -36,12 +36,7 @@ class Segment:
 
 
 def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
-    """Cuts a tree into segments.
-
-    Args:
-        parents: The place of each token's parent, which stands before it; -1 for a root; shape (tokens,).
-        device: Where the paths go.
-    """
+    """Cuts a tree into segments, by the place of each token's parent, which stands before it; -1 for a root."""
     starts = [0, *(1 + np.flatnonzero(parents[1:] != np.arange(len(parents) - 1))).tolist()]
     paths: list[_Ints] = []
     for start, end in pairwise([*starts, len(parents)]):

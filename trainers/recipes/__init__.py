@@ -74,13 +74,9 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 
 
 def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
-    """A method as an environment has it: with the curriculum that the environment implies, where it may imply one.
+    """A method in an environment, with the curriculum that this implies if it may; the chosen options come last.
 
-    Args:
-        env: Short name or id of the environment.
-        name: Name of the method.
-        options: What was chosen; it has the last word. A curriculum's options move nothing in a method without one.
-            Errors as of :func:`get_recipe`.
+    A curriculum's options move nothing in a method without one. Errors as of :func:`get_recipe`.
     """
     recipe = get_recipe(name)
     implied = {} if recipe.curriculum.own_schedule else env_spec(env).curriculum

@@ -30,15 +30,7 @@ class Credit(NamedTuple):
 class Method:
     """What a learner asks of a recipe, and all that a checkpoint must save of it but the skill memory.
 
-    Args:
-        recipe: The method's parts.
-        task_types: The task types in their fixed order.
-        total_steps: Training steps of the run.
-
-    Attributes:
-        curriculum: Gate, allocation and active set.
-        contrast: The moving averages of the contrast.
-        allocator: Who sees the skill.
+    Its parts at work are the ``curriculum``, the moving averages of the ``contrast``, and the ``allocator``.
     """
 
     def __init__(self, recipe: Recipe, task_types: Sequence[str], total_steps: int) -> None:
@@ -77,9 +69,6 @@ class Method:
         """One update's advantages; moves contrast, visit counts and allocation.
 
         The update's own contrast is fed first, then the smoothed one corrects its advantages.
-
-        Args:
-            batch: The update's rollouts.
         """
         for kind in batch.type_of.values():
             self.curriculum.is_active(kind)
@@ -139,11 +128,7 @@ class Method:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state bit for bit.
-
-        Raises:
-            CheckpointError: The state is incomplete, or of another recipe, other options, types or length of training.
-        """
+        """Restores a state bit for bit; a CheckpointError if it is incomplete, or of another recipe, run or options."""
         missing = sorted(set(self.state_dict()) - set(state))
         if missing:
             raise CheckpointError(f"The method's state lacks {', '.join(missing)}; it is not a complete checkpoint")

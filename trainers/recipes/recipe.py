@@ -112,13 +112,8 @@ class Recipe:
     def overridden(self, **overrides: Any) -> Recipe:
         """A copy with some options changed, and the change recorded.
 
-        Args:
-            **overrides: Options of the parts by flat name (``omega``), or ``part.option`` where several parts have it;
-                ``allocation`` and ``advantage`` choose another part by name.
-
-        Raises:
-            UnknownNameError: No such option, or no such value of an option.
-            ConfigError: A value out of range.
+        Options go by flat name (``omega``), or ``part.option`` where several parts have it; ``allocation`` and
+        ``advantage`` choose another part by name. An UnknownNameError or a ConfigError says what does not go.
         """
         changes = self._current(overrides)
         return replace(self._changed(changes), overrides={**self.overrides, **changes})
@@ -197,12 +192,7 @@ def current_name(name: str, *, quietly: bool = False) -> str:
 
 
 def add(recipe: Recipe, names: list[str]) -> Recipe:
-    """Adds to a recipe, in order; gives one named ``<recipe>+<name>+...``.
-
-    Raises:
-        UnknownNameError: No such addition.
-        ConfigError: One does not go with the recipe, or two of them not with each other.
-    """
+    """Adds to a recipe, in order, and names it ``<recipe>+<name>+...``; errors say what does not go together."""
     for name in names:
         if name not in ADDITIONS:
             raise unknown_name("addition to a recipe", name, ADDITIONS)

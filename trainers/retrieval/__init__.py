@@ -29,28 +29,14 @@ class Similarity(Protocol):
 
 @dataclass(frozen=True)
 class RetrievalRule:
-    """A way to compare a query with texts.
-
-    Attributes:
-        name: What it is called.
-        start: Makes it ready; called with the encoder that was named, None where none was.
-    """
+    """A way to compare a query with texts; ``start`` makes it ready, with the encoder that was named or None."""
 
     name: str
     start: Callable[[str | None], Similarity]
 
 
 def similarity(embeddings: str | None = None, rule: str = "") -> Similarity:
-    """How texts are compared.
-
-    Args:
-        embeddings: A sentence encoder, by folder or name.
-        rule: Name of a rule, or ``module:RULE``; "" for the encoder if there is one, else BM25.
-
-    Raises:
-        UnknownNameError: There is no such rule.
-        MissingExtraError: An encoder without transformers.
-    """
+    """How texts are compared: by a rule's name or ``module:RULE``, else by the encoder if one is named, else BM25."""
     found: Any = RETRIEVALS.get(rule or ("bm25" if embeddings is None else "embeddings"))
     started: Similarity = found.start(embeddings)
     return started

@@ -26,10 +26,6 @@ class BM25:
     The weights of words are those of the given texts together with the query, so that a bank of one entry can be
     searched too; dividing by the query's own score puts the result into [0, 1].
 
-    Args:
-        k1: How fast repeated words stop counting.
-        b: How much long texts are held back.
-
     Examples:
         >>> BM25()("a hot mug", ["put a hot mug in shelf", "clean the plate"]).round(2).tolist()
         [0.87, 0.0]

@@ -14,15 +14,7 @@ from trainers.retrieval import RetrievalRule
 
 
 class SentenceEmbeddings:
-    """Cosine similarity of mean-pooled encoder states (all-MiniLM-L6-v2 and its like), cut at 0.
-
-    Args:
-        model: Folder or name of a transformers encoder.
-
-    Raises:
-        MissingExtraError: Without transformers.
-        MissingDataError: No encoder is there, and none could be fetched.
-    """
+    """Cosine similarity, cut at 0, of mean-pooled states of a transformers encoder (all-MiniLM-L6-v2 and its like)."""
 
     def __init__(self, model: str) -> None:
         try:

@@ -71,19 +71,12 @@ def make_training_rows(
     factors: Sequence[Mapping[str, float]] | None = None,
     targets: Mapping[str, Values] | None = None,
 ) -> list[TrainingRow]:
-    """Makes the rows of some rollouts, with the weight of their tokens in the objective.
+    """Makes the rows of the rollouts ``which``, with the weight of their tokens in the objective.
 
-    Args:
-        trajectories: The process's rollouts of the update.
-        advantages: One number, or one array per own token, for each.
-        which: The rollouts of this optimiser step.
-        aggregation: "trajectory": each counts ``1/T_i``, T_i its own tokens over all its rows; "token": all tokens
-            of the step count alike; "constant": all tokens count ``1/longest`` of a trajectory.
-        total: Rollouts of this optimiser step over all processes.
-        tokens: Own tokens of this optimiser step over all processes.
-        longest: Most own tokens that a trajectory can have.
-        factors: By how much each loss acts on each rollout; the policy gradient alone by default.
-        targets: Further figures in the same form as the advantages, by name.
+    Advantages and targets are numbers or arrays per own token, one for each rollout. By ``aggregation`` a rollout
+    counts ``1/T_i``, T_i its own tokens over all its rows ("trajectory"), all tokens of the step count alike ("token"),
+    or ``1/longest`` of a trajectory ("constant"). ``total`` rollouts and own ``tokens`` are those of the step over all
+    processes; ``factors`` say by how much each loss acts on each rollout, the policy gradient alone by default.
     """
     made = []
     for i in which:
@@ -207,10 +200,7 @@ def collate(
 
 
 def forward_passes(rows: Sequence[TrainingRow], count: int) -> list[list[TrainingRow]]:
-    """Splits rows into a fixed number of forward passes, similar lengths together and about as many tokens in each.
-
-    A pass without rows gets one of padding, so that all processes take part in every pass.
-    """
+    """Splits rows into so many passes, similar lengths together and about as many tokens in each; none is empty."""
     ordered = sorted(rows, key=lambda training: (training.row.length, training.trajectory))
     ends = np.cumsum([training.row.length for training in ordered])
     total = ends[-1] if len(ends) else 0

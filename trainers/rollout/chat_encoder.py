@@ -29,17 +29,10 @@ _Encoded = Callable[[Sequence[str]], "list[int] | None"]
 
 
 class ChatEncoder:
-    """Renders messages by a tokenizer's chat template and encodes them.
+    """Renders messages by a tokenizer's chat template (ConfigError if it has none), and encodes them.
 
     Control tokens are the tokenizer's special tokens and the added tokens that its template writes, but for the unknown
-    token and the tags of :data:`REPLY`.
-
-    Args:
-        tokenizer: A transformers tokenizer with a chat template.
-        options: Variables of the template.
-
-    Raises:
-        ConfigError: If there is no template.
+    token and the tags of :data:`REPLY`. ``options`` are variables of the template.
     """
 
     def __init__(self, tokenizer: Any, options: Mapping[str, Any] | None = None) -> None:
@@ -54,15 +47,7 @@ class ChatEncoder:
         self._skeletons: dict[tuple[Any, ...], list[int]] = {}
 
     def render(self, messages: Sequence[Message], *, prompt: bool) -> str:
-        """The chat as text.
-
-        Args:
-            messages: The chat.
-            prompt: Whether the beginning of the assistant's next turn follows.
-
-        Raises:
-            ConfigError: If the template refuses the messages.
-        """
+        """The chat as text, with the beginning of the assistant's next turn if ``prompt``; a ConfigError if refused."""
         from jinja2 import TemplateError
 
         try:
@@ -85,14 +70,8 @@ class ChatEncoder:
     ) -> list[int]:
         """Tokens of a chat whose contents are not trusted.
 
-        Args:
-            messages: The chat, or what was added to it.
-            prompt: As in :meth:`render`.
-            known: Trusted messages that stand before.
-            after: A beginning of the rendered chat that is left out.
-
-        Raises:
-            ConfigError: If the rendered chat does not begin so.
+        ``known`` messages, which are trusted, stand before; ``after`` is a beginning of the rendered chat that is left
+        out, and a ConfigError if it does not begin so.
         """
         mark = next(sign for sign in map(chr, _MARKS) if not any(sign in message["content"] for message in messages))
 

@@ -19,10 +19,7 @@ Message = dict[str, str]
 
 
 class EngineChat:
-    """Gives one reply to each chat; the n-th question of a run always draws the same random numbers.
-
-    A question that leaves no room for a reply within ``max_context`` tokens has the reply "".
-    """
+    """Gives one reply to each chat, "" where none fits; the n-th question always draws the same random numbers."""
 
     def __init__(
         self,
@@ -58,10 +55,7 @@ class EngineChat:
 
 
 class ServerChat:
-    """Gives one reply to each chat, at temperature 0; a chat too long for the model has the reply "".
-
-    Replies are kept in the journal, if there is one, and found again.
-    """
+    """Gives one reply to each chat, at temperature 0, "" to one too long; the journal keeps them, if there is one."""
 
     def __init__(
         self,

@@ -33,7 +33,6 @@ class GroupRollouts:
         max_parallel: Most episodes at once; more groups are played in turn, with the same result.
         require_think: Whether a reply without thoughts is ill-formed.
         wrappers: Put around every environment, inside the reading of replies; for reward shaping, for instance.
-        on_progress: Called after every turn with the numbers of finished and of all episodes.
     """
 
     def __init__(

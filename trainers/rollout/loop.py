@@ -93,9 +93,8 @@ class _Member:
 class RolloutLoop:
     """Plays as many episodes at once as there is room for.
 
-    With a policy that streams, a finished member's room is taken at once by the next member, of the same group or of
-    the next one. Otherwise groups play in waves: an engine that computes all rows together is slowed down by rows of
-    different lengths.
+    With a policy that streams, a finished member's room is at once the next one's. Otherwise groups play in waves: an
+    engine that computes all rows together is slowed down by rows of different lengths.
     """
 
     def __init__(self, context: RolloutContext, plan: Plan) -> None:

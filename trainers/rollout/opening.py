@@ -28,11 +28,7 @@ from trainers.rollout.rows import Prompts
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
-    """Task type of every task of the configured split.
-
-    Raises:
-        ConfigError: If the environment does not list its tasks by type.
-    """
+    """Task type of every task of the configured split; a ConfigError if the environment does not list them by type."""
     with open_env(config) as core:
         try:
             return {task: core.task_type_of(task) for task in core.task_ids}
@@ -72,11 +68,7 @@ def chat_format(config: TrainConfig) -> ChatFormat:
 
 
 def make_chat(config: TrainConfig, tokenizer: Any) -> ChatTokens:
-    """Turns the configured chats into tokens.
-
-    Raises:
-        ConfigError: If the chat template does not serve the configured form of prompts.
-    """
+    """Turns the configured chats into tokens; a ConfigError if the template does not serve their form."""
     return ChatTokens(
         tokenizer,
         growing=chat_format(config).form == "conversation",
@@ -134,11 +126,7 @@ class TaskSplit:
 
 
 def split_tasks(type_of: Mapping[str, str], per_type: int, seed: int) -> TaskSplit:
-    """Holds back a panel of each type, at most half of its tasks, chosen by hash, so that adding a task moves no other.
-
-    Raises:
-        ConfigError: If a type has too few tasks for both sides.
-    """
+    """Holds back a panel of each type, at most half of its tasks, chosen by hash; adding a task moves no other."""
     for kind, ids in tasks_by_type(type_of).items():
         if len(ids) < 2:
             raise ConfigError(
@@ -159,10 +147,7 @@ def panel_of(type_of: Mapping[str, str], per_type: int, seed: int, *, share: flo
 
 
 def sample_tasks(split: TaskSplit, count: int, how: TaskSampling, *, seed: int, step: int) -> list[str]:
-    """Samples an update's tasks, different ones unless there are too few; depends on nothing but its arguments.
-
-    ``how`` is "uniform" over all training tasks, or "types": task types in turn, then uniform within the type.
-    """
+    """An update's tasks by nothing but the arguments, different unless too few: of all, or of the types in turn."""
     rng = np.random.default_rng([seed, step])
     if how == "uniform":
         return _some(split.training, count, rng)

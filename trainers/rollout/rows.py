@@ -125,10 +125,7 @@ class WindowRows:
 
 
 class RowsWithoutThoughts(WindowRows):
-    """A row per turn: the whole conversation so far without its thoughts, then the reply with its own.
-
-    A reply is trained on behind the very tokens that it was generated from; only its copy in later prompts is shorter.
-    """
+    """A row per turn, trained behind the very tokens it was generated from: the chat so far without its thoughts."""
 
     def reply(self, generation: Generation) -> None:
         """Closes the turn's row; later prompts show the reply without its thought."""
@@ -144,11 +141,8 @@ class RowsWithoutThoughts(WindowRows):
 class Prompts:
     """Renders a row's prompt again with another skill text in it; the completion stays token for token.
 
-    Args:
-        chat: Turns messages into tokens.
-        chat_format: The wording of the prompts.
-        library: Where the skill of a task type is looked up; None where there are no skills.
-        max_length: Longest row in tokens; what a longer skill pushes over it is cut from the prompt's left.
+    Skills are looked up in ``library``, None where there are none. What a longer one pushes over ``max_length``, the
+    longest row in tokens, is cut from the prompt's left.
     """
 
     def __init__(
@@ -157,12 +151,7 @@ class Prompts:
         self.chat, self.chat_format, self.library, self.max_length = chat, chat_format, library, max_length
 
     def skill_text(self, task_type: str) -> str:
-        """The library's text for a task type.
-
-        Raises:
-            ConfigError: There is no library.
-            SkillFileError: It has no skill for the type.
-        """
+        """The library's text for a task type; a ConfigError or SkillFileError if there is none."""
         if self.library is None:
             raise ConfigError("A prompt with the skill needs a skill library; pass library=NAME or a folder.")
         return self.library.for_task(task_type).text

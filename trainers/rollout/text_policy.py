@@ -26,14 +26,10 @@ T = TypeVar("T")
 
 
 class Journal:
-    """Entries by key in a file of JSON lines; the first line says what evaluation it is.
+    """Entries by key in a file of JSON lines, whose first line says what evaluation it is; another's is a ConfigError.
 
     An entry is in the file as soon as :meth:`add` returns. Lines that cannot be read (the last one, if the machine went
     down while it was written) are dropped when the journal is opened: their episodes are played again.
-
-    Raises:
-        ConfigError: The file is the journal of another evaluation, by its header of settings.
-        StorageError: The file cannot be written.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -126,11 +122,7 @@ class TextPolicy:
         ]
 
     def play(self, first: Callable[[], Sequence[_ChatRequest]], answer: Answer, sampling: Sampling) -> None:
-        """Asks for all replies at once; works in a notebook's event loop too.
-
-        Raises:
-            ServerError: The engine gave up; finished episodes are in the journal.
-        """
+        """Asks for all replies at once, in a notebook's event loop too; a ServerError leaves what is finished."""
         wait_for(self._play(first, answer))
 
     async def _play(self, first: Callable[[], Sequence[_ChatRequest]], answer: Answer) -> None:

@@ -95,11 +95,7 @@ class Difference:
 
 
 def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Difference:
-    """The mean of differences over seeds and tasks, with its standard error.
-
-    Args:
-        pairs: One pair per seed: the values of both sides, one per task. Tasks have the same order in all rows.
-    """
+    """The mean difference, with its error, of seeds' pairs of rows: one value per task, in the same order in all."""
     table = [[a - b for a, b in zip(own, other, strict=True)] for own, other in pairs]
     by_seed = [fmean(row) for row in table]
     total, freedom = variance_of_mean(table)

@@ -40,10 +40,7 @@ class Interval:
 
 
 def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval of a rate.
-
-    ``successes`` is a fraction where each of the n tasks counts by its own rate.
-    """
+    """Wilson's score interval of a rate; ``successes`` is a fraction where each of n tasks counts by its own rate."""
     if not 0 <= successes <= n or n == 0:
         raise ConfigError(f"A rate needs 0 <= successes <= n and n > 0, got {successes} of {n}")
     z2 = _z(level) ** 2
@@ -57,10 +54,7 @@ def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
 def paired_difference(
     both: float, only_first: float, only_second: float, neither: float, level: float = 0.95
 ) -> Interval:
-    """Interval of ``rate(first) - rate(second)`` where both were measured on the same tasks.
-
-    The four arguments count tasks: where both succeeded, only the first did, only the second did, neither did.
-    """
+    """Interval of ``rate(first) - rate(second)`` on the same tasks, counted by which of the two succeeded."""
     n = round(both + only_first + only_second + neither)
     if n == 0 or min(both, only_first, only_second, neither) < 0:
         raise ConfigError(f"A paired difference needs counts of tasks, got {(both, only_first, only_second, neither)}")
@@ -74,17 +68,11 @@ def paired_difference(
 
 
 def detectable_difference(n: int, disagreeing: float, level: float = 0.95, power: float = 0.8) -> float:
-    """The smallest difference of two rates on the same n tasks that their interval would set apart from none.
+    """The smallest difference of two rates on the same n tasks that their interval would set apart from none (80 %).
 
     The normal approximation of Connor (1987, Biometrics 43): ``sqrt(n) d = z_a sqrt(p) + z_b sqrt(p - d^2)``, solved
-    for the difference d. At most 1.
-
-    Args:
-        n: Tasks.
-        disagreeing: Share p of the tasks that one of the two solves and the other does not, as a pilot found it; at
-            least d itself, since no two rates differ by more.
-        level: Of the interval.
-        power: Chance of setting it apart.
+    for the difference d, at most 1. p is the share of tasks that one of the two solves and the other does not, as a
+    pilot found it; at least d itself, since no two rates differ by more.
     """
     if n < 1 or not 0 <= disagreeing <= 1:
         raise ConfigError(f"A detectable difference needs tasks and a share of them, got {n} and {disagreeing}")

@@ -107,13 +107,9 @@ def checkpoint_step(path: Path) -> int:
 
 
 def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[str, Any]:
-    """Reads what a checkpoint says of its run, and refuses one of another run.
+    """What a checkpoint says of its run, ``step``, ``method`` and ``counters`` in it; refuses one of another run.
 
-    Returns:
-        Its ``step``, ``method`` (the method's state) and ``counters``.
-
-    Raises:
-        CheckpointError: If it is damaged, or the configuration or the tasks differ; the message names the differences.
+    A CheckpointError names what differs in configuration or tasks, or says that it is damaged.
     """
     meta = read_meta(path)
     differences = config.differences(meta["config"])

@@ -23,13 +23,7 @@ MAX_STEP = 10**12
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Reads a file that holds one JSON object.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        UnreadableFileError: It is no regular file, is too large, or may not be read.
-        ValueError: It holds something else.
-    """
+    """Reads a file that holds one JSON object; a ValueError or an OSError if there is none, or it may not be read."""
     return parse_object(read_bounded(path, MAX_OBJECT_BYTES))
 
 
@@ -45,11 +39,9 @@ def parse_object(content: bytes) -> dict[str, Any]:
 
 
 def iter_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Reads the lines of a ``metrics.jsonl``, each for itself.
+    """The lines of a ``metrics.jsonl``, numbered from 1, each for itself; empty ones are left out.
 
-    Yields:
-        A line's number from 1 on and its record, an object with a ``step``; None for a line that holds none
-        (cut off by a kill, overwritten, too long). Empty lines are left out.
+    A record is an object with a ``step``; None for a line that holds none (cut off by a kill, overwritten, too long).
     """
     with path.open("rb") as stream:
         for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
@@ -67,11 +59,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Writes a JSON file whole or not at all; numbers that are not finite become null.
-
-    Raises:
-        StorageError: The disk is full or read-only.
-    """
+    """Writes a JSON file whole or not at all (StorageError); numbers that are not finite become null."""
     replace_file(path, [(json.dumps(_finite(value), indent=1) + "\n").encode("ascii")])
 
 

@@ -57,11 +57,7 @@ def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
 
 
 def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
-    """The settings that a user gave, ``model`` among them, and those of the policy's folder for the others.
-
-    With ``learning``, what the policy learned with is taken too. The lines returned beside them are for the user: what
-    is taken, and which given settings the policy was not made with.
-    """
+    """The given settings, and the policy's own for others (with ``learning``, all of them); lines to say."""
     given, model, said = dict(given), str(given.get("model", "")), list[str]()
     parts = policy_settings(model, str(given.get("env", TrainConfig.env))) if model else None
     if parts is None:

@@ -129,14 +129,7 @@ class RunFolder:
 
     @contextmanager
     def new_policy(self, *, commit: bool = True) -> Iterator[Path]:
-        """Gives a folder to write the trained policy to; it becomes ``policy/`` when it is whole.
-
-        Args:
-            commit: Whether this process completes it; of several processes, one does.
-
-        Raises:
-            StorageError: The disk is full or read-only; an earlier policy stays.
-        """
+        """A folder for the trained policy, ``policy/`` when whole; of several processes, one may ``commit`` it."""
         if commit:
             with storing(self._partial_policy):
                 remove(self._partial_policy)
@@ -147,12 +140,7 @@ class RunFolder:
             swap_folder(self._partial_policy, self.policy_path)
 
     def to_resume(self, config: TrainConfig) -> Path | None:
-        """Finds the checkpoint that the configuration asks for: with ``resume=auto``, the newest that is whole.
-
-        Raises:
-            CheckpointError: If a named checkpoint is missing or incomplete.
-            ConfigError: With ``resume=never`` in a folder that already holds a run.
-        """
+        """The checkpoint that the configuration asks for, by default the newest whole one, or an error."""
         if config.resume == "never":
             if self.metrics():
                 raise ConfigError(
@@ -211,12 +199,7 @@ def require_clean(*, allow_changes: bool = False) -> None:
 
 
 def one_revision(revisions: Iterable[Mapping[str, Any] | None], *, allow_changes: bool = False) -> dict[str, Any]:
-    """The revision that all runs were made on: ``revisions`` (all of them) and ``clean``.
-
-    Args:
-        revisions: ``revision`` and ``changed`` of every run, as provenance has them.
-        allow_changes: Accept several revisions and changed trees, which are a ConfigError otherwise.
-    """
+    """The ``revisions`` that runs were made on, and whether that is one and ``clean``; else refused, unless allowed."""
     found = [entry or {"revision": "unknown", "changed": True} for entry in revisions]
     names = sorted({str(entry["revision"]) for entry in found})
     clean = len(names) == 1 and not any(entry["changed"] for entry in found)

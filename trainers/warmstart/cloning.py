@@ -55,11 +55,7 @@ class TokenisedDialogue:
 def tokenise_dialogue(
     encoder: ChatEncoder, messages: Sequence[dict[str, str]], slips: Collection[int] = ()
 ) -> TokenisedDialogue:
-    """Tokenises a dialogue once and marks the assistant's replies, their end token included.
-
-    The encoder is of the tiny policy's tokenizer, whose roles are single tokens; ``slips`` are the assistant's turns,
-    counted from 0, that are only context.
-    """
+    """Tokenises a dialogue of the tiny policy, whose roles are single tokens; replies in ``slips`` are context."""
     ids, tokenizer = encoder.ids(messages, prompt=False), encoder.tokenizer
     start, end = tokenizer.convert_tokens_to_ids("<|assistant|>"), tokenizer.eos_token_id
     item, inside, turn = TokenisedDialogue(ids, [], []), False, -1

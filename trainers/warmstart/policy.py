@@ -134,13 +134,7 @@ SMALL = PolicySize(layers=8, width=512, heads=8, feed_forward=1408)
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, size: PolicySize = TINY, *, seed: int = 0) -> Qwen3ForCausalLM:
-    """Builds a randomly initialised policy for a tokenizer; embeddings are not tied.
-
-    Args:
-        tokenizer: Gives the vocabulary, the padding and the end token, and the longest context.
-        size: Dimensions.
-        seed: Seed of the initial weights; the caller's random state is left as it was.
-    """
+    """Builds a Qwen3-shaped policy for a tokenizer, embeddings not tied, initialised by the seed alone."""
     try:
         import torch
         from transformers import Qwen3Config, Qwen3ForCausalLM

@@ -60,11 +60,7 @@ class PolicyRecipe:
         return named_folder(self.start, self.demonstrations.env) or Path(self.start)
 
     def check(self) -> None:
-        """Holds every number against its bounds.
-
-        Raises:
-            ConfigError: One lies outside, or two contradict each other.
-        """
+        """Holds every number against its bounds; a ConfigError for one outside, or two that contradict each other."""
         for part in (self, self.cloning, self.demonstrations):
             check_values(part)
         if self.mixture_share and self.mixture is None:
@@ -92,11 +88,7 @@ def _recipe(env: str, data: str, **options: Any) -> PolicyRecipe:
 
 
 def generated_mixture(recipe: PolicyRecipe) -> DemonstrationConfig:
-    """What a recipe demonstrates of a data set's tasks, demonstrated of generated ones as large.
-
-    Raises:
-        ConfigError: The recipe's tasks are generated, or the environment generates none as large as a data set's.
-    """
+    """What a recipe demonstrates of a data set's tasks, of generated ones as large; a ConfigError if there are none."""
     shown = recipe.demonstrations
     mixture = warm_started(shown.env)[1].mixture
     if not mixture or shown.env_kwargs["data"] == "generated":
@@ -108,10 +100,7 @@ def generated_mixture(recipe: PolicyRecipe) -> DemonstrationConfig:
 
 
 def set_error_rate(recipe: PolicyRecipe, without_skill: float) -> PolicyRecipe:
-    """A recipe whose skill-free demonstrations leave out the essential step equally often for every task type.
-
-    At 1.0 a policy cloned from it never sees the step without the skill: success without it becomes rare.
-    """
+    """A recipe whose skill-free demonstrations leave out the essential step equally often for all task types."""
     rates = dict.fromkeys(warm_started(recipe.demonstrations.env)[1].error_rates, without_skill)
     return replace(recipe, demonstrations=replace(recipe.demonstrations, error_rates_without_skill=rates))
 
@@ -130,15 +119,7 @@ def recipe_config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
 
 
 def small_policy_settings(env: str, data: str | None = "generated") -> dict[str, Any]:
-    """Fields of :class:`trainers.config.TrainConfig` for a small policy; the policy, the method and the seed are left.
-
-    Args:
-        env: The environment.
-        data: "generated", or its folder or archive; None leaves it to the environment.
-
-    Raises:
-        UnknownNameError: The environment has no demonstrator.
-    """
+    """TrainConfig's fields for a small policy and its environment's ``data``; policy, method and seed are left."""
     spec, start = warm_started(env)
     compact = spec.chat.get("compact")
     settings = {

@@ -120,11 +120,7 @@ AnswerChats = Callable[[Sequence[Sequence[Message]]], Sequence[str]]
 class Draft:
     """A text that somebody proposes for a bank of skills.
 
-    Attributes:
-        text: What an agent will read.
-        key: What it is retrieved by: a goal.
-        task_type: The type it was written for; "" for all types.
-        sources: Tasks of the episodes that it was written from; training tasks only.
+    ``key`` is the goal by which it is retrieved, ``task_type`` "" for all types, ``sources`` are training tasks alone.
     """
 
     text: str

@@ -57,13 +57,9 @@ def _argument(verb: str, argument: str, goal: str) -> str:
 
 @dataclass(frozen=True)
 class StepSupport:
-    """An abstract step of the episodes of one task type.
+    """An abstract step of one type's episodes, the shares of ``won`` and ``lost`` ones that took it, and its ``place``.
 
-    Attributes:
-        step: The step.
-        won: Share of the won episodes that took it.
-        lost: Share of the lost ones that took it; 0 without lost ones.
-        place: Where in a won episode it was last taken, from 0 (the start) to 1 (the end), on average.
+    The place is where in a won episode it was last taken, from 0 (the start) to 1 (the end), on average.
     """
 
     step: str

@@ -134,10 +134,7 @@ def _optimiser(config: TrainConfig) -> dict[str, Any]:
 
 @contextmanager
 def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Lets a ``vllm.LLM`` that TRL starts within have further arguments; yields all that it was started with, then.
-
-    They have precedence over TRL's: ``max_num_seqs``, for instance, which TRL derives from its batches.
-    """
+    """Gives a ``vllm.LLM`` that TRL starts within further arguments; yields all that it was started with."""
     effective: dict[str, Any] = {}
     plain = getattr(vllm_generation, "LLM", None)
     if plain is None or not options:

@@ -208,10 +208,7 @@ class TrlBackend:
 
 
 def save_merged(config: TrainConfig, state: Mapping[str, Any], path: Path) -> None:
-    """Writes the policy that training began with, with the adapters of a trained model's whole state merged into it.
-
-    The weights are loaded once more, on the processor, so that it does not matter where and how the trained ones lie.
-    """
+    """Writes the policy of a trained model's whole state, adapters merged; its weights are loaded on the processor."""
     from peft import get_peft_model
 
     model = get_peft_model(load_model(config), lora_config(config))

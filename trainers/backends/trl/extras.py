@@ -19,13 +19,8 @@ _FILE = "extras.pt"
 class Extras:
     """Made when the model is there; part of every checkpoint, but not of the trained policy.
 
-    Args:
-        objective: Says which heads and which average it asks for.
-        model: The policy, unwrapped.
-        temperature: Divides the logits.
-        reference: The KL penalty's model where it follows the policy; None where it stays.
-        every: Updates after which it moves.
-        weight: The policy's weight in it then.
+    ``objective`` says which heads and which average it asks for. ``reference`` is the KL penalty's model where it
+    follows the policy: after each ``every`` updates, of which the policy then makes up ``weight``.
     """
 
     def __init__(
@@ -97,11 +92,7 @@ class Extras:
         torch.save({"heads": self._modules.state_dict(), **states}, folder / _FILE)
 
     def load(self, folder: Path) -> None:
-        """Reads them from a checkpoint.
-
-        Raises:
-            CheckpointError: It has none.
-        """
+        """Reads them from a checkpoint; a CheckpointError if it has none."""
         if self._empty:
             return
         path = folder / _FILE

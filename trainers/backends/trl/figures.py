@@ -44,20 +44,12 @@ def own_figures(
     share: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Figures:
-    """One forward pass over rows of tokens.
+    """One forward pass over rows of tokens, by a causal model with TRL's fused output layer, wrapped or not.
 
-    Args:
-        model: A causal language model with TRL's fused output layer, wrapped for training or not.
-        output_layer: Its output layer.
-        tokens: The rows; a row's first token is never its own.
-        wants: ``logprobs`` (nats), ``entropies`` (without gradient), ``logits``, or heads by name.
-        temperature: Divides the logits; the fused layer was made with the same.
-        heads: Modules over the last hidden states, one number each.
-        share: Compute what rows begin alike with once.
-        dtype: Compute with copies of the weights in this type; with the weights as they are if None.
-
-    Returns:
-        Shape (rows, tokens) each, 0 outside the mask; the logits (own tokens row by row, vocabulary).
+    Figures: ``logprobs`` (nats), ``entropies`` (without gradient), ``logits``, or ``heads`` by name: modules over the
+    last hidden states, one number each. Logits are divided by ``temperature``, that of the fused layer; with ``share``
+    what rows begin alike with is computed once, with ``dtype`` copies of the weights in that type compute. Shapes are
+    (rows, tokens), 0 outside the mask; of the logits (own tokens row by row, vocabulary).
     """
     columns = tokens.mask.shape[1]
     choosing = tokens.allowed is not None
@@ -127,12 +119,7 @@ def rounded(model: Any, dtype: torch.dtype) -> Callable[..., Any]:
 
 
 def within(logits: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    """Logits under which nothing but the allowed tokens has a probability.
-
-    Args:
-        logits: Shape (n, vocabulary).
-        allowed: Token ids, shape (n, most), filled up with -1.
-    """
+    """Logits (n, vocabulary) under which only the allowed ids, (n, most) filled up with -1, have a probability."""
     rows, columns = torch.nonzero(allowed >= 0, as_tuple=True)
     possible = torch.zeros_like(logits, dtype=torch.bool)
     possible[rows, allowed[rows, columns]] = True

@@ -80,11 +80,7 @@ class Half(Allocation):
     name: ClassVar[str] = "half"
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
-        """Half.
-
-        Raises:
-            ConfigError: A group of one has no halves.
-        """
+        """Half; a ConfigError for a group of one."""
         if group_size < 2:
             raise ConfigError(f"allocation=half needs groups of at least 2 rollouts, got group_size={group_size}")
         return (group_size + 1) // 2

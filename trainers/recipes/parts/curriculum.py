@@ -87,11 +87,7 @@ class Internalization(NoCurriculum):
         self.start(("any",), total_steps=1)
 
     def start(self, task_types: Sequence[str], total_steps: int) -> InternalizationCurriculum:
-        """A fresh curriculum with these options.
-
-        Raises:
-            ConfigError: An option lies outside its range.
-        """
+        """A fresh curriculum with these options; a ConfigError if one lies outside its range."""
         options = {**asdict(self.gating), **asdict(self.pruning)}
         options["lam"] = options.pop("correction_weight")
         return InternalizationCurriculum(task_types, total_steps=total_steps, **options)

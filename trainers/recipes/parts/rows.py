@@ -23,16 +23,10 @@ from trainers.writers import StepWriter
 
 @dataclass(frozen=True)
 class UpdateView:
-    """An update as a row maker sees it.
+    """An update as a row maker sees it: all processes' trajectories with signals, and what the scheme made of them.
 
-    Attributes:
-        batch: All processes' trajectories, with the method's signals.
-        advantages: What the scheme made of them.
-        own: Numbers of the rollouts whose rows this process trains on.
-        prompts: Renders rows behind other prompts.
-        update: Number of the update, from 1.
-        seed: The run's seed.
-        minibatches: Optimiser steps of the update.
+    ``own`` numbers the rollouts whose rows this process trains on, ``update`` counts from 1, and ``minibatches`` are
+    the update's optimiser steps.
     """
 
     batch: RolloutBatch
@@ -46,8 +40,7 @@ class UpdateView:
     def weight(self, rollout: int, factor: float = 1.0) -> float:
         """Weight of an own token of a rollout in a loss that acts on it by some factor.
 
-        Its share is ``1 / (N T)`` for one of N rollouts with T own tokens, so that those of an update sum to the
-        rollouts' share in it, whatever step it is trained in.
+        Its share is ``1 / (N T)``, N rollouts and T own tokens, whatever optimiser step it is trained in.
         """
         share = 1.0 / (len(self.batch.trajectories) * max(1, self.batch.trajectories[rollout].model_tokens))
         return token_weight(share * self.minibatches if self.minibatches > 1 else share, factor)

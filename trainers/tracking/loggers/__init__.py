@@ -48,11 +48,7 @@ PANELS: Mapping[tuple[str, str], str] = {
 
 
 def scalars(record: Mapping[str, Any]) -> dict[str, float]:
-    """Every number of a record of ``metrics.jsonl``.
-
-    Returns:
-        ``<event>/<figure>`` and ``<event>/<figure>/<key>``, and the figures of `PANELS` under the section's name too.
-    """
+    """Every number of a record as ``<event>/<figure>[/<key>]``, those of `PANELS` under their section's name too."""
     event = str(record["event"])
     found = dict(_numbers(event, {name: value for name, value in record.items() if name != "step"}))
     for (where, name), section in PANELS.items():
