@@ -111,7 +111,7 @@ $(ADAPTER_VENVS)/%/.installed: pyproject.toml scripts/install_torch.sh
 	@echo "Installing the adapter $* into $(@D) ..."
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@$(if $(filter tinker verl torchrl,$*),scripts/install_torch.sh $(@D)/bin/python $(TORCH))
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' 'setuptools>=70.1' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
 	@$(if $(NO_DEPS_$*),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(NO_DEPS_$*))
 	@touch $@
 
