@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hostile_shop import SHOP
-
-from benchmarks.parity_browser import Comparison, Trio, draw
+from shop_trio import Comparison, Trio, draw
 
 
 @pytest.fixture(scope="module")
