@@ -15,18 +15,17 @@ from skillc_lab.studies import (
     ComparisonPlan,
     ComparisonRecord,
     CurvePoint,
-    RunFile,
     TaskOutcome,
     Usage,
-    cell_path,
     check_cell,
-    read_cell,
     read_record,
     read_run_file,
     require_recorded,
     restore_cells,
     write_comparison,
 )
+from skillc_lab.studies.cells import cell_path, read_cell
+from skillc_lab.studies.run_file import RunFile
 from tests.skillc_lab.studies_of import TEXT, write_run_file
 from trainers.tracking.run_folder import write_json
 

@@ -18,20 +18,18 @@ from skillc_lab.studies import (
     CurvePoint,
     TaskOutcome,
     Usage,
-    area,
     area_difference,
-    area_under_curve,
-    by_env_steps,
     change,
     comparison_table,
     difference,
     draw_record,
-    method_rows,
     record,
     success,
     table,
-    tokens_to_reach,
 )
+from skillc_lab.studies.result import area_under_curve, by_env_steps, tokens_to_reach
+from skillc_lab.studies.significance import area
+from skillc_lab.studies.table import method_rows
 from skillc_lab.tables import points
 from trainers.config import TrainConfig
 

@@ -9,19 +9,18 @@ import pytest
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import (
-    TOLD_APART,
     UNTRAINED,
     CellResult,
     ComparisonRecord,
     CurvePoint,
     TaskOutcome,
     Usage,
-    by_lead,
-    curve_names,
     read_run_file,
     regimes_of,
     write_comparison,
 )
+from skillc_lab.studies.pictures import TOLD_APART, curve_names
+from skillc_lab.studies.record import by_lead
 
 TEXT = (
     "starts: {easy: shipped, hard: shipped-hard}\nmethods: [grpo, ppo, skillc, skill0]\nbudget_tokens: 100\n"

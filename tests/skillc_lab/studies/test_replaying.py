@@ -10,7 +10,8 @@ import pytest
 
 from skill_library import SkillFileError
 from skillc_gym.errors import MissingDataError, UnknownNameError
-from skillc_lab.studies import Changed, Replay, RunFile, read_record
+from skillc_lab.studies import Changed, Replay, read_record
+from skillc_lab.studies.run_file import RunFile
 from tests.skillc_lab.studies.test_compare_run import plan_of
 
 pytest.importorskip("trl", reason="needs the train extra")

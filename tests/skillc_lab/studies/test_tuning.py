@@ -16,14 +16,12 @@ from skillc_lab.studies import (
     ComparisonPlan,
     CurvePoint,
     TaskOutcome,
-    TunedSetting,
-    best_settings,
     cross,
-    rank_settings,
     read_grid,
     read_run_file,
     tune,
 )
+from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
 from tests.trainers.toys import toy_config
 
 pytest.importorskip("trl", reason="needs the train extra")
