@@ -38,7 +38,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--games", nargs="+", default=DEFAULT_GAMES, metavar="SPLIT[=N]", help="splits, or N of one")
     parser.add_argument("--oracle", choices=("cached", "plain"), default="cached", help="how upstream runs")
     parser.add_argument("--wording", choices=("file", "older"), default="file", help="words of the games")
-    parser.add_argument("--fresh", action="store_true", help="forget the record and compare everything anew")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of games and of the walks")
     parser.add_argument("--out", type=Path, default=RECORDS / "parity_alfworld", help="record, without suffix")
     options = parser.parse_args(words)
@@ -49,10 +48,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     record = options.out.with_suffix(".jsonl")
     record.parent.mkdir(parents=True, exist_ok=True)
-    done = {} if options.fresh else {_key(found): found for found in _read(record)}
+    done = {_key(found): found for found in _read(record)}
     before = len(done)
-    if options.fresh:
-        record.unlink(missing_ok=True)
     process = UpstreamProcess(cached=options.oracle == "cached")
     try:
         for task_id, raw in _chosen(options, done):

@@ -2,7 +2,6 @@
 
 python scripts/newcomer.py                       # as written: half an hour on two cores, most of it training
 python scripts/newcomer.py --short --venv .venv  # fewer updates, in an environment that is there: two minutes
-python scripts/newcomer.py --plain README.md     # no configuration of pip but its own
 
 The first transcript of both conditions must stand there within a minute after the installation.
 """
@@ -64,7 +63,6 @@ class Newcomer:
     folder: Path
     venv: Path | None = None
     short: bool = False
-    plain: bool = False
     typed: list[Line] = field(default_factory=list)
 
     @property
@@ -75,12 +73,9 @@ class Newcomer:
     def environment(self) -> dict[str, str]:
         """A fresh home and nothing else of ours, but for where packages are found."""
         env = {"HOME": str(self.folder / "home"), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "COLUMNS": "120"}
-        if self.plain:
-            env["PIP_CONFIG_FILE"] = os.devnull
-        else:
-            own = Path("~/.config/pip/pip.conf").expanduser()
-            env |= {"PIP_CONFIG_FILE": str(own)} if own.exists() else {}
-            env |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "TORCH_", "OMP_"))}
+        own = Path("~/.config/pip/pip.conf").expanduser()
+        env |= {"PIP_CONFIG_FILE": str(own)} if own.exists() else {}
+        env |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "TORCH_", "OMP_"))}
         if self.venv:
             env |= {"PATH": f"{self.venv / 'bin'}:{env['PATH']}", "PYTHONPATH": str(self.clone)}
         return env
@@ -186,11 +181,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("pages", nargs="*", default=PAGES, help="pages of the repository")
     parser.add_argument("--short", action="store_true", help="as few updates and tasks as show that a line works")
     parser.add_argument("--venv", type=Path, help="an environment with the trainer; installations are left out")
-    parser.add_argument("--plain", action="store_true", help="without the configuration of pip")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         venv = args.venv.absolute() if args.venv else None
-        wrong = walk(Newcomer(Path(folder), venv, args.short, args.plain), args.pages)
+        wrong = walk(Newcomer(Path(folder), venv, args.short), args.pages)
     for text in wrong:
         print(f"\n{text}", file=sys.stderr)
     return 1 if wrong else 0

@@ -18,20 +18,8 @@ from trainers.config import Settings, TrainConfig
 from trainers.tracking import make_progress
 
 MAIN = (
-    *(
-        "model",
-        "env",
-        "data",
-        "split",
-        "library",
-        "chat",
-        "out",
-        "per_type",
-        "tasks",
-        "attempts",
-        "greedy_too",
-        "agent",
-    ),
+    *("model", "env", "data", "split", "library", "chat", "out", "per_type", "tasks"),
+    *("attempts", "greedy_too", "agent"),
     *("base_url", "engine", "eval_temperature", "eval_greedy", "seed", "max_reply_tokens", "max_context"),
 )
 """The options that matter most."""

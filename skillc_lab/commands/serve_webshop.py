@@ -50,14 +50,8 @@ class ServeWebshopOptions:
 
 def serve(options: ServeWebshopOptions) -> int:
     """Runs the command."""
-    site = {
-        "names": options.allow_host,
-        "token": options.token,
-        "record": options.record,
-        "record_limit": options.record_limit,
-        "upstream_routes": options.upstream_routes,
-    }
-    return serve_site(options.shop(), host=options.host, port=options.port, **site)
+    site = {name: getattr(options, name) for name in ("token", "record", "record_limit", "upstream_routes")}
+    return serve_site(options.shop(), host=options.host, port=options.port, names=options.allow_host, **site)
 
 
 def serve_site(shop: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 3000, **site: Any) -> int:

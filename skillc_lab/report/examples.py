@@ -11,14 +11,7 @@ from trainers.tracking import short_type
 
 
 class Fold(NamedTuple):
-    """Episodes that stand in one row of a page, under a line that says how they ended.
-
-    Attributes:
-        summary: That line.
-        episodes: The columns.
-        names: What stands over each column; nothing where the episode says it itself.
-        open: Whether they are shown at once.
-    """
+    """Episodes in one row of a page, under a line that says how they ended, with names over columns that need some."""
 
     summary: str
     episodes: tuple[Episode, ...]

@@ -208,16 +208,14 @@ def _finish(axes: Any, rows: Sequence[tuple[str, PairedCounts]], what: str, how:
 def _legend(axes: Any, entries: Sequence[tuple[Mapping[str, Any], bool, str]]) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D(
-            [],
-            [],
-            label=label,
-            linestyle="none",
-            color=style["color"],
-            marker=style["marker"],
-            mfc="white" if hollow else style["color"],
-        )
+    looks = [
+        {
+            "label": label,
+            "color": style["color"],
+            "marker": style["marker"],
+            "mfc": "white" if hollow else style["color"],
+        }
         for style, hollow, label in entries
     ]
+    handles = [Line2D([], [], linestyle="none", **look) for look in looks]
     axes.figure.legend(handles=handles, loc="outside lower center", ncols=2)

@@ -186,15 +186,10 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Source:
-    """What a folder holds.
+    """What a folder holds: a run's metrics, if it has any, the evaluations before and after, and its JSON files.
 
-    Attributes:
-        run: A run's metrics, None for an evaluation or a run that left none.
-        before: The evaluation before training.
-        after: The evaluation after it; for the folder of an evaluation, that evaluation.
-        latest: Transcripts of the last step that a run kept any of, by title.
-        config: ``config.json``.
-        versions: ``versions.json``.
+    ``latest`` are the transcripts of the last step that a run kept any of, by title. In the folder of an evaluation,
+    ``after`` is that evaluation.
     """
 
     run: RunRecords | None
@@ -222,14 +217,8 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
             f"{folder} holds nothing to report on: expected metrics.jsonl or transcripts/ of a training run, or "
             "report.json or transcripts.jsonl of an evaluation"
         )
-    return Source(
-        run,
-        first,
-        second,
-        latest,
-        current_settings(read_object(folder / "config.json")),
-        read_object(folder / "versions.json"),
-    )
+    config = current_settings(read_object(folder / "config.json"))
+    return Source(run, first, second, latest, config, read_object(folder / "versions.json"))
 
 
 def _first(folder: Path, named: str | Path | None, *usual: str) -> Path:

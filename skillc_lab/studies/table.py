@@ -176,10 +176,7 @@ def _estimated(name: str, estimate: MeanEstimate) -> dict[str, Any]:
 
 
 def _compared(prefix: str, against: BaselineComparison | None) -> dict[str, Any]:
-    return {
-        f"{prefix}difference": against and against.to_json(),
-        f"{prefix}verdict": against and against.verdict,
-    }
+    return {f"{prefix}difference": against and against.to_json(), f"{prefix}verdict": against and against.verdict}
 
 
 def _cost(head: str, key: str, value: Callable[[MethodRow], float | None], form: str = ",.0f") -> Column:

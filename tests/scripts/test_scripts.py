@@ -52,7 +52,7 @@ def test_the_newcomer_types_every_line_of_the_pages():
 
 
 def test_the_newcomer_has_a_home_of_its_own_and_tells_what_failed(tmp_path: Path):
-    newcomer = Newcomer(tmp_path / "new", plain=True)
+    newcomer = Newcomer(tmp_path / "new")
     newcomer.settle()
     lines = [Line('test $HOME -ef ../home && test ! -e .venv && test -z "$PYTHONPATH"'), Line("echo why; false")]
     for line in lines:
