@@ -12,7 +12,8 @@
 #     METHODS=grpo SEEDS=100 STEPS=10 RATE=3e-4 PER_TYPE=8 scripts/smollm2/night.sh runs/rates/grpo-3e-4
 #
 # From outside: METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of all methods), PER_TYPE tasks of an evaluation, START (a
-# folder), JOBS at once, PRECISION (float32 where a processor is faster so).
+# folder), JOBS at once, PRECISION (float32 where a processor is faster so:
+# benchmarks.language_model_costs).
 set -euo pipefail
 out=${1:?the folder to write is missing}
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}

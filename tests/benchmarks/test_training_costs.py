@@ -1,4 +1,4 @@
-"""What an update costs: this trainer next to TRL's."""
+"""What an update costs: setting by setting, and this trainer next to TRL's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
+from benchmarks.language_model_costs import measure as measure_settings
 from benchmarks.trl_throughput import _padded
 from benchmarks.trl_throughput import measure as measure_throughput
 from tests.trainers.toys import toy_config
@@ -32,3 +33,14 @@ def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
     assert record["rows"] == config.tasks_per_step * config.group_size
     assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in record["seconds"].values())
     assert record["ratio"] > 0
+
+
+def test_settings_are_measured_on_the_same_rollouts(toy_folder: Path):
+    found = measure_settings(toy_config(toy_folder, max_reply_tokens=8, kl_coef=0.0, env_options={"turns": 2}))
+    assert {side["episodes"] for side in found["playing"].values()} == {16}
+    assert found["playing"]["choosing, shared, copies"]["own_tokens"] == 32
+    assert found["playing"]["generation"]["ratio"] == found["learning"]["row by row"]["ratio"] == 1.0
+    assert found["rows"]["unique_tokens"] < found["rows"]["tokens"]
+    worst = {name: side["logprob_differences"]["worst"] for name, side in found["learning"].items()}
+    assert worst["row by row, float32"] == 0.0
+    assert 0.0 < worst["shared, float32"] < 1e-4 < worst["shared, copies"]

@@ -58,3 +58,10 @@ def test_another_template_from_a_file(toy_folder: Path, tmp_path: Path) -> None:
         load_tokenizer(config)
     (tmp_path / "chat.jinja").write_text(TEMPLATE)
     assert load_tokenizer(config).chat_template == TEMPLATE
+
+
+def test_reply_text_leaves_special_tokens_out() -> None:
+    tokenizer = make_tokenizer(WORDS)
+    chat = ChatTokens(tokenizer)
+    ids = [*tokenizer.encode("<think> w1 </think> <action> w2 </action>", add_special_tokens=False), chat.end_id]
+    assert chat.reply_text(ids) == "<think> w1 </think> <action> w2 </action>"
