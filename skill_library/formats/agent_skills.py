@@ -91,15 +91,17 @@ def _references(folder: Path, root: Path) -> list[str]:
     files = sorted(file for pattern in ("*.md", "*.txt") for file in folder.glob(pattern))
     if len(files) > _MOST_REFERENCES:
         raise SkillFileError(f"{folder} holds {len(files)} texts; at most {_MOST_REFERENCES} are read")
-    return [_reference(file, root) for file in files]
+    return [text for file in files if (text := _reference(file, root))]
 
 
 def _reference(file: Path, root: Path) -> str:
+    """The text with its heading; "" of a file without one."""
     check_inside(file, root)
     try:
-        return f"## references/{file.name}\n\n{decode(read_bounded(file, MAX_FILE_BYTES)).strip()}"
+        text = decode(read_bounded(file, MAX_FILE_BYTES)).strip()
     except (OSError, ValueError) as error:
         raise SkillFileError(f"{file}: {error}") from error
+    return f"## references/{file.name}\n\n{text}" if text else ""
 
 
 FORMATS = tuple(

@@ -84,7 +84,6 @@ def refuse(command: str, words: list[str], expected: list[str], capsys) -> None:
 def test_train_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run", *word.format(bad=damaged).split()]
     refuse("train", words, expected, capsys)
-    assert {path.name for path in Path("run").glob("*")} <= {".lock"}, "nothing is left that looks like a run"
 
 
 @pytest.mark.parametrize(("word", "expected"), SHARED + EVALUATION)
