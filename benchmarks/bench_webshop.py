@@ -47,7 +47,7 @@ QUERIES: dict[str, Query] = {"own": own_words, "new": new_words}
 """What walks search for."""
 
 
-def walk(env: WebShopEnv, steps: int, *, seed: int = 0, query: str = "own") -> float:
+def walk(env: gymnasium.Env[str, str], steps: int, *, seed: int = 0, query: str = "own") -> float:
     """Clicks at random among the actions listed, a random task every `EPISODE` steps; steps per second of processor."""
     rng, text = random.Random(seed), QUERIES[query]
     _, info = env.reset(seed=seed)
@@ -126,7 +126,7 @@ def measure(options: argparse.Namespace) -> Bench:
     figures = [
         _beside("steps/s of one core's time, random clicks, actions listed", rate, "rate", 20_000, more=True),
         _beside("the same, every search a new one, steps/s", new, "rate", more=True),
-        Figure("the same walks through gymnasium.make, steps/s", walk(made, steps)),  # type: ignore[arg-type]
+        Figure("the same walks through gymnasium.make, steps/s", walk(made, steps)),
         _beside("reset, us", resets(env, 20_000), "reset", 20),
         _beside("search, ms (median)", _search(env), "search"),
         Figure("a further environment in the process, KB", environment_kilobytes(env, ENVIRONMENTS), None, 20),

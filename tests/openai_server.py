@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ class Server:
     """Bodies of all requests, in the order of their arrival; those of faults too."""
     headers: list[dict[str, str]] = field(default_factory=list)
     most_at_once: int = 0
+    """Requests that clients waited for at one time."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -39,8 +41,8 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             state.requests.append(body)
             state.headers.append(dict(self.headers))
-            self.server.under_way += 1
-            state.most_at_once = max(state.most_at_once, self.server.under_way)
+            self.server.waiting.add(self)
+            state.most_at_once = max(state.most_at_once, sum(each.is_awaited() for each in self.server.waiting))
             number = len(state.requests)
         try:
             time.sleep(self.server.delay)
@@ -49,7 +51,22 @@ class Handler(BaseHTTPRequestHandler):
                 self._answer(body)
         finally:
             with self.server.lock:
-                self.server.under_way -= 1
+                self.server.waiting.discard(self)
+
+    def is_awaited(self) -> bool:
+        """Whether the client still waits for the answer; one that gave up has hung up."""
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def send_response(self, code: int, message: str | None = None) -> None:
+        # The client may ask again as soon as it has read this, before the handler is through.
+        with self.server.lock:
+            self.server.waiting.discard(self)
+        super().send_response(code, message)
 
     def _answer(self, body: Mapping[str, Any]) -> None:
         text = self.server.policy(body["messages"])
@@ -117,7 +134,7 @@ def openai_server(
     state = Server(f"http://127.0.0.1:{server.server_address[1]}/v1")
     for name, value in {"policy": policy, "faults": faults, "state": state, "delay": delay}.items():
         setattr(server, name, value)
-    server.lock, server.under_way = threading.Lock(), 0  # type: ignore[attr-defined]
+    server.lock, server.waiting = threading.Lock(), set()  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

@@ -20,7 +20,7 @@ from skillc_gym.envs.webshop.site import open_site
 from skillc_gym.errors import SkillCError
 from tests.hostile.changes import changed, hostile
 from tests.hostile.test_hostile_players import shop_catalog
-from tests.hostile.test_hostile_texts import EPISODE
+from tests.one_episode import EPISODE
 from trainers.engines import OpenAIEngine, ServerOptions, TextRequest
 from trainers.writers import ModelWriter, NotedWriter, PolicyWriter
 

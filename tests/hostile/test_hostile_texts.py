@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from skill_library import Skill, SkillCError, load_library
 from skill_library.formats import read_agent_skills, read_bank, read_sections, write_library
-from skillc_gym.episodes import Episode, Turn, read_jsonl, to_ansi, to_html, write_jsonl
+from skillc_gym.episodes import read_jsonl, to_ansi, to_html, write_jsonl
 from tests.hostile.changes import changed, hostile
+from tests.one_episode import EPISODE
 
 GOOD = "---\nname: heat\ndescription: Heat it.\ntask_types: [heat, cook]\nlicense: MIT\n---\nOpen the microwave.\n"
 OF_YAML = (
@@ -32,24 +33,6 @@ OF_FORMS = (
     *("###", "### x ###\n", "### ../a ###\n", "\r", "\t", "[", "{}", "null", "1e999", '"title": 3', '"principle": ""'),
     *("Apply when: ", "Mistake: ", "Instead: ", "\\ud800", "\x00", "\x1b[2J", "general", " ", "é😀", "---\n"),
 )
-EPISODE = Episode(
-    task_id="split/task/1",
-    task_type="heat",
-    goal="put a hot mug on the desk",
-    condition=1,
-    skill="general+heat",
-    skill_sha256="0" * 64,
-    skill_text="Open the microwave.",
-    seed=3,
-    group_id=0,
-    turns=(Turn("You see a mug.", "<think>so</think><action>take it</action>", "take it", True, False, 0.5),),
-    won=True,
-    task_score=0.5,
-    terminated=True,
-    truncated=False,
-    messages=[{"role": "system", "content": "You play."}],
-    final_observation="You won.",
-)
 OF_PAGES = (
     *("<script>alert(1)</script>", '"><img src=x onerror=y>', "</style>", "<think>", "</think>", '"turns": [],'),
     *("\\ud800", "\\u202e", "\x1b[2J", "[", '{"a":', "9", "1e999", "NaN", "null", "true", '"', "\\", "\n", "\x00"),
@@ -57,9 +40,8 @@ OF_PAGES = (
 VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 10**30, 1e308, float("nan"), "", "<b>", "\ud800", [], [[]], [{}], {}, {"role": "<b>"}),
 )
-TAGS = (
-    "html head meta title style body h1 section h2 small div article span details summary pre b ol li".split()  # noqa: SIM905
-)
+ELEMENTS = "html head meta title style body h1 section h2 small div article span details summary pre b ol li"
+TAGS = ELEMENTS.split()
 
 
 def write(path: Path, text: str) -> Path:

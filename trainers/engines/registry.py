@@ -8,12 +8,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ENGINES: Mapping[str, str] = {
     "transformers": "trainers.engines.in_process:ENGINE",
@@ -88,12 +91,12 @@ class EngineSpec:
     """Raises a ConfigError for options that the engine cannot read."""
 
 
-T = TypeVar("T")
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def read_options(kind: type[T], engine: str, options: Mapping[str, Any]) -> T:
     """An engine's options as its dataclass; an UnknownNameError for one that is not there."""
-    known = [spec.name for spec in fields(kind)]  # type: ignore[arg-type]
+    known = [spec.name for spec in fields(kind)]
     for name in options.keys() - set(known):
         raise unknown_name(f"option of engine={engine}", name, known)
     return kind(**options)

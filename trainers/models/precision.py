@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 _ROWS, _WIDTH, _TRIES = 128, 512, 3
 
@@ -31,10 +35,10 @@ def bfloat16_warning(precision: str) -> str:
     )
 
 
-def _shortest(dtype: object) -> float:
+def _shortest(dtype: torch.dtype) -> float:
     import torch
 
-    rows, weights = (torch.ones(size, _WIDTH, dtype=dtype) for size in (_ROWS, _WIDTH))  # type: ignore[call-overload]
+    rows, weights = (torch.ones((size, _WIDTH), dtype=dtype) for size in (_ROWS, _WIDTH))
     seconds = []
     for _ in range(_TRIES):
         began = time.process_time()

@@ -11,29 +11,11 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.episodes import Episode, Turn, iter_jsonl, read_jsonl, to_ansi, to_html, write_jsonl
+from skillc_gym.episodes import iter_jsonl, read_jsonl, to_ansi, to_html, write_jsonl
 from skillc_gym.episodes.jsonl import MAX_LINE_BYTES
 from skillc_gym.errors import MissingDataError, TranscriptError
+from tests.one_episode import EPISODE, TURN
 
-TURN = Turn("a room", "<think>t</think><action>look</action>", "look", True, True, 0.5)
-EPISODE = Episode(
-    task_id="t/1",
-    task_type="t",
-    goal="win",
-    condition=1,
-    skill="s",
-    skill_sha256="0" * 64,
-    skill_text="do it",
-    seed=3,
-    group_id=0,
-    turns=(TURN,),
-    won=True,
-    task_score=1.0,
-    terminated=True,
-    truncated=False,
-    messages=[{"role": "user", "content": "go"}],
-    final_observation="won",
-)
 SCRIPT = "<script>alert(1)</script>"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,8 @@ def test_the_page_shows_what_the_results_say() -> None:
 
 def test_results_name_no_place_of_the_machine_that_played() -> None:
     for path in RESULTS.glob("*.json"):
-        assert not {"/work", "/home", "/tmp", "/root"}.intersection(json.loads(path.read_text())["command"].split())
-        assert "/work/" not in path.read_text()
+        text = path.read_text(encoding="utf-8")
+        assert not re.findall(r"""(?<![\w.~:/-])/\w+/[^\s"]*""", text)
 
 
 def test_the_generated_panel_is_what_its_command_plays() -> None:

@@ -80,8 +80,7 @@ def test_a_disturbed_evaluation_equals_an_undisturbed_one(undisturbed: Path, tmp
     with openai_server(expert_reply, lambda number, body: kinds.get(number % 13)) as server:
         evaluate(server, tmp_path / "out", stream=stream)
     assert len(server.requests) > 40
-    # Requests that were given up may still be under way at the server when their successors come.
-    assert server.most_at_once > 1
+    assert 1 < server.most_at_once <= CONFIG.max_parallel
     assert written(tmp_path / "out") == written(undisturbed)
 
 

@@ -93,21 +93,25 @@ class _Compiler:
             raise InvalidGameError(f"The goal's condition {condition!r:.200} is incomplete or has too many parts.")
         match head:
             case "and":
-                return _all([self.test(part, binding) for part in rest])
+                return _joined([self.test(part, binding) for part in rest], decisive=False)
             case "or":
-                return _any([self.test(part, binding) for part in rest])
+                return _joined([self.test(part, binding) for part in rest], decisive=True)
             case "not":
                 return _negated(self.test(rest[0], binding))
             case "imply":
-                return _any([_negated(self.test(rest[0], binding)), self.test(rest[1], binding)])
+                return _joined([_negated(self.test(rest[0], binding)), self.test(rest[1], binding)], decisive=True)
             # Ground out here, once: trying all bindings at every step would cost thousands of times what a step does.
             case "exists":
                 variables, body = _merged(rest)
-                return _any([self.test(body, found) for found in self._matches(variables, body, binding)])
+                return _joined(
+                    [self.test(body, found) for found in self._matches(variables, body, binding)], decisive=True
+                )
             # Nothing narrows these: the body need not hold, so each combination of names has to be looked at.
             case "forall":
                 variables, body = _typed(rest[0]), rest[1]
-                return _all([self.test(body, found) for found in self._assignments(variables, binding)])
+                return _joined(
+                    [self.test(body, found) for found in self._assignments(variables, binding)], decisive=False
+                )
             case "=":
                 return _value(rest[0], binding) == _value(rest[1], binding)
             case _:
@@ -241,34 +245,20 @@ def _of_object(predicate: str, thing: int, where: str, indexing: Indexing) -> Te
     return lambda state: bool(state[slot] >> thing & 1)  # type: ignore[operator]
 
 
-def _all(tests: Sequence[Test | bool]) -> Test | bool:
-    if any(test is False for test in tests):
-        return False
+def _joined(tests: Sequence[Test | bool], decisive: bool) -> Test | bool:
+    """One test of several: ``decisive`` where any of them is (False for "and", True for "or"), else its opposite."""
+    if any(test is decisive for test in tests):
+        return decisive
     asked = [test for test in tests if callable(test)]
     if len(asked) < 2:
-        return asked[0] if asked else True
+        return asked[0] if asked else not decisive
 
     def holds(state: State) -> bool:
-        for test in asked:  # noqa: SIM110 - a generator here costs a third of a step
-            if not test(state):
-                return False
-        return True
-
-    return holds
-
-
-def _any(tests: Sequence[Test | bool]) -> Test | bool:
-    if any(test is True for test in tests):
-        return True
-    asked = [test for test in tests if callable(test)]
-    if len(asked) < 2:
-        return asked[0] if asked else False
-
-    def holds(state: State) -> bool:
-        for test in asked:  # noqa: SIM110
-            if test(state):
-                return True
-        return False
+        # A generator here would cost a third of a step.
+        for test in asked:
+            if test(state) is decisive:
+                return decisive
+        return not decisive
 
     return holds
 
