@@ -84,6 +84,8 @@ def refuse(command: str, words: list[str], expected: list[str], capsys) -> None:
 def test_train_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run", *word.format(bad=damaged).split()]
     refuse("train", words, expected, capsys)
+    # A game's inside is read when it is played first, and by then the run has begun.
+    assert "foreign" in word or {path.name for path in Path("run").glob("*")} <= {".lock"}
 
 
 @pytest.mark.parametrize(("word", "expected"), SHARED + EVALUATION)
