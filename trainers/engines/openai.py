@@ -41,19 +41,8 @@ class OpenAIEngine:
 
     Tried again: statuses 408, 409, 425, 429 and 5xx, broken connections, timeouts, answers that cannot be read or end
     in the middle. Not tried again: any other refusal, and a quota that is used up. The key is read from the environment
-    when the engine is made, is sent, and is told nowhere else.
-
-    Args:
-        model: What the server calls the model.
-        options: Where and how to ask.
-
-    Attributes:
-        spent_tokens: Tokens read and written so far.
-        repeated: Requests that had to be tried again.
-
-    Raises:
-        MissingExtraError: The package openai is not installed.
-        ConfigError: The key's environment variable is named and not set, or is no key.
+    when the engine is made (ConfigError if it is named and not set, or is no key), is sent, and is told nowhere else.
+    ``spent_tokens`` are those read and written so far, ``repeated`` the requests that had to be tried again.
     """
 
     def __init__(self, model: str, options: ServerOptions | None = None) -> None:

@@ -45,11 +45,7 @@ class TransformersEngine:
         prefill_tokens: Most tokens, padding included, of one forward pass over prompts.
         autocast: Runs the forward passes under autocast with this type (for weights held in float32 on a GPU).
         refresh: Called by every reset: brings weights that are trained elsewhere into the model.
-        draft_tokens: Tokens drafted for each row from what was said since the last reset, which one pass confirms or
-            refuses; see :mod:`trainers.engines.drafts`.
-
-    Raises:
-        ConfigError: If the model has layers whose state is not keys and values.
+        draft_tokens: Tokens drafted per row, which one pass confirms or refuses; see :mod:`trainers.engines.drafts`.
     """
 
     def __init__(

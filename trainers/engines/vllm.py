@@ -21,14 +21,9 @@ from trainers.engines.types import Answer, Engine, Generation, Request
 class VllmEngine:
     """Sends token prompts to a ``vllm.LLM`` of this process; vLLM's prefix cache serves growing conversations.
 
-    Replies are seeded per request, but unlike those of the transformers engine they are reproducible only as far as
-    vLLM's kernels are.
-
-    Args:
-        llm: A ``vllm.LLM``, started with ``logprobs_mode="processed_logprobs"`` so that the log-probabilities are
-            those of the distribution sampled from.
-        eos_token_ids: Tokens that end a reply.
-        before_generate: Called before every batch, for instance TRL's weight synchronisation.
+    Replies are seeded per request, but reproducible only as far as vLLM's kernels are. It must be started with
+    ``logprobs_mode="processed_logprobs"``, so that they are of the distribution sampled from; ``before_generate`` is
+    called before every batch, for instance TRL's weight synchronisation.
     """
 
     def __init__(

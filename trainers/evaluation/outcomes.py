@@ -17,16 +17,10 @@ _ARM = ("won", "score", "steps", "cut", "well_formed", "admissible", "prompt_tok
 
 @dataclass(frozen=True)
 class ArmOutcome:
-    """How one episode ended.
+    """How one episode ended; counts are None where an older version did not count.
 
-    Attributes:
-        score: The environment's raw score.
-        cut: What cut it, as :attr:`skillc_gym.episodes.Episode.cut` has it: "", "steps" or "context".
-        well_formed: Replies that had the asked form; None where an older version did not count them.
-        admissible: Commands that were possible; None likewise.
-        prompt_tokens: Tokens that the policy read, in all its prompts; None likewise.
-        completion_tokens: Tokens that it wrote; None likewise.
-        seconds: How long it took beside all the others; None if unknown, and in no file: reports do not depend on it.
+    ``score`` is the environment's raw one, ``cut`` as :attr:`skillc_gym.episodes.Episode.cut` has it, ``well_formed``
+    and ``admissible`` are numbers of replies. ``seconds``, beside all others, are in no file: they move no report.
     """
 
     won: bool

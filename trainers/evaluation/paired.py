@@ -23,16 +23,11 @@ from trainers.tracking.files import write_json
 
 @dataclass(frozen=True)
 class PairedReport:
-    """A paired evaluation; every rate follows from ``outcomes``.
+    """A paired evaluation; every rate follows from ``outcomes``, in the panel's order, attempt by attempt.
 
-    Attributes:
-        outcomes: One per task of the panel, in its order; with several attempts per task, attempt by attempt.
-        seed: Decided every draw.
-        sampling: How replies were sampled.
-        identity: What identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
-        episodes: The episodes in the order played, for transcripts; not part of the JSON.
-        agent: Name of the agent that played, "" for the policy itself; in both conditions it is shown the same.
-        warning: What makes its rates say little, and the likely cause; "" if nothing does.
+    ``identity`` is what identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
+    ``episodes``, in the order played, are for transcripts and not part of the JSON. ``agent`` is "" for the policy
+    itself; in both conditions it is shown the same. ``warning`` says what makes the rates say little.
     """
 
     outcomes: tuple[PairedOutcome, ...]
@@ -215,16 +210,9 @@ def paired_evaluation(
     identity: Mapping[str, Any] | None = None,
     best_scores: Mapping[str, float] | None = None,
 ) -> PairedReport:
-    """Plays every task of a panel with the skill and without, from the same seed.
+    """Plays every task of a panel with the skill and without, from the same seed, ``attempts`` times in each condition.
 
-    Args:
-        rollouts: Plays the groups.
-        panel: Task ids, each once.
-        seed: Decides every draw.
-        sampling: How replies are sampled.
-        attempts: How often each task is played in each condition.
-        identity: What identifies the tasks beside their names; part of the panel's hash.
-        best_scores: The score within reach, by task id, where the environment knows it.
+    ``identity``, of the tasks beside their names, is part of the panel's hash; ``best_scores`` are those within reach.
     """
     tasks, size = list(panel), 2 * attempts
     if attempts < 1:

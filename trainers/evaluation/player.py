@@ -150,17 +150,10 @@ def policy_player(
     folder: Path | None = None,
     memory: SkillMemory | None = None,
 ) -> PolicyPlayer:
-    """The configured policy.
+    """The configured policy, or an ``engine`` in its place; errors say what is missing or does not go together.
 
-    Args:
-        config: The settings.
-        engine: Plays instead of the configured one.
-        folder: Where an engine that answers in words keeps its journal; None for nowhere.
-        memory: Chooses what skill-injected episodes are shown; None for the environment's library.
-
-    Raises:
-        SkillCError: For missing models, extras and unknown names; or the folder has another evaluation's journal.
-        ConfigError: A policy that answers in words would have to be shown what a memory chooses.
+    An engine that answers in words keeps its journal in ``folder``; ``memory`` chooses what skill-injected episodes are
+    shown in place of the environment's library.
     """
     check_engine(config.engine, config.engine_options)
     for_text = engine_spec(config.engine).for_text if engine is None else None

@@ -39,14 +39,10 @@ _DECISIVE = (
 
 @dataclass(frozen=True)
 class PolicyReport:
-    """A paired evaluation and the settings it was made with.
+    """A paired evaluation and the settings it was made with, perhaps the same panel played greedily.
 
-    Attributes:
-        greedy: The same panel played greedily, if that was asked for.
-        usage: Tokens and cost of an engine that answers in words; both evaluations together.
-        agent: Who played: name, options, figures, and what it knew when it had played.
-        trials: Success by trial, of an agent that tries failed tasks again; ``paired`` is the first trial.
-        identity: What makes it this evaluation and no other, as JSON-able values.
+    ``usage`` is of both, where an engine answers in words; ``agent`` is who played and what it knew in the end;
+    ``paired`` is the first of its ``trials``; ``identity`` makes it this evaluation and no other.
     """
 
     paired: PairedReport
@@ -58,12 +54,9 @@ class PolicyReport:
     identity: Mapping[str, Any] = field(default_factory=dict)
 
     def save_all(self, folder: Path) -> None:
-        """Writes ``report.json``, ``transcripts.jsonl``, ``config.json``, ``versions.json``, ``agent.json``.
+        """Writes report, transcripts, config, versions and agent, and usage, trials and the folder ``greedy`` if any.
 
         ``evaluation.json`` says which evaluation the folder holds: :func:`evaluate_policy` refuses it to others.
-
-        And ``usage.json`` if known; ``trials.json``, with ``transcripts-trial-2.jsonl`` and so on, if there were
-        further trials. The greedy evaluation goes into the folder ``greedy`` beneath, in the same form.
         """
         make_folder(folder)
         self.paired.save(folder / "report.json")

@@ -28,9 +28,6 @@ class GroupAdvantage:
         estimator.register("skillc")
         with estimator.over(data.non_tensor_batch["episode"]):
             data = compute_advantage(data, adv_estimator="skillc", config=config.algorithm)
-
-    Args:
-        credit: The method.
     """
 
     def __init__(self, credit: GroupCredit) -> None:

@@ -40,19 +40,8 @@ Record = dict[str, Any]
 class Learner:
     """What an update does, part by part; :func:`trainers.learner.train` says in which order.
 
-    All that is random depends on the seed and the update's number alone.
-
-    Args:
-        setup: What it works with.
-        objective: What updates minimise.
-        backend: Who owns the weights.
-
-    Attributes:
-        update: Updates done.
-        stop_requested: Set to stop after the current update.
-
-    Raises:
-        ConfigError: The groups of an update cannot be dealt to so many processes, or not be played as configured.
+    All that is random depends on the seed and the update's number alone. ``update`` counts those done;
+    ``stop_requested`` is set to stop after the current one. A ConfigError if groups cannot be dealt to the processes.
     """
 
     def __init__(self, setup: Setup, objective: Objective, backend: Backend) -> None:

@@ -50,16 +50,10 @@ def recipe_names() -> tuple[str, ...]:
 
 
 def get_recipe(name: str, **overrides: Any) -> Recipe:
-    """Looks a method up by name, with some of its options changed.
+    """Looks a method up by name or ``module:NAME``, with options of its parts changed, which its ``overrides`` record.
 
-    Args:
-        name: One of :func:`recipe_names`, or ``module:NAME`` of a :class:`Recipe`; ``+NAME`` behind it adds one of
-            :data:`trainers.recipes.recipe.ADDITIONS`, as in ``skillc+relabelling``.
-        **overrides: Options of the recipe's parts; recorded in its ``overrides``.
-
-    Raises:
-        UnknownNameError: No such recipe, option or value; the message names the nearest.
-        ConfigError: A value out of range, or something that is no recipe.
+    ``+NAME`` behind it adds one of :data:`trainers.recipes.recipe.ADDITIONS`, as in ``skillc+relabelling``. Errors name
+    the nearest recipe, option or value.
 
     Examples:
         >>> get_recipe("skillc", correction_mask="success").overrides

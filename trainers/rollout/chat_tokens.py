@@ -29,16 +29,9 @@ class ChatTokens:
     The reply's own tokens, as generated, stay in the row; what follows them up to the next reply is rendered by
     difference: the template with a reply and the new messages, minus its part up to the reply's end.
 
-    Args:
-        tokenizer: A transformers tokenizer with a chat template.
-        growing: Whether conversations will grow (:meth:`after_reply`).
-        thoughts: What growing conversations show of earlier thoughts. "template": what the template shows, which must
-            be all of them; "keep": everything as generated; "drop": none, and each turn is a row of its own.
-        options: Variables of the template, such as ``enable_thinking``.
-
-    Raises:
-        ConfigError: If there is no template, it does not close the assistant's turns, or conversations shall grow as it
-            has it and it changes earlier turns when later ones are added.
+    ``thoughts`` is what ``growing`` conversations show of earlier ones. "template": what the template shows, which must
+    be all; "keep": everything as generated; "drop": none, and each turn is a row of its own. A ConfigError if there is
+    no template, it does not close the assistant's turns, or rewrites them where conversations grow as it has it.
     """
 
     def __init__(

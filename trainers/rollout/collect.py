@@ -70,7 +70,7 @@ class GroupRollouts:
         first_attempt: int = 0,
         shared_draws: bool = True,
     ) -> list[Trajectory]:
-        """Plays one group per task to its end.
+        """Plays one group per task to its end; gives trajectories in the order of the tasks, then by member.
 
         Args:
             task_ids: The task of each group.
@@ -79,16 +79,10 @@ class GroupRollouts:
             seed: With the group's number and the member's number within its condition it determines every draw, so the
                 first member with the skill and the first without it draw the same random numbers.
             sampling: How tokens are drawn.
-            skills: Per group, what its members see instead of the library's text; as ``skills`` in
-                :meth:`skillc_gym.vector.PairedVectorEnv.reset`.
             numbers: The groups' numbers, where this is a part of a larger collection; 0, 1, ... otherwise.
-            first_attempt: Number of a group's first member within its condition, where earlier ones were played before:
-                the same start, other draws.
-            shared_draws: False where both conditions may be shown the same: members are numbered through the group
-                then, so that none is a copy of another.
-
-        Returns:
-            Trajectories in the order of the tasks, then by member.
+            skills: What members see instead of the library's text, as in :class:`skillc_gym.vector.PairedVectorEnv`.
+            first_attempt: Number of a group's first member within its condition: the same start, other draws.
+            shared_draws: False where both conditions may be shown the same: then no member is a copy of another.
         """
         if len(n_plus) != len(task_ids):
             raise ConfigError(f"Every group needs its n_plus: {len(task_ids)} tasks, {len(n_plus)} numbers.")

@@ -19,13 +19,8 @@ MARGIN = 0.05
 class Difference:
     """A method's success after training minus another's, or minus that of the starting point.
 
-    Attributes:
-        mean: Over seeds and tasks.
-        error: Standard error of the mean, of seeds and tasks together; 0 where nothing varied.
-        freedom: Its degrees of freedom.
-        seeds: Pairs of runs that it rests on.
-        over_seeds: 95 % interval of Student's t over the seeds' means alone; None with one seed.
-        over_tasks: The same over the tasks' means alone: what the panel leaves open.
+    The ``mean`` is over seeds and tasks, ``error`` its standard error (0 where nothing varied) with that ``freedom``.
+    Student's intervals over the seeds' or the tasks' means alone (what the panel leaves open) are None with one seed.
     """
 
     mean: float

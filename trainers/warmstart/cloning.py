@@ -254,18 +254,10 @@ def clone(
     on_step: Callable[[int, float], Any] | None = None,
     kept: ProgressFile | None = None,
 ) -> list[float]:
-    """Trains a policy on demonstrations, in place.
+    """Trains a policy on demonstrations, in place; returns the loss of every step, in nats per token of the replies.
 
-    Args:
-        model: The policy.
-        dialogues: Tokenised demonstrations.
-        config: Steps, learning rate, seed.
-        pad_token_id: Token that fills short rows.
-        on_step: Called with (step, loss) after each step.
-        kept: Where steps done lie, to go on from after an interruption; None for nowhere.
-
-    Returns:
-        The loss of every step, in nats per token of the demonstrator's replies.
+    ``pad_token_id`` fills short rows, ``on_step`` is called with (step, loss), and ``kept`` is where steps done lie, to
+    go on from after an interruption.
     """
     import torch
 

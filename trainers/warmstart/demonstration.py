@@ -151,20 +151,10 @@ def _error_rates(config: DemonstrationConfig, task_types: Iterable[str]) -> Mapp
 def demonstrations(
     config: DemonstrationConfig, chat_format: ChatFormat, *, count: int, seed: int
 ) -> Iterator[Demonstration]:
-    """Plays demonstrations, types and conditions in turn so that any prefix is balanced.
+    """Plays so many episodes as chats, types and conditions in turn so that any prefix is balanced.
 
-    Args:
-        config: What to play and how often the essential step is left out.
-        chat_format: How observations become messages; the policy's training must use the same.
-        count: How many episodes.
-        seed: Seed of the choice of tasks, of the demonstrator's errors and of its slips.
-
-    Yields:
-        Episodes as chats, prompts included.
-
-    Raises:
-        UnknownNameError: If nobody demonstrates in the environment.
-        ConfigError: For slips where there are none, and for what is no probability.
+    The seed is of tasks, errors and slips; the policy's training must use the same ``chat_format``. A ConfigError for
+    slips where there are none, and for what is no probability.
     """
     env = _make_env(config, chat_format)
     core: Any = env.unwrapped

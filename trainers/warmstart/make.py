@@ -144,23 +144,14 @@ def make_policy(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Plays demonstrations, clones a policy from them and writes a Hugging Face checkpoint folder.
+    """Plays demonstrations, clones a policy from them and writes a Hugging Face checkpoint folder; returns its card.
 
-    After an interruption the same call goes on from the last hundredth batch, to the same weights.
-
-    Args:
-        recipe: All settings; equal recipes give equal weights on one machine.
-        out: Folder to write; it is created.
-        chat_format: How observations become messages; defaults to the environment's compact form.
-        device: Where cloning computes.
-        progress: Told of each phase.
+    Equal recipes give equal weights on one machine. After an interruption the same call goes on from the last hundredth
+    batch, to the same weights. ``chat_format`` is the environment's by default; ``progress`` is told of each phase.
 
     Raises:
         ConfigError: If a number is out of range, the folder cannot be made, or holds the beginning of another policy.
         SkillCError: For an environment without demonstrator, and for data that are missing or cannot be read.
-
-    Returns:
-        The card that was also written as ``policy_card.json``.
     """
     recipe.check()
     make_folder(out)

@@ -80,18 +80,10 @@ def _core(vocab: dict[str, int], spelling: Spelling) -> Tokenizer:
 def build_tokenizer(
     vocab_words: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, max_length: int = 4096
 ) -> PreTrainedTokenizerFast:
-    """Builds the tokenizer: one token a word, one a tag, one a role.
+    """Builds the tokenizer: one token a word, in the order of their ids, one a tag, one a role.
 
     Text is lower-cased and loses what the spelling drops on the way in; nothing reads those tokens back, since
     transcripts keep the text itself. Replies decode to words joined by single spaces, but for what the spelling glues.
-
-    Args:
-        vocab_words: The words, in the order of their ids.
-        spelling: What the language's words are.
-        max_length: Longest context in tokens that the tokenizer claims to serve.
-
-    Raises:
-        MissingExtraError: If transformers is not installed.
     """
     try:
         from transformers import PreTrainedTokenizerFast

@@ -157,14 +157,8 @@ ATTEMPTS: Mapping[float, int] = {TRAINING_TEMPERATURE: 4, 0.4: 1}
 def measure_start(recipe: PolicyRecipe, policy: Path, per_type: int) -> dict[str, Any]:
     """Plays held-out tasks with a policy, with the skill and without, at the training temperature and at validations'.
 
-    Args:
-        recipe: How the policy was made; its tasks are the world to measure in.
-        policy: Its checkpoint folder.
-        per_type: Tasks per type, a fixed panel of the environment's held-out split.
-
-    Returns:
-        Panel, and by temperature the rates over all tasks and per task type: success (``sr_without``, ``sr_with``), and
-        how often the essential step was taken (``essential_without``, ``essential_with``; None where it has no mark).
+    On a fixed panel of the recipe's world, so many tasks per type. Gives the panel, and by temperature the rates over
+    all tasks and per type: success, and how often the essential step was taken (None where it has no mark).
     """
     config = recipe_config(recipe, policy)
     found = {

@@ -145,14 +145,10 @@ def _only_at(output_layer: torch.nn.Module, positions: torch.Tensor) -> Iterator
 
 @dataclass(frozen=True)
 class Predictions:
-    """One forward pass and what it predicts.
+    """One forward pass, the ``inputs`` that the model is given, and what it predicts: ``targets`` (own,), row by row.
 
-    Attributes:
-        inputs: What the model is given.
-        own: Which tokens of the rows are the model's own, bool (rows, columns).
-        targets: The own tokens, row by row, shape (own,).
-        places: Of which of the model's tokens the hidden state predicts, bool in the shape of its ``input_ids``.
-        which: Number of the place that predicts each own token; a slice if there is one for each, in order.
+    ``own`` are the model's own tokens, bool (rows, columns); ``places`` those whose hidden state predicts, bool in the
+    shape of ``input_ids``; ``which`` place predicts each own token, a slice if there is one for each, in order.
     """
 
     inputs: Mapping[str, Any]
