@@ -131,20 +131,7 @@ def csca(
         ConfigError: Arrays of different lengths or values out of range.
         UnknownNameError: An unknown scope, mask or branch.
     """
-    return csca_streams(returns, task, condition, correction, success=success, **options).advantage
-
-
-def csca_streams(
-    returns: ArrayLike,
-    task: Sequence[Hashable],
-    condition: ArrayLike,
-    correction: ArrayLike,
-    *,
-    success: ArrayLike | None = None,
-    **options: Any,
-) -> Streams:
-    """The streams of :func:`csca` apart, for measuring what each contributes; same arguments and errors."""
-    return Csca(**options).streams(returns, task, condition, correction, success)
+    return Csca(**options).streams(returns, task, condition, correction, success).advantage
 
 
 def _signed(size: FloatArray, with_skill: np.ndarray, mask: CorrectionMask, success: ArrayLike | None) -> FloatArray:

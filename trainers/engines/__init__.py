@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         engine_spec,
     )
     from trainers.engines.sharing import SharingEngine
-    from trainers.engines.text import FunctionEngine, ScriptedEngine, TextEngine, TextReply, TextRequest
+    from trainers.engines.text import FunctionEngine, TextEngine, TextReply, TextRequest
     from trainers.engines.transformers import TransformersEngine
     from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine, stream
     from trainers.engines.vllm import VllmEngine
@@ -34,6 +34,6 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["CHOOSING", "ENGINES", "IN_PROCESS", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine"]
-__all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ScriptedEngine", "ServerOptions", "SharingEngine"]
+__all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ServerOptions", "SharingEngine"]
 __all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
 __all__ += ["VllmEngine", "check_engine", "derive_seed", "engine_spec", "stream"]

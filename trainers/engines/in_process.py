@@ -41,26 +41,18 @@ def engine_for_trainer(trainer: TrainerModel, draft_tokens: int = 0) -> Transfor
             "The transformers engine cannot generate with weights that DeepSpeed has sharded; use engine=vllm, or "
             "shard with FSDP2."
         )
-    return (SharingEngine if trainer.share_prefixes else TransformersEngine)(
-        model,
-        trainer.eos_ids,
-        max_rows=trainer.settings.max_parallel,
-        autocast=trainer.autocast,
-        refresh=refresh,
-        draft_tokens=draft_tokens,
-    )
+    return _engine(trainer, model, autocast=trainer.autocast, refresh=refresh, draft_tokens=draft_tokens)
 
 
 def engine_for_checkpoint(checkpoint: CheckpointModel, draft_tokens: int = 0) -> TransformersEngine:
     """Plays a checkpoint."""
     model, autocast = checkpoint_model(checkpoint)
-    return (SharingEngine if checkpoint.settings.share_prefixes else TransformersEngine)(
-        model,
-        checkpoint.eos_ids,
-        max_rows=checkpoint.settings.max_parallel,
-        autocast=autocast,
-        draft_tokens=draft_tokens,
-    )
+    return _engine(checkpoint, model, autocast=autocast, draft_tokens=draft_tokens)
+
+
+def _engine(asked: TrainerModel | CheckpointModel, model: Any, **options: Any) -> TransformersEngine:
+    kind = SharingEngine if asked.settings.share_prefixes else TransformersEngine
+    return kind(model, asked.eos_ids, max_rows=asked.settings.max_parallel, **options)
 
 
 def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:

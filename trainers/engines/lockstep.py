@@ -7,14 +7,14 @@ part, with nothing to ask, as long as others play.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from skillc_gym.errors import ConfigError, EngineError
 from trainers.base import Sampling
-from trainers.engines.types import Answer, Engine, Generation, Request
+from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine
 
 T = TypeVar("T")
 _FAILED = "The engine that all training processes share failed"
@@ -59,7 +59,7 @@ class ProcessExchange:
         return cast("T", value)
 
 
-class LockstepEngine:
+class LockstepEngine(StreamingEngine):
     """Plays several processes' conversations together; the engine is None where it is not asked."""
 
     def __init__(self, engine: Engine | None, exchange: ProcessExchange, before: Callable[[], object]) -> None:
@@ -83,9 +83,6 @@ class LockstepEngine:
             "The training processes share one vLLM and can only play whole collections in step; a policy that writes "
             "skills needs vllm_mode=colocate with vllm_tensor_parallel=1."
         )
-
-    def release(self, keys: Iterable[Hashable]) -> None:
-        """Nothing is kept."""
 
     def reset(self) -> None:
         """Takes in the present weights, on all processes."""

@@ -44,8 +44,6 @@ class TrainerModel:
     """The run's settings."""
     autocast: Any = None
     """The torch type that the trainer computes in, where it is not that of the weights."""
-    share_prefixes: bool = False
-    """Whether what conversations begin alike with may be computed once."""
     sharded: bool = False
     """Whether the weights are spread over processes."""
     whole: Callable[[], tuple[Any, Callable[[], object]]] | None = None

@@ -61,7 +61,6 @@ class TransformersEngine:
     ) -> None:
         self.model, self.autocast = model, autocast
         self.max_rows, self.prefill_tokens, self.draft_tokens = max_rows, prefill_tokens, draft_tokens
-        self.tokens_generated = 0
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
         self._window = sliding_window(model)
         self._float_mask = _implementation(model) == "eager"
@@ -104,7 +103,6 @@ class TransformersEngine:
         with self.computing():
             for start in range(0, len(requests), self.max_rows):
                 replies += self._generate(requests[start : start + self.max_rows], sampling)
-        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         return replies
 
     @contextmanager

@@ -54,9 +54,11 @@ class Engine(Protocol):
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets conversations that will not be continued; unknown keys are ignored."""
+        return
 
     def reset(self) -> None:
         """Forgets all conversations, for instance because the weights have changed."""
+        return
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
@@ -15,10 +15,10 @@ from trainers.config import TrainConfig
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSpec
-from trainers.engines.types import Answer, Engine, Generation, Request
+from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine
 
 
-class VllmEngine:
+class VllmEngine(StreamingEngine):
     """Sends token prompts to a ``vllm.LLM`` of this process; vLLM's prefix cache serves growing conversations.
 
     Replies are seeded per request, but reproducible only as far as vLLM's kernels are. It must be started with
@@ -30,7 +30,6 @@ class VllmEngine:
         self, llm: Any, eos_token_ids: Sequence[int], *, before_generate: Callable[[], object] = lambda: None
     ) -> None:
         self.llm = llm
-        self.tokens_generated = 0
         self._eos = list(eos_token_ids)
         self._before_generate = before_generate
 
@@ -48,9 +47,7 @@ class VllmEngine:
         prompts = [{"prompt_token_ids": list(request.prompt_ids)} for request in requests]
         with _in_words("vLLM"):
             outputs = self.llm.generate(prompts, sampling_params=params, use_tqdm=False)
-        replies = [_reply(output.outputs[0]) for output in outputs]
-        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
-        return replies
+        return [_reply(output.outputs[0]) for output in outputs]
 
     def stream(self, requests: Sequence[Request], sampling: Sampling, answer: Answer) -> None:
         """Keeps vLLM's batch full: a conversation goes on as soon as its reply has ended."""
@@ -67,7 +64,6 @@ class VllmEngine:
                     # A step moves all requests by a token; those that ended make room for what follows from them.
                     ended = [output for output in engine.step() if output.finished]
                 replies = [(under_way.pop(output.request_id), _reply(output.outputs[0])) for output in ended]
-                self.tokens_generated += sum(len(reply.token_ids) for _, reply in replies)
                 requests = answer(replies) if replies else []
         finally:
             if under_way:
@@ -84,9 +80,6 @@ class VllmEngine:
             detokenize=False,
         )
 
-    def release(self, keys: Iterable[Hashable]) -> None:
-        """Nothing to do: vLLM forgets the least recently used prefixes by itself."""
-
     def reset(self) -> None:
         """Takes in the present weights, and drops vLLM's prefix cache."""
         # Here all processes come by, also one that has nothing to generate.
@@ -95,12 +88,11 @@ class VllmEngine:
         self.llm.reset_prefix_cache()
 
 
-class VllmServerEngine:
+class VllmServerEngine(Engine):
     """Sends token prompts to TRL's ``VLLMClient``: one length limit a batch, and the server chooses the seeds."""
 
     def __init__(self, client: Any, eos_token_ids: Sequence[int], before_generate: Callable[[], object]) -> None:
         self.client = client
-        self.tokens_generated = 0
         self._eos = list(eos_token_ids)
         self._before_generate = before_generate
 
@@ -120,14 +112,7 @@ class VllmServerEngine:
         for request, ids, logprobs in zip(requests, output["completion_ids"], output["logprobs"], strict=True):
             chosen = [float(entry[0]) for entry in logprobs]
             replies.append(Generation(list(ids)[: request.max_tokens], chosen[: request.max_tokens]))
-        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         return replies
-
-    def release(self, keys: Iterable[Hashable]) -> None:
-        """Nothing is kept here."""
-
-    def reset(self) -> None:
-        """Nothing is kept here; TRL resets the server's cache when it sends weights."""
 
 
 @contextmanager

@@ -125,7 +125,7 @@ def _serve(connection: Connection, config: TrainConfig, model: torch.nn.Module, 
     # Ctrl-C is for the process that learns, which finishes its update first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     chat = make_chat(config, load_tokenizer(config))
-    trained = TrainerModel(model, chat.eos_ids, config, autocast=autocast, share_prefixes=config.share_prefixes)
+    trained = TrainerModel(model, chat.eos_ids, config, autocast=autocast)
     engine = engine_spec(config.engine).for_trainer(trained)
     rollouts = make_rollouts(config, token_policy(config, chat, engine))
     with suppress(EOFError, BrokenPipeError):

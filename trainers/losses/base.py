@@ -10,7 +10,7 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.base import Options, RatioLevel
+from trainers.base import Options
 
 if TYPE_CHECKING:
     import torch
@@ -136,10 +136,8 @@ class Loss(Options):
             return (~batch.condition).astype(np.float64)
         return np.full(len(batch.task), float(self.acts_on == "all"))
 
-    def configured(
-        self, *, clip: float, kl_coef: float, clip_high: float | None = None, ratio: RatioLevel = "token"
-    ) -> Loss:
-        """The loss with a run's own settings where it leaves them open."""
+    def configured(self, **settings: Any) -> Loss:
+        """The loss with a run's ``clip``, ``kl_coef``, ``clip_high`` and ``ratio`` where it leaves them open."""
         return self
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:

@@ -48,17 +48,6 @@ def generalised_jsd(student_logits: torch.Tensor, teacher_logits: torch.Tensor, 
     return beta * _kl(teacher, mixture) + (1 - beta) * _kl(student, mixture)
 
 
-def forward_kl(student_logits: torch.Tensor, teacher_logits: torch.Tensor) -> torch.Tensor:
-    """``KL(sg T || S)`` per position: the study's variant ``forward_distillation``.
-
-    Unlike the reverse divergence its gradient, ``S - T`` in the logits, does not vanish where the student never takes
-    the step that the teacher would.
-
-    Arguments, result and errors are those of :func:`generalised_jsd`.
-    """
-    return generalised_jsd(student_logits, teacher_logits, 0.0)
-
-
 def _kl(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """``KL(first || second)`` of log-probabilities over the last axis."""
     return (first.exp() * (first - second)).sum(-1)
@@ -99,7 +88,8 @@ class DistributionDistillation(Loss):
 class ForwardDistillation(DistributionDistillation):
     """``max(0, 2 gate - 1) KL(sg T || S)`` on skill-free rollouts: the study's variant ``forward_distillation``.
 
-    The gate is the curriculum's, so the term fades as the gap between success with and without the skill closes.
+    The gate is the curriculum's, so the term fades as the gap between success with and without the skill closes. Unlike
+    the reverse divergence's, its gradient does not vanish where the student never takes the teacher's step.
     """
 
     name: ClassVar[str] = "forward_distillation"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillc_gym.errors import ConfigError
 from trainers.base import RatioLevel
@@ -43,17 +43,10 @@ class ClippedPolicyGradient(Loss):
         """Without a penalty, rows without advantages have no gradient."""
         return not self.kl_coef
 
-    def configured(
-        self, *, clip: float, kl_coef: float, clip_high: float | None = None, ratio: RatioLevel = "token"
-    ) -> ClippedPolicyGradient:
+    def configured(self, **settings: Any) -> ClippedPolicyGradient:
         """Takes the run's settings where its own are open."""
-        return replace(
-            self,
-            clip=clip if self.clip is None else self.clip,
-            kl_coef=kl_coef if self.kl_coef is None else self.kl_coef,
-            clip_high=clip_high if self.clip_high is None else self.clip_high,
-            ratio=self.ratio or ratio,
-        )
+        own = {name: getattr(self, name) for name in settings}
+        return replace(self, **{name: settings[name] if value is None else value for name, value in own.items()})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """See :func:`clipped_policy_gradient`; logs ``kl`` and ``clip_fraction``."""

@@ -27,12 +27,10 @@ class EngineChat:
         chat: ChatTokens,
         *,
         seed: int,
-        sampling: Sampling | None = None,
         max_tokens: int = 512,
         max_context: int | None = None,
     ) -> None:
         self._engine, self._chat, self._seed = engine, chat, seed
-        self._sampling = sampling or Sampling(greedy=True)
         self._max_tokens, self._max_context = max_tokens, max_context
         self.asked = self.tokens_generated = 0
         """Questions, and tokens of all replies, so far."""
@@ -42,7 +40,7 @@ class EngineChat:
         asked = [self._request(number, chat) for number, chat in enumerate(chats, self.asked)]
         self.asked += len(asked)
         requests = [request for request in asked if request.max_tokens > 0]
-        replies = self._engine.generate(requests, self._sampling) if requests else []
+        replies = self._engine.generate(requests, Sampling(greedy=True)) if requests else []
         self._engine.release([request.key for request in requests])
         self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         said = {request.key: reply.token_ids for request, reply in zip(requests, replies, strict=True)}

@@ -56,15 +56,18 @@ class Policy(Protocol):
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets conversations that have ended."""
+        return
 
     def recall(self, job: Mapping[str, Any], sampling: Sampling) -> tuple[Episode, Usage] | None:
         """The episode of a job that was played before an interruption; None if it is to be played."""
+        return None
 
     def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: Any, episode: Episode) -> None:
         """Told of every episode that has ended."""
+        return
 
 
-class TokenPolicy:
+class TokenPolicy(Policy):
     """An engine that answers in tokens; an episode is one ``growing`` row, or one row per turn.
 
     An episode whose row would exceed ``max_context`` ends, truncated. Members of a group have the same room after their
@@ -104,12 +107,6 @@ class TokenPolicy:
     def release(self, keys: Iterable[Hashable]) -> None:
         """Frees the engine's caches."""
         self.engine.release(keys)
-
-    def recall(self, job: Mapping[str, Any], sampling: Sampling) -> None:
-        """Nothing is kept: to play again costs no money."""
-
-    def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: Any, episode: Episode) -> None:
-        """Nothing is kept."""
 
     def _rows(self, opening: Sequence[Message]) -> RowBuilder:
         if not self.growing:

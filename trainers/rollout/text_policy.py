@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from skillc_gym.files import open_new, replace_file, storing
 from trainers.base import Sampling, TokenRow, Usage
 from trainers.engines.random import derive_seed
 from trainers.engines.text import ContextFullError, TextEngine, TextReply, TextRequest
-from trainers.rollout.policies import Answer
+from trainers.rollout.policies import Answer, Policy
 from trainers.tracking.files import json_line, parse_object
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class _TextConversation:
         return []
 
 
-class TextPolicy:
+class TextPolicy(Policy):
     """An engine that answers in words: no episode waits for the slow reply of another.
 
     Finished episodes are kept in the journal, if there is one, and found again; ``label`` sets those apart that are
@@ -144,9 +144,6 @@ class TextPolicy:
             return await self.engine.reply(chat)
         except ContextFullError:
             return None
-
-    def release(self, keys: Iterable[Hashable]) -> None:
-        """Servers forget by themselves."""
 
     def recall(self, job: Mapping[str, Any], sampling: Sampling) -> tuple[Episode, Usage] | None:
         """Looks into the journal."""

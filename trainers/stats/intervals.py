@@ -26,10 +26,6 @@ class Interval:
     low: float
     high: float
 
-    def excludes(self, value: float) -> bool:
-        """Whether the value lies outside, touching not counted as outside."""
-        return not self.low <= value <= self.high
-
     def __iter__(self) -> Iterator[float]:
         """Both ends, the lower first."""
         return iter((self.low, self.high))
@@ -39,8 +35,8 @@ class Interval:
         return [self.low, self.high]
 
 
-def wilson(successes: float, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval of a rate; ``successes`` is a fraction where each of n tasks counts by its own rate."""
+def wilson(successes: float, n: float, level: float = 0.95) -> Interval:
+    """Wilson's score interval of a rate; both counts may be fractions."""
     if not 0 <= successes <= n or n == 0:
         raise ConfigError(f"A rate needs 0 <= successes <= n and n > 0, got {successes} of {n}")
     z2 = _z(level) ** 2

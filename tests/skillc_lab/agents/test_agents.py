@@ -12,8 +12,9 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
 from skillc_lab.agents import AGENTS, get_agent
 from tests.skillc_lab.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
+from tests.trainers.scripted_engine import ScriptedEngine
 from tests.trainers.toys import SECRET, TOY_ID, toy_config
-from trainers.engines.text import FunctionEngine, ScriptedEngine
+from trainers.engines.text import FunctionEngine
 from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.models import load_tokenizer

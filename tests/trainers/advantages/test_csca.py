@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
-from trainers.advantages import csca, csca_streams, grpo
+from trainers.advantages import Csca, Streams, csca, grpo
+
+
+def csca_streams(returns: Any, task: Any, condition: Any, correction: Any, **options: Any) -> Streams:
+    success = options.pop("success", None)
+    return Csca(**options).streams(returns, task, condition, correction, success)
 
 
 @st.composite

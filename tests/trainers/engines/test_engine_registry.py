@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.scripted_engine import ScriptedEngine
 from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
-from trainers.engines.text import ScriptedEngine
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_conversations_go_on_while_others_still_speak(monkeypatch: pytest.Monkey
 
     engine.stream([Request(key, [3], 0, 9, turn=0) for key in "ab"], Sampling(), answer)
     assert order == [("a", 2), ("a", 3), ("b", 6), ("b", 3)]
-    assert (engine.tokens_generated, synced, steps.most, steps.aborted) == (14, [1], 2, [])
+    assert (synced, steps.most, steps.aborted) == ([1], 2, [])
 
 
 def test_what_is_under_way_is_given_up_when_somebody_raises(monkeypatch: pytest.MonkeyPatch) -> None:

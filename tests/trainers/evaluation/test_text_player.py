@@ -16,8 +16,9 @@ from skillc_lab.cli.main import main
 from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
+from tests.trainers.scripted_engine import ScriptedEngine
 from trainers.config import TrainConfig
-from trainers.engines.text import ContextFullError, FunctionEngine, ScriptedEngine, TextReply, TextRequest
+from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
 from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout.text_policy import Journal

@@ -127,7 +127,6 @@ def test_won_injected_episodes_are_relabelled():
     (row,) = RelabelledRows()(view(batch))
     assert (row.row.prompt_ids, row.trajectory) == ([0], 0)
     assert row.weights == {"relabelling": pytest.approx(0.25 / (4 * 4))}
-    assert RelabelledRows(only_blind=True)(view(batch)) == []
     assert RelabelledRows()(view(batch, own=[1, 2])) == []
     assert RelabelledRows()(view(contrasted([e.episode for e in batch.trajectories], -0.2))) == []
 

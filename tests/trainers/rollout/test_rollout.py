@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from skillc_gym.errors import ConfigError
+from tests.trainers.scripted_engine import ScriptedEngine
 from tests.trainers.toys import SECRET, toy_config, toy_rollouts
 from trainers.base import Trajectory
 from trainers.engines import Generation, Request, Sampling
-from trainers.engines.text import ScriptedEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_model, load_tokenizer
 from trainers.rollout.collect import derive_seed

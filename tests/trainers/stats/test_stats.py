@@ -86,11 +86,6 @@ def test_the_bootstrap_is_fixed_by_its_seed_and_near_the_normal_interval() -> No
     assert interval.high == pytest.approx(np.mean(values) + half, abs=0.006)
 
 
-def test_touching_is_not_excluding() -> None:
-    assert not Interval(0.0, 0.5).excludes(0.0)
-    assert Interval(0.01, 0.5).excludes(0.0)
-
-
 def test_bad_input_is_named() -> None:
     for call in (
         lambda: wilson(3, 2),

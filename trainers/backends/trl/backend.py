@@ -75,7 +75,6 @@ class TrlBackend:
                 chat.eos_ids,
                 config,
                 autocast=torch.bfloat16 if trainer.args.bf16 else None,
-                share_prefixes=config.share_prefixes,
                 sharded=trainer.is_fsdp_enabled or zero_stage(trainer.accelerator) == 3,
                 whole=self._whole if trainer.is_fsdp_enabled or self._copies else None,
                 processes=self.num_processes,

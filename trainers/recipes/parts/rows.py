@@ -154,14 +154,12 @@ class RelabelledRows(ImitatedRows):
     """Won skill-injected rollouts, weighed by :func:`relabelling_weights`.
 
     Attributes:
-        only_blind: Only for tasks of which no skill-free rollout of the update succeeded.
         most: Largest number of relabelled episodes, as a share of the update's.
         discounted: Whether an episode weighs less, the more often its task is won without the skill.
     """
 
     name: ClassVar[str] = "relabelled_rows"
     needs_comparison: ClassVar[bool] = True
-    only_blind: bool = False
     most: float = 0.5
     discounted: bool = True
 
@@ -182,11 +180,6 @@ class RelabelledRows(ImitatedRows):
         weights = relabelling_weights(
             batch.success, batch.task, batch.condition, batch.signals.contrast, discounted=self.discounted
         )
-        if self.only_blind:
-            seen = {
-                task for task, z, won in zip(batch.task, batch.condition, batch.success, strict=True) if won and not z
-            }
-            weights = np.where([task in seen for task in batch.task], 0.0, weights)
         order = np.argsort(-weights, kind="stable")
         weights[order[int(self.most * len(weights)) :]] = 0.0
         return weights
