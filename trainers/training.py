@@ -183,7 +183,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         progress.note(f"Warning: {warning}")
     if checkpoint:
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")
-    for path, fault in folder.damaged.items():
+    for path, fault in folder.saved.damaged.items():
         progress.note(f"Passed over {path}, which is damaged: {fault}.")
     return learner, checkpoint
 

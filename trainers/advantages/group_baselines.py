@@ -53,8 +53,16 @@ class Grpo(Scheme):
 def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:
     """``(R_i - mean) / (std + eps)`` within the rollouts of each task, population standard deviation.
 
-    Returns float64[N] for returns float[N] and N keys of tasks; exactly 0 for tasks of one rollout or equal returns. A
-    ConfigError if lengths differ or a return is not finite.
+    Args:
+        returns: Episode returns, float[N].
+        task: Which task each rollout belongs to, N keys.
+        eps: Added to the standard deviation.
+
+    Returns:
+        float64[N]; exactly 0 for tasks with one rollout or equal returns.
+
+    Raises:
+        ConfigError: Lengths differ or a return is not finite.
     """
     values = finite_vector("returns", returns)
     return normalise_groups(values, group_keys(task, values.size), eps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -141,7 +141,7 @@ def _leaves(part: Any, prefix: str) -> Iterator[tuple[str, str, Any]]:
         elif isinstance(value, tuple):
             for entry in value:
                 yield from _leaves(entry, entry.name)
-        elif value is not None:
+        elif is_dataclass(value):
             yield from _leaves(value, spec.name)
 
 
@@ -186,6 +186,6 @@ def _rebuilt(part: Any, prefix: str, changes: Mapping[str, Any]) -> Any:
                 new[spec.name] = changes[asked[-1]]
         elif isinstance(value, tuple):
             new[spec.name] = tuple(_rebuilt(entry, entry.name, changes) for entry in value)
-        elif value is not None:
+        elif is_dataclass(value):
             new[spec.name] = _rebuilt(value, spec.name, changes)
     return replace(part, **new) if new else part

@@ -250,7 +250,7 @@ class Learner:
     def save(self) -> None:
         """Writes a checkpoint, whole or not at all; all processes together."""
         folder, config = self.setup.folder, self.config
-        partial = folder.partial(self.update, make=self.is_main)
+        partial = folder.saved.partial(self.update, make=self.is_main)
         # The folder is there before another process writes into it, and complete before it gets its name.
         self.backend.gather([None])
         with storing_weights(partial):
@@ -260,7 +260,7 @@ class Learner:
         self.backend.gather([None])
         if self.is_main:
             self.describe_policy(partial)
-            folder.commit(partial, self.update, self.state_dict(), config.keep_checkpoints)
+            folder.saved.commit(partial, self.update, self.state_dict(), config.keep_checkpoints)
         self.backend.gather([None])
 
     def describe_policy(self, path: Path) -> None:

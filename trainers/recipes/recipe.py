@@ -107,7 +107,7 @@ class Recipe:
     @property
     def options(self) -> dict[str, Any]:
         """All options as JSON-able values, by the names that overrides use; the chosen parts by their own names."""
-        return {"allocation": self.allocation.name, "advantage": self.advantage.name, **flat_options(self._parts)}
+        return {"allocation": self.allocation.name, "advantage": self.advantage.name, **flat_options(self)}
 
     def overridden(self, **overrides: Any) -> Recipe:
         """A copy with some options changed, and the change recorded.
@@ -122,12 +122,8 @@ class Recipe:
         """Another recipe: this one with some options changed, under a name of its own."""
         return replace(self._changed(changes), name=name, summary=summary, overrides={})
 
-    @property
-    def _parts(self) -> _Parts:
-        return _Parts(**{spec.name: getattr(self, spec.name) for spec in fields(_Parts)})
-
     def _current(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        known = option_names(self._parts)
+        known = option_names(self)
         return current_names(options, {old: new for old, new in _RENAMED.items() if old not in known})
 
     def _changed(self, changes: Mapping[str, Any]) -> Recipe:
@@ -140,19 +136,7 @@ class Recipe:
             kind, present = SCHEMES.get(options.pop("advantage")), recipe.advantage
             shared = {spec.name for spec in fields(kind)} & set(option_names(present))
             recipe = replace(recipe, advantage=kind(**{option: getattr(present, option) for option in shared}))
-        parts = override(recipe._parts, options) if options else recipe._parts
-        return replace(recipe, **{spec.name: getattr(parts, spec.name) for spec in fields(_Parts)})
-
-
-@dataclass(frozen=True)
-class _Parts:
-    allocation: Allocation
-    curriculum: NoCurriculum
-    contrast: ContrastAverage | None
-    advantage: Scheme
-    losses: tuple[Loss, ...]
-    rows: tuple[RowMaker, ...]
-    memory: Memory
+        return override(recipe, options) if options else recipe
 
 
 Addition = Callable[[Recipe], Recipe]

@@ -57,7 +57,7 @@ class Checkpoints:
         return None
 
     def partial(self, step: int, *, make: bool = True) -> Path:
-        """Where a checkpoint is written before :meth:`commit` gives it its name."""
+        """Where a checkpoint is written before :meth:`commit` gives it its name; of several processes, one makes it."""
         path = self.path / f".partial-{step:06d}"
         if make:
             with storing(path):

@@ -37,7 +37,7 @@ class RunFolder:
 
     Layout: ``config.json``, ``versions.json``, ``tasks.json`` (held-back panel, hash of the training tasks),
     ``metrics.jsonl``, ``transcripts/*.jsonl``, ``checkpoints/step-000010/``, and ``policy/`` in the end. The folder is
-    made when first written to.
+    made when first written to. Checkpoints are written through ``saved``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -47,7 +47,7 @@ class RunFolder:
         self.transcripts_path = self.path / "transcripts"
         self.policy_path = self.path / "policy"
         self._partial_policy = self.path / ".partial-policy"
-        self._checkpoints = Checkpoints(self.checkpoints_path)
+        self.saved = Checkpoints(self.checkpoints_path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -72,7 +72,7 @@ class RunFolder:
 
     def prepare(self, config: TrainConfig, tasks: Mapping[str, Any]) -> None:
         """Makes the folder and writes down what the run is."""
-        self._checkpoints.prepare()
+        self.saved.prepare()
         with storing(self.transcripts_path):
             self.transcripts_path.mkdir(exist_ok=True)
             remove(self._partial_policy)
@@ -96,7 +96,7 @@ class RunFolder:
 
     def truncate(self, step: int | None) -> None:
         """Drops what a resumed run will do again: records after the step, or all; later checkpoints are set aside."""
-        self._checkpoints.set_aside(after=step)
+        self.saved.set_aside(after=step)
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
         replace_file(self.metrics_path, map(json_line, kept))
 
@@ -112,20 +112,7 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
-        return self._checkpoints.complete()
-
-    @property
-    def damaged(self) -> Mapping[Path, str]:
-        """Checkpoints that :meth:`to_resume` passed over, and what is wrong with each."""
-        return self._checkpoints.damaged
-
-    def partial(self, step: int, *, make: bool = True) -> Path:
-        """Where a checkpoint is written before :meth:`commit` gives it its name; of several processes, one makes it."""
-        return self._checkpoints.partial(step, make=make)
-
-    def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:
-        """Completes a checkpoint by syncing, hashing and renaming it, then removes old ones."""
-        return self._checkpoints.commit(partial, step, meta, keep)
+        return self.saved.complete()
 
     @contextmanager
     def new_policy(self, *, commit: bool = True) -> Iterator[Path]:
@@ -149,7 +136,7 @@ class RunFolder:
                 )
             return None
         if config.resume == "auto":
-            return self._checkpoints.newest()
+            return self.saved.newest()
         path = Path(config.resume)
         if not (path / META).is_file():
             raise CheckpointError(f"resume={config.resume!r} is no complete checkpoint: it has no {META}.")

@@ -38,11 +38,11 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
-    partial = folder.partial(step)
+    partial = folder.saved.partial(step)
     (partial / "weights").write_bytes(b"w" * step)
     (partial / "deep").mkdir()
     (partial / "deep" / "more").write_bytes(b"m")
-    return folder.commit(partial, step, {**META_VALUES, "step": step}, keep)
+    return folder.saved.commit(partial, step, {**META_VALUES, "step": step}, keep)
 
 
 # Metrics -------------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(folder: RunFolde
     harm(newer)
     again = RunFolder(folder.path)
     assert again.to_resume(CONFIG) == older
-    assert list(again.damaged) == [newer]
+    assert list(again.saved.damaged) == [newer]
     again.truncate(1)
     assert again.checkpoints() == [older]
     assert newer.with_name(f"aside-{newer.name}").is_dir()
@@ -185,11 +185,11 @@ def test_a_disk_that_refuses_is_said_in_words(
     def refuse(*_: Any) -> None:
         raise OSError(number, os.strerror(number))
 
-    partial = folder.partial(2)
+    partial = folder.saved.partial(2)
     (partial / "weights").touch()
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(StorageError, match=words):
-        folder.commit(partial, 2, {**META_VALUES, "step": 2}, 1)
+        folder.saved.commit(partial, 2, {**META_VALUES, "step": 2}, 1)
     with pytest.raises(StorageError, match=words):
         folder.write_transcripts("train-000001", [])
     with pytest.raises(StorageError, match=words), folder.new_policy() as path:
