@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from skill_library.errors import SkillCError, SkillFileError, brief
@@ -25,6 +26,7 @@ __all__ = [
     "TranscriptError",
     "UnknownNameError",
     "missing_extra",
+    "needs_extra",
     "unknown_name",
 ]
 
@@ -111,3 +113,12 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
         f"{package} is not installed; it comes with the extra {extra!r}: pip install 'skillc-gym[{extra}]', or in a "
         f"checkout pip install -e '.[{extra}]'."
     )
+
+
+@contextmanager
+def needs_extra(package: str, extra: str) -> Iterator[None]:
+    """Surrounds imports of an optional package, which end in :func:`missing_extra` where it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing_extra(package, extra) from error

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
 __all__ = ["text_picture"]
 
@@ -26,10 +26,8 @@ def text_picture(text: str) -> NDArray[np.uint8]:
     Returns:
         uint8 of shape (720, 960, 3): every picture has the same shape, as films need it.
     """
-    try:
+    with needs_extra("Pillow", "render"):
         from PIL import Image, ImageDraw, ImageFont
-    except ImportError as error:
-        raise missing_extra("Pillow", "render") from error
     scale = 2 if len(_wrapped(text, 2)) <= _rows(2) else 1
     lines = _wrapped(text, scale)[: _rows(scale)]
     image = Image.new("RGB", (WIDTH // scale, HEIGHT // scale), _PAPER)

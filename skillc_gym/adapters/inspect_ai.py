@@ -12,17 +12,15 @@ from statistics import fmean, stdev
 from typing import Any
 
 from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 from skillc_gym.panels import ranked
 
-try:
+with needs_extra("inspect-ai", "inspect"):
     from inspect_ai import Task, task
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
     from inspect_ai.scorer import Score, grouped, mean, metric, scorer, stderr
     from inspect_ai.solver import solver
-except ImportError as error:
-    raise missing_extra("inspect-ai", "inspect") from error
 
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _STORE = "episode"

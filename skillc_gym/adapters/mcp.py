@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
-from skillc_gym.errors import SkillCError, missing_extra, unknown_name
+from skillc_gym.errors import SkillCError, needs_extra, unknown_name
 from skillc_gym.version import __version__
 
-try:
+with needs_extra("mcp", "mcp"):
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError
-except ImportError as error:
-    raise missing_extra("mcp", "mcp") from error
 
 
 class EpisodeTools:

@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
-from skillc_gym.errors import ConfigError, SkillCError, missing_extra
+from skillc_gym.errors import ConfigError, SkillCError, needs_extra
 
-try:
+with needs_extra("openenv", "openenv"):
     from openenv.core.env_server import Action, Environment, Observation, State, create_app
     from pydantic import Field
     from starlette.responses import JSONResponse
-except ImportError as error:
-    raise missing_extra("openenv", "openenv") from error
 
 
 class ChatAction(Action):  # type: ignore[misc]

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillc_gym.adapters.chat_env import ChatEnv
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
-try:
+with needs_extra("skyrl-gym", "skyrl"):
     from skyrl_gym.envs import register
     from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
-except ImportError as error:
-    raise missing_extra("skyrl-gym", "skyrl") from error
 
 
 class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]

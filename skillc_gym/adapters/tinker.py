@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
-try:
+with needs_extra("tinker-cookbook", "tinker"):
     from tinker_cookbook.rl.message_env import EnvFromMessageEnv, MessageEnv, MessageStepResult
     from tinker_cookbook.rl.types import STOP_METRIC_PREFIX, EnvGroupBuilder, RLDataset, StopReason
-except ImportError as error:
-    raise missing_extra("tinker-cookbook", "tinker") from error
 
 
 class ChatMessageEnv(MessageEnv):  # type: ignore[misc]

@@ -8,16 +8,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
-try:
+with needs_extra("torchrl", "torchrl"):
     import torch
     from tensordict.nn import TensorDictModuleBase
     from torchrl.data import Binary, Unbounded
     from torchrl.envs import ActionMask, GymWrapper, TransformedEnv
     from torchrl.envs.gym_like import default_info_dict_reader
-except ImportError as error:
-    raise missing_extra("torchrl", "torchrl") from error
 
 
 def masked_env(env: gymnasium.Env[Any, Any]) -> Any:

@@ -11,14 +11,12 @@ from statistics import fmean
 from typing import Any
 
 from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
-try:
+with needs_extra("verifiers", "verifiers"):
     import httpx
     import verifiers.v1 as vf
     from verifiers.v1.dialects.chat import message_to_wire
-except ImportError as error:
-    raise missing_extra("verifiers", "verifiers") from error
 
 
 class SkillTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]

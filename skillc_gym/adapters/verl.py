@@ -8,12 +8,10 @@ from uuid import uuid4
 
 from skillc_gym.adapters.chat_env import ChatEnv
 from skillc_gym.chat import assistant
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
-try:
+with needs_extra("verl", "verl"):
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
-except ImportError as error:
-    raise missing_extra("verl", "verl") from error
 
 
 @register("skillc")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.cli.main import split_command
 from trainers.base import Natural, NotNegative, Positive
@@ -130,10 +130,8 @@ def fan_out(
 
 
 def _connected(address: str) -> Any:
-    try:
+    with needs_extra("ray", "ray"):
         import ray
-    except ImportError as error:
-        raise missing_extra("ray", "ray") from error
     try:
         ray.init(address=address, log_to_driver=False)
     except Exception as error:  # Ray raises plain ones, too.

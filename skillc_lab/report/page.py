@@ -13,7 +13,7 @@ from typing import Any
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
-from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, missing_extra
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_extra
 from skillc_gym.files import replace_file
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
 from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
@@ -175,11 +175,9 @@ def _world(config: Mapping[str, Any]) -> str:
 @cache
 def _templates() -> Any:
     """The templates of this room; what is put into them is escaped."""
-    try:
+    with needs_extra("jinja2", "train"):
         from jinja2 import Environment, PackageLoader
         from markupsafe import Markup
-    except ImportError as error:
-        raise missing_extra("jinja2", "train") from error
     found = Environment(loader=PackageLoader("skillc_lab.report"), autoescape=True, trim_blocks=True)
     found.filters["fragment"] = lambda shown: Markup(to_fragment(shown.episodes, shown.names))
     found.filters["inlined"] = lambda picture: (

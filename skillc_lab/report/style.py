@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any
 from zlib import crc32
 
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 from trainers.tracking import short_type
 
 COLUMN = 4.2
@@ -108,10 +108,8 @@ def _base(label: str) -> str:
 @contextmanager
 def figure_style() -> Iterator[None]:
     """Applies the look to what is drawn within, and leaves matplotlib's own settings alone."""
-    try:
+    with needs_extra("matplotlib", "report"):
         import matplotlib as mpl
-    except ImportError as error:
-        raise missing_extra("matplotlib", "report") from error
     with mpl.rc_context(
         {
             "font.family": "DejaVu Sans",

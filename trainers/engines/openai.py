@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from skillc_gym.errors import ConfigError, ServerError, missing_extra
+from skillc_gym.errors import ConfigError, ServerError, needs_extra
 from trainers.engines.openai_options import ServerOptions
 from trainers.engines.registry import EngineSpec
 from trainers.engines.text import TextReply, TextRequest, TransientError
@@ -46,10 +46,8 @@ class OpenAIEngine:
     """
 
     def __init__(self, model: str, options: ServerOptions | None = None) -> None:
-        try:
+        with needs_extra("openai", "openai"):
             from trainers.engines.openai_client import ServerClient
-        except ImportError as error:
-            raise missing_extra("openai", "openai") from error
         self.model, self.options = model, options or ServerOptions()
         self.spent_tokens = self.repeated = 0
         self._client = ServerClient(model, self.options, self.options.key())

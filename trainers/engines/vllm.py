@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.errors import EngineError, SkillCError, missing_extra
+from skillc_gym.errors import EngineError, SkillCError, needs_extra
 from trainers.base import Sampling
 from trainers.config import TrainConfig
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
@@ -191,10 +191,8 @@ def _reply(completion: Any) -> Generation:
 
 
 def _import_vllm() -> Any:
-    try:
+    with needs_extra("vllm", "vllm"):
         import vllm
-    except ImportError as error:
-        raise missing_extra("vllm", "vllm") from error
     return vllm
 
 

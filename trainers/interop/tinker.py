@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError, needs_extra
 from trainers.interop.credit import GroupCredit
 
 if TYPE_CHECKING:
     import torch
 
-try:
+with needs_extra("tinker-cookbook", "tinker"):
     from tinker_cookbook.rl.data_processing import assemble_training_data
-except ImportError as error:
-    raise missing_extra("tinker-cookbook", "tinker") from error
 
 
 def compute_advantages(credit: GroupCredit, groups: Sequence[Any]) -> list[torch.Tensor]:

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError, needs_extra
 from trainers.interop.credit import GroupCredit
 
 if TYPE_CHECKING:
     import torch
 
-try:
+with needs_extra("verl", "verl"):
     from verl.trainer.ppo.core_algos import register_adv_est
-except ImportError as error:
-    raise missing_extra("verl", "verl") from error
 
 
 class GroupAdvantage:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skill_library.errors import brief
-from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, missing_extra
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, needs_extra
 from trainers.base import Registry
 from trainers.config import TrainConfig
 from trainers.tracking.files import damage, read_object
@@ -109,11 +109,9 @@ def _is_reachable(endpoint: str) -> bool:
 
 def load_model(config: TrainConfig) -> Any:
     """The policy to start from, in the configured precision; errors say what is missing or unusable."""
-    try:
+    with needs_extra("torch and transformers", "train"):
         import torch
         from transformers import AutoModelForCausalLM
-    except ImportError as error:
-        raise missing_extra("torch and transformers", "train") from error
     needed = _FLASH.get(config.attention)
     if needed is not None and find_spec(needed) is None:
         raise ConfigError(
@@ -144,10 +142,8 @@ def train_upper(model: Any, count: int) -> None:
 
 def load_plain_tokenizer(config: TrainConfig) -> Any:
     """The model's tokenizer, with its own chat template; errors as of :func:`load_model`."""
-    try:
+    with needs_extra("transformers", "train"):
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
-    except ImportError as error:
-        raise missing_extra("transformers", "train") from error
     # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
     own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
     return _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
@@ -174,10 +170,8 @@ def context_limit(config: TrainConfig) -> int | None:
 
 def load_plain_config(config: TrainConfig) -> Any:
     """The model's transformers configuration; errors as of :func:`load_model`."""
-    try:
+    with needs_extra("transformers", "train"):
         from transformers import AutoConfig
-    except ImportError as error:
-        raise missing_extra("transformers", "train") from error
     return _pretrained(AutoConfig.from_pretrained, config)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import CheckpointError, MissingDataError, missing_extra
+from skillc_gym.errors import CheckpointError, MissingDataError, needs_extra
 from trainers.base.model_folders import Package, fetched_folder
 from trainers.models.loading import without_bars
 from trainers.tracking.files import swap_folder
@@ -76,11 +76,9 @@ def _check(path: Path, sha256: str, what: str) -> None:
 
 def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
     """Writes a checkpoint of a GGUF file, weights in float32; a CheckpointError if the rebuilt tokenizer differs."""
-    try:
+    with needs_extra("gguf, with torch and transformers,", "gguf"):
         from gguf import GGUFReader  # transformers would name it without its extra
         from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        raise missing_extra("gguf, with torch and transformers,", "gguf") from error
     with without_bars():
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
         fields = GGUFReader(gguf).fields

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skill_library.errors import brief
-from skillc_gym.errors import ConfigError, MissingDataError, missing_extra
+from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.advantages.grouping import FloatArray
 from trainers.retrieval import RetrievalRule
 
@@ -17,10 +17,8 @@ class SentenceEmbeddings:
     """Cosine similarity, cut at 0, of mean-pooled states of a transformers encoder (all-MiniLM-L6-v2 and its like)."""
 
     def __init__(self, model: str) -> None:
-        try:
+        with needs_extra("transformers", "train"):
             from transformers import AutoModel, AutoTokenizer
-        except ImportError as error:
-            raise missing_extra("transformers", "train") from error
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
             self._model: Any = AutoModel.from_pretrained(model).eval()

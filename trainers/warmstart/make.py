@@ -16,7 +16,7 @@ from skill_library import load_library
 from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import MissingDataError, missing_extra
+from skillc_gym.errors import MissingDataError, needs_extra
 from trainers.config import TrainConfig
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_encoder import ChatEncoder
@@ -105,11 +105,9 @@ def _tokeniser(tokenizer: Any, max_length: int) -> Callable[[Demonstration], Tok
 def _adapted(model: Any, recipe: PolicyRecipe) -> Any:
     if not recipe.lora_rank:
         return model
-    try:
+    with needs_extra("peft", "train"):
         import torch
         from peft import LoraConfig, get_peft_model
-    except ImportError as error:
-        raise missing_extra("peft", "train") from error
     adapters = LoraConfig(
         r=recipe.lora_rank, lora_alpha=2 * recipe.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )

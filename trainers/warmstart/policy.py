@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -85,10 +85,8 @@ def build_tokenizer(
     Text is lower-cased and loses what the spelling drops on the way in; nothing reads those tokens back, since
     transcripts keep the text itself. Replies decode to words joined by single spaces, but for what the spelling glues.
     """
-    try:
+    with needs_extra("transformers", "train"):
         from transformers import PreTrainedTokenizerFast
-    except ImportError as error:
-        raise missing_extra("transformers", "train") from error
     vocab = {token: index for index, token in enumerate([*SPECIAL, *spelling.kept, *vocab_words])}
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=_core(vocab, spelling),
@@ -127,11 +125,9 @@ SMALL = PolicySize(layers=8, width=512, heads=8, feed_forward=1408)
 
 def build_model(tokenizer: PreTrainedTokenizerFast, size: PolicySize = TINY, *, seed: int = 0) -> Qwen3ForCausalLM:
     """Builds a Qwen3-shaped policy for a tokenizer, embeddings not tied, initialised by the seed alone."""
-    try:
+    with needs_extra("transformers and torch", "train"):
         import torch
         from transformers import Qwen3Config, Qwen3ForCausalLM
-    except ImportError as error:
-        raise missing_extra("transformers and torch", "train") from error
     config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=size.width,

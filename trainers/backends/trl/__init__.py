@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError, needs_extra
 from trainers.backends import BackendSpec
 
 if TYPE_CHECKING:
@@ -16,12 +16,10 @@ __all__ = ["BACKEND"]
 
 
 def _require() -> None:
-    try:
+    with needs_extra("trl, with torch and transformers,", "train"):
         import torch  # noqa: F401
         import transformers  # noqa: F401
         import trl  # noqa: F401
-    except ImportError as error:
-        raise missing_extra("trl, with torch and transformers,", "train") from error
 
 
 def _make(config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> Backend:
@@ -31,10 +29,8 @@ def _make(config: TrainConfig, objective: Objective, tokenizer: Any, progress: P
 
 
 def _chat_template(tokenizer: Any) -> None:
-    try:
+    with needs_extra("trl", "train"):
         from trl.chat_template_utils import get_training_chat_template
-    except ImportError as error:
-        raise missing_extra("trl", "train") from error
     try:
         tokenizer.chat_template = get_training_chat_template(tokenizer) or tokenizer.chat_template
     except ValueError as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 from trainers.tracking.loggers import PANELS, scalars
 
 
@@ -22,10 +22,8 @@ class TensorBoard:
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
         """Looks whether TensorBoard is there; the first record opens the event file."""
-        try:
+        with needs_extra("tensorboard", "tensorboard"):
             importlib.import_module("torch.utils.tensorboard")
-        except ImportError as error:
-            raise missing_extra("tensorboard", "tensorboard") from error
         self._folder = folder / "tensorboard"
 
     def log(self, record: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, ClassVar
 
-from skillc_gym.errors import missing_extra
+from skillc_gym.errors import needs_extra
 from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
 
@@ -20,10 +20,8 @@ class Trackio:
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
         """Opens the run, or goes on with it; an error names the extra."""
-        try:
+        with needs_extra("trackio", "trackio"):
             import trackio
-        except ImportError as error:
-            raise missing_extra("trackio", "trackio") from error
         name = f"{folder.name}-{kept_id(folder, self.name)}"
         with redirect_stdout(sys.stderr):  # standard output belongs to the command's result
             self._run = trackio.init(project=PROJECT, name=name, config=dict(config), resume="allow", embed=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from skillc_gym.errors import ConfigError, missing_extra
+from skillc_gym.errors import ConfigError, needs_extra
 from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
 
@@ -19,10 +19,8 @@ class WeightsAndBiases:
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
         """Opens the run, or goes on with it; errors name the extra, or how to log in."""
-        try:
+        with needs_extra("wandb", "wandb"):
             import wandb
-        except ImportError as error:
-            raise missing_extra("wandb", "wandb") from error
         try:
             self._run = wandb.init(
                 project=os.environ.get("WANDB_PROJECT", PROJECT),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillc_gym.errors import ConfigError, EngineError, MissingDataError, missing_extra
+from skillc_gym.errors import ConfigError, EngineError, MissingDataError, needs_extra
 
 if TYPE_CHECKING:
     from selenium.webdriver import Remote
@@ -105,15 +105,13 @@ def launch(driver: str) -> Processes:
 
 def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Remote:
     """Lets the driver start a browser; EngineError if one of them does not start."""
-    try:
+    with needs_extra("Selenium", "browser"):
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver import ChromeOptions, Remote
         from selenium.webdriver.chrome.remote_connection import ChromeRemoteConnection
         from selenium.webdriver.common.proxy import Proxy, ProxyType
         from selenium.webdriver.remote.client_config import ClientConfig
         from urllib3.exceptions import HTTPError
-    except ImportError as error:
-        raise missing_extra("Selenium", "browser") from error
     options = ChromeOptions()
     # With any other strategy the driver asks the page four times around every command whether it has been loaded.
     options.binary_location, options.page_load_strategy = browser, "none"

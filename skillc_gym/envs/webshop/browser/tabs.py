@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, PageMovedError
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
-from skillc_gym.errors import ConfigError, EngineError, missing_extra
+from skillc_gym.errors import ConfigError, EngineError, needs_extra
 
 _MOST_PAGES = 100
 """Pages after which a tab lets go of what it keeps of earlier ones: the browser itself waits until memory is short."""
@@ -188,10 +188,8 @@ class Tab:
 
     def screenshot(self) -> NDArray[np.uint8]:
         """Returns what is to be seen: uint8 of shape (height, width, 3)."""
-        try:
+        with needs_extra("Pillow", "browser"):
             from PIL import Image
-        except ImportError as error:
-            raise missing_extra("Pillow", "browser") from error
         self.call("loaded")
         data = self._command("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
