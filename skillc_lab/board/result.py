@@ -21,7 +21,7 @@ from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
 from trainers.engines import CHOOSING, ENGINES
 from trainers.evaluation import PairedOutcome, PairedReport
-from trainers.tracking import read_object
+from trainers.tracking import read_object, sha256_of_file
 
 _ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
 _LONGEST = 2_000
@@ -317,5 +317,4 @@ def _check_transcripts(path: Path, report: PairedReport) -> str:
     arms = [(each.task_id, skill, each.arm(skill)) for each in report.outcomes for skill in (True, False)]
     if told != Counter((task, skill, arm.won, arm.steps) for task, skill, arm in arms):
         raise ConfigError(f"{path} tells other outcomes than report.json; evaluate again into a new folder")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of_file(path)

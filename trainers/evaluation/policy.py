@@ -25,7 +25,7 @@ from trainers.evaluation.player import decisive_settings, policy_memory, policy_
 from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.collect import derive_seed
 from trainers.rollout.opening import open_env, panel_of, tasks_of
-from trainers.tracking.files import read_object, write_json
+from trainers.tracking.files import read_object, sha256_of_file, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance
@@ -194,8 +194,7 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What decides the outcomes of an evaluation, the policy's weights included."""
     values, weights = config.to_json(), hashlib.sha256()
     for path in sorted(Path(config.model_path).glob("*.safetensors")):
-        with path.open("rb") as file:
-            weights.update(hashlib.file_digest(file, "sha256").digest())
+        weights.update(bytes.fromhex(sha256_of_file(path)))
     more = {name: values[name] for name in _DECISIVE}
     found = {**decisive_settings(config), **more, **asked, "weights_sha256": weights.hexdigest()}
     plain: dict[str, Any] = json.loads(json.dumps(found))

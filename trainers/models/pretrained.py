@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from typing import Any
 from skillc_gym.errors import CheckpointError, MissingDataError, needs_extra
 from trainers.base.model_folders import Package, fetched_folder
 from trainers.models.loading import without_bars
-from trainers.tracking.files import swap_folder
+from trainers.tracking.files import sha256_of_file, swap_folder
 
 SAMPLES = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 12, a fridge 1 and 3 apples.",
@@ -65,8 +64,7 @@ def _download(package: Package, folder: Path) -> Path:
 def _check(path: Path, sha256: str, what: str) -> None:
     if not path.is_file():
         raise MissingDataError(f"There is no file {path}; it should be {what}.")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of_file(path)
     if found != sha256:
         raise MissingDataError(f"{path.name} is not {what}: its SHA-256 is {found}, not {sha256}. Download it again.")
 

@@ -88,6 +88,12 @@ Digests = dict[str, str]
 """SHA-256 of a folder's files in hexadecimal, by their path below it."""
 
 
+def sha256_of_file(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def seal(folder: Path) -> Digests:
     """Syncs all files of a folder to the disk and hashes them."""
     digests = {}
@@ -110,9 +116,8 @@ def damage(folder: Path, digests: Any) -> str | None:
         path = folder / name
         if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
             return f"{brief(name)} is missing"
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                return f"{name} is not what was written"
+        if sha256_of_file(path) != digest:
+            return f"{name} is not what was written"
     return None
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from trainers.base import lazy_exports
 
 if TYPE_CHECKING:
+    from trainers.tracking.files import sha256_of_file
     from trainers.warmstart.cloning import CloningConfig, TokenisedDialogue, clone, reply_loss
     from trainers.warmstart.demonstration import Demonstration, DemonstrationConfig, demonstrations
-    from trainers.warmstart.make import CARD, make_policy, sha256_of_file, success_rates, write_card
+    from trainers.warmstart.make import CARD, make_policy, success_rates, write_card
     from trainers.warmstart.policy import SMALL, TINY, PolicySize, build_model, build_tokenizer, vocabulary
     from trainers.warmstart.recipes import (
         PolicyRecipe,

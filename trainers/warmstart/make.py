@@ -21,6 +21,7 @@ from trainers.config import TrainConfig
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.tracking.files import sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance
 from trainers.warmstart.cloning import (
@@ -69,11 +70,6 @@ def success_rates(played: Sequence[Demonstration]) -> dict[str, dict[str, float]
     return {
         kind: {arm: sum(won) / len(won) for arm, won in sorted(arms.items())} for kind, arms in sorted(wins.items())
     }
-
-
-def sha256_of_file(path: Path) -> str:
-    """Hex digest of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tuple[Any, Any]:
