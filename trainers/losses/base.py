@@ -99,6 +99,10 @@ class Loss(Options):
     """Base of a loss: a frozen dataclass of its own options, a name among them or above them.
 
     Rows say by ``name`` which losses act on them; those of the update's own rollouts ask :meth:`on_rollouts`.
+
+    Attributes:
+        coefficient: Weight in the sum of losses.
+        teacher_weights: Whose weights teach, where there is a teacher.
     """
 
     name: ClassVar[str]

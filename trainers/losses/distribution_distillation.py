@@ -58,10 +58,8 @@ class DistributionDistillation(Loss):
     """:func:`trainers.losses.generalised_jsd` between student and teacher; acts on the skill-free rollouts.
 
     Attributes:
-        coefficient: Weight in the sum of losses.
         mixture: Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse.
         top_k: Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary.
-        teacher_weights: Whose weights teach.
     """
 
     name: ClassVar[str] = "distillation"

@@ -18,7 +18,6 @@ class ClippedPolicyGradient(Loss):
     """PPO's clipped surrogate, with the k3 penalty to the starting policy.
 
     Attributes:
-        coefficient: Weight in the sum of losses.
         clip: Half width of the trust region; the run's (``clip=``) if None.
         kl_coef: Weight of the penalty; the run's (``kl_coef=``) if None.
         clip_high: Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip.
@@ -123,7 +122,6 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
         start: Weight of the teacher in the first update.
         mixing_steps: Updates after which the teacher has no weight.
         width: Half width of the range of the teacher's factor.
-        teacher_weights: Whose weights teach.
     """
 
     taught_behind: ClassVar[View | None] = "with_skill"
@@ -187,7 +185,6 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     Attributes:
         teacher_weight: w, the teacher's share in the advantage.
-        teacher_weights: Whose weights teach.
     """
 
     taught_behind: ClassVar[View | None] = "without_skill"

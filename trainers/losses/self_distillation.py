@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SelfDistillation(Loss):
-    """Base of the losses in which the policy with the skill teaches the one without; acts on skill-free rollouts.
-
-    Attributes:
-        coefficient: Weight in the sum of losses.
-        teacher_weights: Whose weights teach.
-    """
+    """Base of the losses in which the policy with the skill teaches the one without; acts on skill-free rollouts."""
 
     name: ClassVar[str] = "distillation"
     taught_behind: ClassVar[View | None] = "with_skill"
@@ -138,7 +133,6 @@ class Relabelling(Loss):
     """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone.
 
     Attributes:
-        coefficient: Weight in the sum of losses.
         alpha: Power of the truncated ratio; 0 imitates.
         cap: Where the ratio is truncated.
     """

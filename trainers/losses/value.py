@@ -20,7 +20,6 @@ class Value(Loss):
     ``old_values``.
 
     Attributes:
-        coefficient: Weight in the sum of losses.
         value_clip: How far an update may move a value.
     """
 
@@ -80,9 +79,6 @@ class EntropyBonus(Loss):
     """``-H(pi(. | h))`` per own token, in nats over the whole vocabulary (Mnih et al. 2016, arXiv 1602.01783).
 
     It keeps a policy from settling too soon.
-
-    Attributes:
-        coefficient: Weight in the sum of losses.
     """
 
     name: ClassVar[str] = "entropy_bonus"
