@@ -45,8 +45,10 @@ class ConversationCache:
         rows = have_rows if rows <= have_rows else max(rows, 2 * have_rows)
         columns = have_columns if columns <= have_columns else max(-(-columns // 64) * 64, have_columns * 3 // 2)
         self._capacity = (rows, columns)
-        self.keys = [self._grown(t) for t in self.keys]
-        self.values = [self._grown(t) for t in self.values]
+        # One by one, so that no more than a single tensor lies in memory twice.
+        for tensors in (self.keys, self.values):
+            for layer, tensor in enumerate(tensors):
+                tensors[layer] = self._grown(tensor)
 
     def _grown(self, tensor: torch.Tensor) -> torch.Tensor:
         rows, heads, columns, width = tensor.shape
