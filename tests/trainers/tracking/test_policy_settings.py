@@ -78,6 +78,19 @@ def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path)
     assert "which is not here" in said[0]
 
 
+def test_a_policy_that_learned_to_choose_is_played_so(policy: Path) -> None:
+    config = TrainConfig(model="m", data="generated", engine="choosing", engine_options={"never": ["help"]})
+    save_policy_settings(policy, config)
+    found, said = completed(model=str(policy))
+    assert (found["engine"], found["engine_options"]) == ("choosing", {"never": ["help"]})
+    assert "engine=choosing" in said[-1]
+    found, said = completed(model=str(policy), engine="transformers")
+    assert (found["engine"], "engine_options" in found) == ("transformers", False)
+    assert "was made with engine=choosing, and engine=transformers was given" in said[0]
+    save_policy_settings(policy, config.with_(engine="vllm", engine_options={}))
+    assert "engine" not in completed(model=str(policy))[0]
+
+
 def test_a_folder_of_the_same_name_is_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "generated").mkdir()
     monkeypatch.chdir(tmp_path)
