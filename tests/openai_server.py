@@ -15,6 +15,8 @@ from typing import Any
 Policy = Callable[[Sequence[Mapping[str, Any]]], str]
 Fault = Callable[["Handler", Mapping[str, Any]], bool]
 """Answers a request wrongly and returns True, or leaves it alone."""
+Faults = Callable[[int, Mapping[str, Any]], Fault | None]
+"""What is wrong with a request, by its number (from 1) and body."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers POST /v1/chat/completions."""
 
     protocol_version = "HTTP/1.1"
-    server: Any
+    server: _Listener
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -114,10 +116,20 @@ class Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, policy: Policy, faults: Faults, delay: float, port: int) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.policy, self.faults, self.delay = policy, faults, delay
+        self.state = Server(f"http://127.0.0.1:{self.server_address[1]}/v1")
+        self.lock, self.waiting = threading.Lock(), set[Handler]()
+
+
 @contextmanager
 def openai_server(
     policy: Policy,
-    faults: Callable[[int, Mapping[str, Any]], Fault | None] = lambda number, body: None,
+    faults: Faults = lambda number, body: None,
     delay: float = 0.0,
     port: int = 0,
 ) -> Iterator[Server]:
@@ -129,16 +141,11 @@ def openai_server(
         delay: Seconds before each answer.
         port: Where it listens; 0 takes a free one.
     """
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
-    state = Server(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    for name, value in {"policy": policy, "faults": faults, "state": state, "delay": delay}.items():
-        setattr(server, name, value)
-    server.lock, server.waiting = threading.Lock(), set()  # type: ignore[attr-defined]
+    server = _Listener(policy, faults, delay, port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield state
+        yield server.state
     finally:
         server.shutdown()
         server.server_close()
