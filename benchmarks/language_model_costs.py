@@ -1,7 +1,7 @@
 """What rollouts and updates of a pretrained model cost, setting by setting, side by side in one run.
 
-    skillc tools make-policy --start smollm2-135m ... --out START     # scripts/smollm2/start.sh
-    python -m benchmarks.language_model_costs --model START --out benchmarks/records/language_model_costs.json
+    skillc get-model smollm2-household     # or another policy that was cloned here
+    python -m benchmarks.language_model_costs --model smollm2-household --out RECORD.json
 
 Rollouts: every side plays the same groups from the same seeds, half of each group with the skill. Updates: every side
 learns from the rollouts that one of them has played, with advantages that leave no row out. Figures are seconds of
@@ -41,11 +41,13 @@ _COPIES = {"precision": "bfloat16_copy"}
 _FLOAT32 = {"precision": "float32"}
 _EXACT = "row by row, float32"
 _CHOOSING = {"engine": "choosing", "engine_options": {"never": ["help", "inventory"]}}
+_WRITING = {"engine": "transformers", "engine_options": {}}
+_DRAFTS = {"engine_options": {"draft_tokens": 12}}
 PLAYING: Mapping[str, Mapping[str, Any]] = {
-    "generation": {},
-    "shared, 12 drafts": {**_SHARED, "engine_options": {"draft_tokens": 12}},
-    "copies": _COPIES,
-    "shared, 12 drafts, copies": {**_SHARED, **_COPIES, "engine_options": {"draft_tokens": 12}},
+    "generation": _WRITING,
+    "shared, 12 drafts": {**_WRITING, **_SHARED, **_DRAFTS},
+    "copies": {**_WRITING, **_COPIES},
+    "shared, 12 drafts, copies": {**_WRITING, **_SHARED, **_COPIES, **_DRAFTS},
     "choosing": _CHOOSING,
     "choosing, shared, copies": {**_CHOOSING, **_SHARED, **_COPIES},
     "choosing, shared, float32": {**_CHOOSING, **_SHARED, **_FLOAT32},
