@@ -88,10 +88,12 @@ def course(options: argparse.Namespace) -> dict[str, Any]:
     (folder,) = options.folders
     before, after = (PairedReport.from_json(_read(folder / when, "report")) for when in ("before", "after"))
     run, card = RunRecords.read(folder / "run"), read_json(folder / "start" / CARD)
-    versions = [*(_read(folder / part, "versions") for part in ("run", "before", "after")), card["versions"]]
+    versions = [_read(folder / part, "versions") for part in ("run", "before", "after")]
     git = one_revision([each["git"] for each in versions], allow_changes=options.allow_changes)
+    told = ("parameters", "loss_held_out", "demonstrator_success", "recipe", "versions")
     return {
-        "start": {name: card[name] for name in ("parameters", "loss_held_out", "demonstrator_success", "recipe")},
+        # A start may be older than the run, as one that comes along is: its hash says which it was.
+        "start": {name: card[name] for name in told} | {"sha256": sha256_of_file(folder / "start/model.safetensors")},
         "evaluations": {"before": before.to_json(), "after": after.to_json()},
         "change": {
             arm: _points(compare_reports(before, after, skill=arm == "with")["overall"]) for arm in ("without", "with")

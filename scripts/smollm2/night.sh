@@ -2,13 +2,15 @@
 # Does a pretrained language model learn to do without its skill? SmolLM2-135M, three methods, three seeds each, in one
 # night of two cores. scripts/smollm2/night.sh FOLDER; the same command goes on where it stopped.
 #
-# Declared before it runs. Start: scripts/smollm2/start.sh, the same for all. Methods: contrastive_relabelling, which is
-# recommended; grpo; context_distillation, which imitates alone. 20 updates of 8 tasks x 8 members, 14 steps, the upper 15
-# of 30 layers; replies are chosen among the possible commands, so that no figure stands beside those of policies that
-# write freely. Primary outcome: success without the skill after the last update on 144 unseen tasks, paired with the
-# start's on the same tasks; seeds are the sample. Learning rates are chosen per method on seed 100, which is not used
-# afterwards, by success without the skill on the panel. Relabelling, 15 updates: 3e-5 rises to a third; at 1e-4 success
-# with the skill falls from 67 % to 4 in nine updates. The other two have not been tried at other rates yet:
+# Declared before it runs. Start: scripts/smollm2/start.sh, the same for all, or what it once made and what comes along:
+# START=~/.cache/skillc-gym/models/smollm2-household after `skillc get-model smollm2-household`. Methods:
+# contrastive_relabelling, which is recommended; grpo; context_distillation, which imitates alone. 20 updates of 8 tasks
+# x 8 members, 14 steps, the upper 15 of 30 layers; replies are chosen among the possible commands, so that no figure
+# stands beside those of policies that write freely. Primary outcome: success without the skill after the last update on
+# 144 unseen tasks, paired with the start's on the same tasks; seeds are the sample. Learning rates are chosen per
+# method on seed 100, which is not used afterwards, by success without the skill on the panel. Relabelling, 15 updates:
+# 3e-5 rises to a third; at 1e-4 success with the skill falls from 67 % to 4 in nine updates. The other two have not
+# been tried at other rates yet:
 #     METHODS=grpo SEEDS=100 STEPS=10 RATE=3e-4 PER_TYPE=8 scripts/smollm2/night.sh runs/rates/grpo-3e-4
 #
 # From outside: METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of all methods), PER_TYPE tasks of an evaluation, START (a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ def test_a_folder_without_an_evaluation_is_said(tmp_path: Path, capsys):
 def course(tmp_path: Path) -> Path:
     folder = tmp_path / "course"
     card = {"parameters": 1000, "loss_held_out": [1.5, 0.25], "demonstrator_success": {}, "recipe": {"episodes": 12}}
-    write(folder / "start" / "policy_card.json", {**card, "versions": {"git": GIT}})
+    write(folder / "start" / "policy_card.json", {**card, "versions": {"git": {**GIT, "revision": "b" * 40}}})
+    (folder / "start" / "model.safetensors").write_bytes(b"weights")
     write_run(folder / "run", steps=12)
     for part, step in (("before", 0), ("after", 180)):
         write(folder / part / "report.json", report(step, seed=1).to_json())
@@ -97,6 +99,7 @@ def test_a_course_holds_its_start_its_updates_and_the_change_by_task(course: Pat
     assert record["change"]["without"]["points"] == pytest.approx(100 * gained)
     assert len(record["evaluations"]["after"]["outcomes"]) == len(after.outcomes)
     assert record["start"]["loss_held_out"] == [1.5, 0.25]
+    assert record["start"]["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert record["versions"]["git"] == {"revisions": ["a" * 40], "clean": True}
 
 
