@@ -58,7 +58,7 @@ class Agent(Options):
 
     def start(self, tools: AgentTools) -> ActingAgent:
         """The agent before it has prepared itself."""
-        return ActingAgent(self)
+        return ActingAgent(self, tools)
 
     def around(
         self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
@@ -91,8 +91,10 @@ class WritingAgent(Agent):
 class ActingAgent:
     """An agent at work, with who writes for it, if somebody does; this one shows nothing."""
 
-    def __init__(self, options: Agent, writer: AgentWriter | None = None) -> None:
-        self.options, self.writer = options, writer
+    writer: AgentWriter | None = None
+
+    def __init__(self, options: Agent, tools: AgentTools) -> None:
+        self.options, self.tools = options, tools
 
     @property
     def shows(self) -> bool:
@@ -120,6 +122,14 @@ class ActingAgent:
     def fingerprint(self) -> str:
         """Names the agent with all that it knows now."""
         return _sha256([self.options.record(), self.state_dict()])
+
+
+class ActingWriter(ActingAgent):
+    """An agent at work for which its options' writer writes."""
+
+    def __init__(self, options: WritingAgent, tools: AgentTools) -> None:
+        super().__init__(options, tools)
+        self.writer: AgentWriter = options.new_writer(tools)
 
 
 class AgentRunner:
@@ -168,12 +178,8 @@ class AgentRunner:
     def warning(self) -> str:
         """A sentence on replies of the writer that could not be read, and on what to do; "" if there were none."""
         bad = 0 if self.acting.writer is None else self.acting.writer.bad_replies
-        return (
-            f"{bad} replies of the policy as the agent's writer could not be read and were passed over. "
-            "--agent.writer steps writes by rule"
-            if bad
-            else ""
-        )
+        told = f"{bad} replies of the policy as the agent's writer could not be read and were passed over. "
+        return f"{told}--agent.writer steps writes by rule" if bad else ""
 
     @cached_property
     def _training_tasks(self) -> Mapping[str, str]:
@@ -226,13 +232,6 @@ class AgentRunner:
 def note(name: str, text: str) -> SkillText:
     """A text to be shown, hashed."""
     return SkillText(name, text, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
-
-
-def at_least(least: int, **options: int) -> None:
-    """Checks whole numbers; a ConfigError where one is below ``least``."""
-    for name, value in options.items():
-        if value < least:
-            raise ConfigError(f"The agent's option {name} is at least {least}, got {value}")
 
 
 def _sha256(values: Any) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
-from skillc_lab.agents.base import ActingAgent, AgentTools, at_least, note
+from skillc_lab.agents.base import AgentTools, note
 from skillc_lab.agents.examples import examples_text
-from skillc_lab.agents.gathering import GatheringAgent, gather
-from trainers.retrieval import nearest, similarity
+from skillc_lab.agents.gathering import ActingGatherer, GatheringAgent
+from trainers.base import Count, Natural
 from trainers.writers import Edit
 
 _START, _FULL_REMOVAL = 2, 3
@@ -63,38 +63,28 @@ class ExpeL(GatheringAgent):
     """
 
     name: ClassVar[str] = "expel"
-    capacity: int = 20
-    together: int = 8
-    examples: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(1, capacity=self.capacity, together=self.together)
-        at_least(0, examples=self.examples)
+    capacity: Count = 20
+    together: Count = 8
+    examples: Natural = 2
 
     def start(self, tools: AgentTools) -> _ExpeL:
         """Without a rule yet."""
         return _ExpeL(self, tools)
 
 
-class _ExpeL(ActingAgent):
+class _ExpeL(ActingGatherer):
     options: ExpeL
 
     def __init__(self, options: ExpeL, tools: AgentTools) -> None:
-        self._writer = options.new_writer(tools)
-        super().__init__(options, self._writer)
-        self._tools = tools
-        self._similarity = similarity(options.embeddings)
+        super().__init__(options, tools)
         self._rules = RuleList(options.capacity)
         self._won: list[Episode] = []
-        self._played = 0
 
     def prepare(self) -> None:
-        played = gather(self.options, self._tools, self._writer)
-        self._played = len(played)
-        self._won = sorted((episode for episode in played if episode.won), key=lambda episode: episode.task_id)
-        for episodes in self._lessons(played):
-            self._rules.apply(self._writer.edit(self._rules.texts, episodes))
+        self.gather()
+        self._won = sorted((episode for episode in self.played if episode.won), key=lambda episode: episode.task_id)
+        for episodes in self._lessons():
+            self._rules.apply(self.writer.edit(self._rules.texts, episodes))
 
     def choose(self, info: Mapping[str, Any]) -> SkillText | None:
         rules = [f"{number}. {text}" for number, text in enumerate(self._rules.texts, 1)]
@@ -107,18 +97,17 @@ class _ExpeL(ActingAgent):
         return {"rules": strengths, "successes": [episode.to_dict() for episode in self._won]}
 
     def figures(self) -> dict[str, Any]:
-        gathered = {"episodes": self._played, "won": len(self._won)}
-        return {**super().figures(), "gathered": gathered, "rules": len(self._rules.texts)}
+        return {**super().figures(), "rules": len(self._rules.texts)}
 
     def _nearest(self, info: Mapping[str, Any]) -> list[Episode]:
         goals = [episode.goal or episode.task_type for episode in self._won]
         query = info.get("goal") or info["task_type"]
-        return [self._won[place] for place in nearest(self._similarity, query, goals, self.options.examples)]
+        return [self._won[place] for place in self.nearest(query, goals, self.options.examples)]
 
-    def _lessons(self, played: Sequence[Episode]) -> Iterator[list[Episode]]:
+    def _lessons(self) -> Iterator[list[Episode]]:
         """A failure and the success at the same task; then successes, so many at once."""
         won = {episode.task_id: episode for episode in self._won}
-        for failed in played:
+        for failed in self.played:
             if not failed.won and failed.task_id in won:
                 yield [failed, won[failed.task_id]]
         for start in range(0, len(self._won), self.options.together):

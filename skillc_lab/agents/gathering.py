@@ -8,7 +8,9 @@ from typing import Any
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
-from skillc_lab.agents.base import AgentTools, WritingAgent, at_least, note
+from skillc_lab.agents.base import ActingWriter, AgentTools, WritingAgent, note
+from trainers.base import Count, Natural
+from trainers.retrieval import nearest, similarity
 from trainers.rollout import panel_of
 from trainers.writers import AgentWriter
 
@@ -59,26 +61,38 @@ class GatheringAgent(WritingAgent):
         embeddings: A sentence encoder for likeness, by folder or name; BM25 if None.
     """
 
-    tasks_per_type: int = 4
-    retries: int = 2
+    tasks_per_type: Count = 4
+    retries: Natural = 2
     embeddings: str | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(1, tasks_per_type=self.tasks_per_type)
-        at_least(0, retries=self.retries)
 
+class ActingGatherer(ActingWriter):
+    """An agent at work that learns from what it played of the training tasks."""
 
-def gather(options: GatheringAgent, tools: AgentTools, writer: AgentWriter) -> list[Episode]:
-    """Plays training tasks, and those that failed again with a plan; all episodes by trial, then by task."""
-    reflections = Reflections(writer, _SHOWN_PLANS)
-    tasks = panel_of(tools.training_tasks(), options.tasks_per_type, tools.seed)
-    played: list[Episode] = []
-    for attempt in range(1 + options.retries):
-        episodes = tools.play(tasks, reflections.choose, attempt) if tasks else []
-        played += episodes
-        failed = [episode for episode in episodes if not episode.won]
-        tasks = tuple(episode.task_id for episode in failed)
-        if attempt < options.retries:
-            reflections.write(failed)
-    return played
+    options: GatheringAgent
+
+    def __init__(self, options: GatheringAgent, tools: AgentTools) -> None:
+        super().__init__(options, tools)
+        self.played: list[Episode] = []
+        self._similarity = similarity(options.embeddings)
+
+    def gather(self) -> None:
+        """Plays training tasks, and those that failed again with a plan; all episodes by trial, then by task."""
+        reflections = Reflections(self.writer, _SHOWN_PLANS)
+        tasks = panel_of(self.tools.training_tasks(), self.options.tasks_per_type, self.tools.seed)
+        for attempt in range(1 + self.options.retries):
+            episodes = self.tools.play(tasks, reflections.choose, attempt) if tasks else []
+            self.played += episodes
+            failed = [episode for episode in episodes if not episode.won]
+            tasks = tuple(episode.task_id for episode in failed)
+            if attempt < self.options.retries:
+                reflections.write(failed)
+
+    def figures(self) -> dict[str, Any]:
+        """How much was played and won, beside what the writer cost."""
+        won = sum(bool(episode.won) for episode in self.played)
+        return {**super().figures(), "gathered": {"episodes": len(self.played), "won": won}}
+
+    def nearest(self, query: str, texts: Sequence[str], count: int) -> list[int]:
+        """Places of the texts that are most like a query."""
+        return nearest(self._similarity, query, texts, count)

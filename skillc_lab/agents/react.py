@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_gym.panels import tasks_by_type
-from skillc_lab.agents.base import ActingAgent, Agent, AgentTools, at_least, note
+from skillc_lab.agents.base import ActingAgent, Agent, AgentTools, note
 from skillc_lab.agents.examples import demonstrated, examples_text
+from trainers.base import Count
 from trainers.rollout import panel_of
 
 _DRAWN = 3
@@ -28,11 +29,7 @@ class ReAct(Agent):
     """
 
     name: ClassVar[str] = "react"
-    examples: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(1, examples=self.examples)
+    examples: Count = 2
 
     def start(self, tools: AgentTools) -> _ReAct:
         """Without examples yet."""
@@ -43,12 +40,11 @@ class _ReAct(ActingAgent):
     options: ReAct
 
     def __init__(self, options: ReAct, tools: AgentTools) -> None:
-        super().__init__(options)
-        self._tools = tools
+        super().__init__(options, tools)
         self._shown: dict[str, list[Episode]] = {}
 
     def prepare(self) -> None:
-        tools = self._tools
+        tools = self.tools
         types = tools.training_tasks()
         drawn = panel_of(types, _DRAWN * self.options.examples, tools.seed)
         for kind, tasks in tasks_by_type({task: types[task] for task in drawn}).items():

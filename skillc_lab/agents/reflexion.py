@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
-from skillc_lab.agents.base import ActingAgent, AgentTools, WritingAgent, at_least
+from skillc_lab.agents.base import ActingWriter, AgentTools, WritingAgent
 from skillc_lab.agents.gathering import Reflections
+from trainers.base import Count
 
 
 @dataclass(frozen=True)
@@ -26,26 +27,21 @@ class Reflexion(WritingAgent):
     """
 
     name: ClassVar[str] = "reflexion"
-    trials: int = 3
-    shown: int = 3
+    trials: Count = 3
+    shown: Count = 3
     reflect: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(1, trials=self.trials, shown=self.shown)
 
     def start(self, tools: AgentTools) -> _Reflexion:
         """Without a plan yet."""
         return _Reflexion(self, tools)
 
 
-class _Reflexion(ActingAgent):
+class _Reflexion(ActingWriter):
     options: Reflexion
 
     def __init__(self, options: Reflexion, tools: AgentTools) -> None:
-        writer = options.new_writer(tools)
-        super().__init__(options, writer)
-        self._reflections = Reflections(writer, options.shown)
+        super().__init__(options, tools)
+        self._reflections = Reflections(self.writer, options.shown)
 
     def choose(self, info: Mapping[str, Any]) -> SkillText | None:
         return self._reflections.choose(info)

@@ -248,7 +248,7 @@ def test_names_options_and_attempts_are_checked() -> None:
     with pytest.raises(UnknownNameError, match="steps"):
         get_agent("expel", writer="step")
     for name, option in (("react", "examples"), ("reflexion", "trials"), ("expel", "capacity"), ("mem0", "shown")):
-        with pytest.raises(ConfigError, match=f"{option} is at least 1"):
+        with pytest.raises(ConfigError, match=f"{option} must be at least 1"):
             get_agent(name, **{option: 0})
     with pytest.raises(ConfigError, match="leave attempts at 1"):
         evaluate_policy(HOUSE, engine=engine(shop), agent=get_agent("reflexion"), attempts=2)
