@@ -47,12 +47,8 @@ class PlanOptions(Settings):
     """Whether weights, gradients, optimiser and reference are spread over the GPUs; the set-up's, or none."""
     row_tokens: Count | None = None
     """Longest row that is expected, in tokens; the set-up's, or max_context, the worst case."""
-    tflops: Positive | None = None
-    """Speed of one GPU in updates, in 10^12 operations per second (skillc gpu-check), to say how long they take."""
     host_memory: Positive | None = None
     """Memory of the machine beside its GPUs in GiB, where every process loads the weights first; any if none."""
-    disk: Positive = 1.0
-    """Speed of the disk in GB per second, to say how long a checkpoint takes."""
     json: bool = False
     """Write JSON."""
 
@@ -79,7 +75,7 @@ def plan(options: PlanOptions) -> int:
 def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
     """Settings, machine and row length: what was typed, then what the set-up says."""
     settings = _typed(options)
-    names = ("gpus", "gpu_memory", "sharding", "tflops", "host_memory", "disk")
+    names = ("gpus", "gpu_memory", "sharding", "host_memory")
     machine = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.setup is None:
         if not options.policy_and_method.model:
@@ -101,7 +97,7 @@ COMMAND = Command(
     PlanOptions,
     plan,
     main_options=(
-        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "host_memory", "json"),
+        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "host_memory", "json"),
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank"),
     ),

@@ -14,7 +14,6 @@ from skillc_lab.planning.memory import (
     host_bytes,
     memory_parts,
     total_of,
-    update_operations,
     workload_of,
 )
 from skillc_lab.planning.setups import GIB, Machine
@@ -90,17 +89,6 @@ class Plan:
         room = self.machine.host_memory
         return not self.refusals and self.total <= self.machine.usable and (room is None or self.host <= room * GIB)
 
-    @property
-    def operations(self) -> float:
-        """Floating-point operations of an update on each GPU, all rows as long as planned."""
-        return update_operations(self.config, self.shape, self.work)
-
-    @property
-    def seconds(self) -> float | None:
-        """Seconds of an update, playing apart; None where the machine's speed is not known."""
-        speed = self.machine.tflops
-        return None if speed is None else self.operations / (speed * 1e12)
-
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON-able values, sizes in GiB."""
         sizes = {name: getattr(self, name) / GIB for name in ("update", "generation", "host", "checkpoint")}
@@ -108,11 +96,11 @@ class Plan:
             "model": self.config.model,
             "parameters": self.shape.parameters,
             **{name: getattr(self.machine, name) for name in ("gpus", "gpu_memory", "sharding")},
-            **{name: getattr(self.work, name) for name in ("rows", "row_tokens", "scored", "extra")},
+            **{name: getattr(self.work, name) for name in ("rows", "row_tokens", "extra")},
             "parts": {p.name: {"gib": p.size / GIB, "phase": p.phase, "note": p.note} for p in self.parts},
             **sizes,
             "usable": self.machine.usable / GIB,
-            **{name: getattr(self, name) for name in ("operations", "seconds", "fits", "refusals", "warnings")},
+            **{name: getattr(self, name) for name in ("fits", "refusals", "warnings")},
             "remedies": [{**vars(remedy), "total": remedy.total / GIB} for remedy in self.remedies],
         }
 
@@ -135,11 +123,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     models = "policy and reference" if work.reference and not config.lora_rank else "the policy"
     yield _size("the host needs", plan.host, f"every process loads {models}; environments and buffers on top")
     most = min(config.keep_checkpoints, -(-config.steps // config.save_every)) + 1
-    seconds = plan.checkpoint / (machine.disk * 1e9)
-    note = f"{seconds:,.0f} s at {machine.disk:g} GB/s every {config.save_every} updates; {most} at most on the disk"
-    yield _size("a checkpoint", plan.checkpoint, note)
-    scored = f", {work.scored} of its passes without gradient" if work.scored else ""
-    yield f"  {'an update computes':<28}{plan.operations / 1e12:8,.0f} TFLOP a GPU at most{scored}, {_time(plan)}\n"
+    note = f"every {config.save_every} updates; {most} at most on the disk"
+    yield _size("a checkpoint", plan.checkpoint, note) + "\n"
     yield from (f"Training refuses it: {refusal}" for refusal in plan.refusals)
     yield "It fits." if plan.fits else "It does not fit. What lowers it:" if plan.remedies else "It will not run."
     for remedy in plan.remedies:
@@ -150,13 +135,6 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 def _size(name: str, size: float, note: str = "") -> str:
     return f"  {name:<28}{size / GIB:8.2f} GiB   {note}".rstrip()
-
-
-def _time(plan: Plan) -> str:
-    if plan.seconds is None:
-        return "skillc gpu-check measures at what speed (--tflops)"
-    hours = plan.seconds * plan.config.steps / 3600
-    return f"{plan.seconds:,.1f} s; {hours:,.1f} h for {plan.config.steps} of them, playing and validations apart"
 
 
 def make_plan(

@@ -31,10 +31,7 @@ class Machine:
         sharding: "none": each GPU holds everything (data parallel); "fsdp2", "zero3": weights, gradients, optimiser
             and reference are spread over all GPUs and gathered layer by layer.
         reserve: Share of a GPU's memory that is left to the driver, to kernels and to fragmentation.
-        tflops: Operations per second of one GPU in updates, in 10^12, as ``skillc gpu-check`` measures them; None if
-            unknown.
         host_memory: Memory of the machine beside its GPUs in GiB; None if unknown.
-        disk: Speed of the disk in GB per second.
 
     Raises:
         ConfigError: If a number is not positive.
@@ -44,9 +41,7 @@ class Machine:
     gpu_memory: float = 80.0
     sharding: Sharding = "none"
     reserve: float = 0.06
-    tflops: float | None = None
     host_memory: float | None = None
-    disk: float = 1.0
 
     def __post_init__(self) -> None:
         if self.sharding not in get_args(Sharding):
