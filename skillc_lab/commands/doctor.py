@@ -15,7 +15,6 @@ import gymnasium
 
 import skillc_gym
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.envs.webshop.catalog import cache_folder
 from skillc_gym.errors import SkillCError, missing_extra, unknown_name
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, say
@@ -94,7 +93,6 @@ def examine(asked: DoctorOptions) -> list[Finding]:
     found = [*_software(), *_machine()]
     for spec in specs:
         found += _data(spec, asked)
-    found += _caches()
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
@@ -127,9 +125,6 @@ def _software() -> Iterator[Finding]:
     if missing:
         remedy = "pip install 'skillc-gym[NAME]', or in a checkout pip install -e '.[NAME]'"
         yield Finding("software", "extras that are not installed", "missing", "; ".join(missing), remedy)
-    others = [extra for extra in declared if extra not in PURPOSES]
-    whole = ", ".join(extra for extra in others if not absent[extra])
-    yield Finding("software", "other extras", "ok", f"{whole or 'none'} installed, of {', '.join(others) or 'none'}")
 
 
 # Machine -------------------------------------------------------------------------------------------------------------
@@ -146,9 +141,8 @@ def _machine() -> Iterator[Finding]:
     import torch
 
     if not torch.cuda.is_available():
-        yield Finding(
-            "machine", "GPU", "note", "none that torch sees: small policies train, large models and vLLM do not"
-        )
+        told = "none that torch sees: small policies train, large models and vLLM do not"
+        yield Finding("machine", "GPU", "note", told)
     for index in range(torch.cuda.device_count()):
         name = torch.cuda.get_device_name(index)
         yield Finding("machine", f"GPU {index}", "ok", f"{name}, {_size(torch.cuda.mem_get_info(index)[1])}")
@@ -211,19 +205,6 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
         yield Finding(section, name, "ok", look(), asked=asked)
     except (SkillCError, gymnasium.error.Error, TypeError) as error:
         yield Finding(section, name, "missing", str(error), asked=asked)
-
-
-def _caches() -> Iterator[Finding]:
-    """Where things are kept between runs."""
-    place = cache_folder()
-    built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
-    yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
-    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-    known = len(list(hub.glob("models--*"))) if hub.is_dir() else 0
-    reach = "nothing is fetched: HF_HUB_OFFLINE is set" if offline else "models named organisation/model are fetched"
-    yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")
 
 
 # Model ---------------------------------------------------------------------------------------------------------------

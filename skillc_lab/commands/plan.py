@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -47,10 +46,6 @@ class PlanOptions(Settings):
     """Whether weights, gradients, optimiser and reference are spread over the GPUs; the set-up's, or none."""
     row_tokens: Count | None = None
     """Longest row that is expected, in tokens; the set-up's, or max_context, the worst case."""
-    host_memory: Positive | None = None
-    """Memory of the machine beside its GPUs in GiB, where every process loads the weights first; any if none."""
-    json: bool = False
-    """Write JSON."""
 
 
 def plan(options: PlanOptions) -> int:
@@ -63,19 +58,16 @@ def plan(options: PlanOptions) -> int:
         return 0
     settings, machine, row_tokens = _asked(options)
     found = make_plan(TrainConfig(**settings), machine, row_tokens=row_tokens)
-    if options.json:
-        say(json.dumps({**found.to_json(), "command": launch_command(settings, machine)}, indent=2))
-    else:
-        say(str(found))
-        if found.fits:
-            say(f"\n{launch_command(settings, machine)}")
+    say(str(found))
+    if found.fits:
+        say(f"\n{launch_command(settings, machine)}")
     return 0 if found.fits else 1
 
 
 def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
     """Settings, machine and row length: what was typed, then what the set-up says."""
     settings = _typed(options)
-    names = ("gpus", "gpu_memory", "sharding", "host_memory")
+    names = ("gpus", "gpu_memory", "sharding")
     machine = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.setup is None:
         if not options.policy_and_method.model:
@@ -97,7 +89,7 @@ COMMAND = Command(
     PlanOptions,
     plan,
     main_options=(
-        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "host_memory", "json"),
+        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens"),
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank"),
     ),

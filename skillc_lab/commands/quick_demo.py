@@ -12,14 +12,13 @@ from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demonstration import DemoOptions, check_same
 from skillc_lab.report import choose_tasks, group_by_task, make_report
+from skillc_lab.tables import Table, rate
 from trainers.base import hardest_start, named_folder, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, evaluate_policy
-from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.tracking import Progress, SilentProgress, complete_settings, make_folder, write_json
 
 _WIDTH = 78
-_RATES = ("sr_with", "sr_without", "gap")
 _NO_TRAINED = (
     "No trained policy comes with this version: `skillc demo` trains one in some ten minutes, and\n"
     "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
@@ -47,9 +46,9 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
 def _played(options: DemoOptions, policy: Path) -> TrainConfig:
     if options.model is None:
         training = replace(options, quick=True, data="generated", policy=None).training()
-        return replace(training, split=options.splits[0], model=str(policy))
+        return replace(training, split=options.split, model=str(policy))
     given = {"env": options.env, "model": str(policy), "seed": options.seed, "share_prefixes": True}
-    settings, _ = complete_settings({**given, "split": options.splits[0], **options.train_options}, learning=False)
+    settings, _ = complete_settings({**given, "split": options.split, **options.train_options}, learning=False)
     return TrainConfig(**settings)
 
 
@@ -74,6 +73,22 @@ class QuickDemoResult:
         trained = {"trained, without": group_by_task(later[-1])[task].without_skill[0]} if later else {}
         return {"start, with the skill": with_skill, "start, without": without, **trained}
 
+    def __str__(self) -> str:
+        counts = {name: report.overall for name, report in self.reports.items()}
+        rates = [
+            [name, rate(found.sr_with, found.sr_with_interval), rate(found.sr_without, found.sr_without_interval)]
+            for name, found in counts.items()
+        ]
+        parts = [
+            "\nOne held-out task of those that say most, each time from the same seed:\n",
+            f"{side_by_side(self.example)}\n",
+            f"Success in per cent on {counts['start'].n} held-out tasks of {self.split} (95 % intervals):\n",
+            Table(["policy", "with the skill", "without"], rates, numbers=(1, 2)).text(),
+            "" if "trained" in self.reports else f"\n{self.hint}",
+            f"\n{self.seconds:.0f} seconds. Page with every figure and transcripts: {self.page}",
+        ]
+        return "\n".join(part for part in parts if part)
+
 
 def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> QuickDemoResult:
     """Evaluates the start and the trained policy on held-out tasks, with and without the skill, and writes the page.
@@ -96,11 +111,6 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     settings = {name: _played(options, policy) for name, policy in quick_policies(options).items()}
     make_folder(folder)
     check_same(options)
-    for held_out in settings.values():
-        # A checkpoint that is broken is found before minutes are spent on playing another one.
-        with without_bars():
-            load_plain_tokenizer(held_out)
-            load_model(held_out)
     reports = {}
     for name, held_out in settings.items():
         place, told = folder / name, progress or SilentProgress()
@@ -109,38 +119,22 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
         reports[name] = report.paired
     first, *later = (folder / name for name in settings)
     title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)
-    made = make_report(
-        later[-1] if later else first, before=first if later else None, out=folder / "report", title=title
-    )
+    shown, before = (later[-1], first) if later else (first, None)
+    page = make_report(shown, before=before, out=folder / "report", title=title).page
     hint = _PRETRAINED.format(model=options.model) if options.model else _NO_TRAINED
-    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started, hint)
+    result = QuickDemoResult(options.split, reports, page, round(time.perf_counter() - started, 1), hint)
     found = {name: report.overall.to_json() for name, report in reports.items()}
-    plain = {"split": result.split, "policies": found, "page": str(result.page), "seconds": round(result.seconds, 1)}
+    plain = {"split": options.split, "policies": found, "page": str(page), "seconds": result.seconds}
     write_json(folder / "summary.json", plain)
     return result
-
-
-def describe_quick_demo(result: QuickDemoResult) -> str:
-    """Puts the result into lines: both policies' rates, and one task's commands side by side."""
-    tasks = next(iter(result.reports.values())).overall.n
-    parts = [
-        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{side_by_side(result.example)}",
-        f"Success in per cent on {tasks} held-out tasks of {result.split} (95 % intervals):\n",
-        f"  {'policy':<8}{'with the skill':>22}{'without':>22}{'gap':>22}",
-        *(_row(name, report) for name, report in result.reports.items()),
-        "" if "trained" in result.reports else f"\n{result.hint}",
-        f"\n{result.seconds:.0f} seconds. Page with every figure and transcripts: {result.page}",
-    ]
-    return "\n".join(part for part in parts if part)
 
 
 def side_by_side(episodes: Mapping[str, Episode]) -> str:
     """A task's commands in columns, one for each episode; the same command again and again is written once."""
     width = _WIDTH // len(episodes)
-    columns = [[title, "-" * len(title), *_commands(episode)] for title, episode in episodes.items()]
-    rows = zip_longest(*columns, fillvalue="")
-    lines = ("  " + "".join(_fit(cell, width) for cell in row).rstrip() for row in rows)
-    return "\n".join([f"  Task: {next(iter(episodes.values())).goal}", "", *lines, ""])
+    columns = [[_fit(command, width) for command in _commands(episode)] for episode in episodes.values()]
+    goal = next(iter(episodes.values())).goal
+    return f"Task: {goal}\n\n{Table([*episodes], [*zip_longest(*columns, fillvalue='')]).text()}"
 
 
 def _commands(episode: Episode) -> list[str]:
@@ -149,12 +143,6 @@ def _commands(episode: Episode) -> list[str]:
     return [*lines, f"= {'solved' if episode.won else 'not solved'} in {len(episode)} steps"]
 
 
-def _row(name: str, report: PairedReport) -> str:
-    found = report.overall.to_json()
-    cells = ((100 * found[rate], *(100 * end for end in found[f"{rate}_interval"])) for rate in _RATES)
-    return f"  {name:<8}{''.join(f'{rate:.0f} [{low:.0f}, {high:.0f}]'.rjust(22) for rate, low, high in cells)}"
-
-
 def _fit(text: str, width: int) -> str:
     plain = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return (plain if len(plain) < width else f"{plain[: width - 4]}...").ljust(width)
+    return plain if len(plain) < width else f"{plain[: width - 4]}..."

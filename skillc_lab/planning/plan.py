@@ -16,7 +16,7 @@ from skillc_lab.planning.memory import (
     total_of,
     workload_of,
 )
-from skillc_lab.planning.setups import GIB, Machine
+from skillc_lab.planning.setups import GIB, RESERVE, Machine
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
 from trainers.base import check_sharded
 from trainers.config import TrainConfig
@@ -79,30 +79,14 @@ class Plan:
         return tuple(_refusals(self.config, self.machine))
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What else will not work."""
-        return tuple(_warnings(self))
+    def warning(self) -> str:
+        """What else will not work; "" if nothing."""
+        return _small_share(self)
 
     @property
     def fits(self) -> bool:
-        """Whether GPU and host hold it, and training accepts it."""
-        room = self.machine.host_memory
-        return not self.refusals and self.total <= self.machine.usable and (room is None or self.host <= room * GIB)
-
-    def to_json(self) -> dict[str, Any]:
-        """All figures as JSON-able values, sizes in GiB."""
-        sizes = {name: getattr(self, name) / GIB for name in ("update", "generation", "host", "checkpoint")}
-        return {
-            "model": self.config.model,
-            "parameters": self.shape.parameters,
-            **{name: getattr(self.machine, name) for name in ("gpus", "gpu_memory", "sharding")},
-            **{name: getattr(self.work, name) for name in ("rows", "row_tokens", "extra")},
-            "parts": {p.name: {"gib": p.size / GIB, "phase": p.phase, "note": p.note} for p in self.parts},
-            **sizes,
-            "usable": self.machine.usable / GIB,
-            **{name: getattr(self, name) for name in ("fits", "refusals", "warnings")},
-            "remedies": [{**vars(remedy), "total": remedy.total / GIB} for remedy in self.remedies],
-        }
+        """Whether the GPU holds it, and training accepts it."""
+        return not self.refusals and self.total <= self.machine.usable
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -119,7 +103,7 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield _size(part.name + when, part.size, part.note)
     yield "\n" + _size("in the update", plan.update)
     yield _size("while episodes are played", plan.generation)
-    yield _size("a GPU has", machine.usable, f"{machine.reserve:.0%} left to driver and fragmentation")
+    yield _size("a GPU has", machine.usable, f"{RESERVE:.0%} left to driver and fragmentation")
     models = "policy and reference" if work.reference and not config.lora_rank else "the policy"
     yield _size("the host needs", plan.host, f"every process loads {models}; environments and buffers on top")
     most = min(config.keep_checkpoints, -(-config.steps // config.save_every)) + 1
@@ -130,7 +114,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for remedy in plan.remedies:
         verdict = "fits" if remedy.fits else "not enough"
         yield f"  {remedy.total / GIB:8.2f} GiB  {verdict:<11}{remedy.words}  ({remedy.note})"
-    yield from (f"Warning: {warning}" for warning in plan.warnings)
+    yield from [f"Warning: {plan.warning}"] if plan.warning else []
 
 
 def _size(name: str, size: float, note: str = "") -> str:
@@ -167,21 +151,17 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
         yield "Weights that DeepSpeed has sharded cannot generate in place; use engine=vllm."
 
 
-def _warnings(plan: Plan) -> Iterator[str]:
-    config, machine, shape = plan.config, plan.machine, plan.shape
-    if config.engine == "vllm" and config.vllm_mode == "colocate":
-        row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
-        least, share = 2 * shape.parameters + row, config.vllm_memory * machine.gpu_memory * GIB
-        if least > share:
-            yield (
-                f"vllm_memory={config.vllm_memory} is {share / GIB:.1f} GiB; vLLM's weights in bfloat16 and the keys "
-                f"and values of one row take {least / GIB:.1f} GiB."
-            )
-    if machine.host_memory is not None and plan.host > machine.host_memory * GIB:
-        yield (
-            f"The host has {machine.host_memory:g} GiB, and {machine.gpus} processes load {plan.host / GIB:,.0f} GiB; "
-            "take fewer processes on a machine, lora_rank, kl_coef=0 or precision=pure_bfloat16."
-        )
+def _small_share(plan: Plan) -> str:
+    """Says that a vLLM beside the training has too little memory."""
+    config, shape = plan.config, plan.shape
+    row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
+    least, share = 2 * shape.parameters + row, config.vllm_memory * plan.machine.gpu_memory * GIB
+    if config.engine != "vllm" or config.vllm_mode != "colocate" or least <= share:
+        return ""
+    return (
+        f"vllm_memory={config.vllm_memory} is {share / GIB:.1f} GiB; vLLM's weights in bfloat16 and the keys "
+        f"and values of one row take {least / GIB:.1f} GiB."
+    )
 
 
 # Remedies ------------------------------------------------------------------------------------------------------------

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,10 +221,6 @@ def test_the_hosts_memory_and_checkpoints_are_planned(seven: ModelShape) -> None
     assert plan.checkpoint == 12 * seven.parameters
     assert planned(seven, sharded, kl_coef=0.0).host == plan.host / 2
     assert planned(seven, sharded, lora_rank=8, precision="pure_bfloat16").host == plan.host / 4
-    assert planned(seven, replace(sharded, host_memory=512)).fits
-    small = planned(seven, replace(sharded, host_memory=400))
-    assert not small.fits
-    assert any("The host has 400 GiB" in warning for warning in small.warnings)
 
 
 @pytest.mark.parametrize(
@@ -250,8 +244,8 @@ def test_what_training_refuses_does_not_fit(
 
 
 def test_it_warns_of_what_cannot_work(seven: ModelShape) -> None:
-    assert any("vllm_memory=0.1" in warning for warning in planned(seven, vllm_memory=0.1).warnings)
-    with pytest.raises(ConfigError, match="gpus >= 1"):
+    assert "vllm_memory=0.1" in planned(seven, vllm_memory=0.1).warning
+    with pytest.raises(ConfigError, match="gpus must be at least 1"):
         Machine(0)
 
 
@@ -260,7 +254,7 @@ def test_every_setup_fits_its_machine_and_its_command_is_understood(name: str) -
     setup = load_setup(name)
     plan = make_plan(setup.config, setup.machine, row_tokens=setup.row_tokens)
     assert plan.fits
-    assert plan.warnings == ()
+    assert not plan.warning
     words = launch_command(setup.settings, setup.machine).partition(" train ")[2].split()
     assert parse(TrainOptions, words, "skillc train").config() == setup.config
 
@@ -299,13 +293,10 @@ def test_what_sleeps_or_is_whole_is_planned_so(seven: ModelShape) -> None:
 
 
 def test_the_command_says_whether_it_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    small_model = ["plan", "--model", "shipped", "--json"]
-    assert skillc(small_model) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["fits"]
-    assert found["command"].startswith("skillc train model=shipped")
-    assert skillc([*small_model, "--gpu-memory", "0.05"]) == 1
-    assert json.loads(capsys.readouterr().out)["remedies"]
+    assert skillc(["plan", "--model", "shipped"]) == 0
+    assert "It fits.\n\nskillc train model=shipped" in capsys.readouterr().out
+    assert skillc(["plan", "--model", "shipped", "--gpu-memory", "0.05"]) == 1
+    assert "What lowers it:\n" in capsys.readouterr().out
 
 
 def test_a_setup_is_a_start_that_words_change(capsys: pytest.CaptureFixture[str]) -> None:
