@@ -90,7 +90,11 @@ def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
 def _engine(options: LearnSkillsOptions) -> str | None:
     """The engine of the model that writes; None for rules."""
     if options.writer == "steps":
-        _refuse_model(options)
+        if options.model or options.engine or options.engine_options or options.notes:
+            raise ConfigError(
+                "The writer steps asks no language model, so it has no use for --model, --engine and --notes; let a "
+                "model write by --writer model --model NAME, or leave them out"
+            )
         return None
     if options.writer != "model" and options.writer not in ENGINES and ":" not in options.writer:
         remedy = "An engine of your own is named as my_module:ENGINE."
@@ -99,27 +103,9 @@ def _engine(options: LearnSkillsOptions) -> str | None:
         raise ConfigError(f"The writer {options.writer} needs a language model: --model NAME")
     engine = (options.engine or "transformers") if options.writer == "model" else options.writer
     if options.engine not in (None, engine):
-        raise ConfigError(
-            f"--writer {engine} and --engine {options.engine} name two engines; leave --engine out, or write "
-            f"--writer model --engine {options.engine}"
-        )
+        raise ConfigError(f"--writer {engine} and --engine {options.engine} name two engines; leave one of them out")
     check_engine(engine)
     return engine
-
-
-def _refuse_model(options: LearnSkillsOptions) -> None:
-    given = {
-        "--model": options.model is not None,
-        "--engine": options.engine is not None,
-        "--engine.OPTION": bool(options.engine_options),
-        "--notes": bool(options.notes),
-    }
-    for_a_model = [name for name, here in given.items() if here]
-    if for_a_model:
-        raise ConfigError(
-            f"The writer steps asks no language model, so it has no use for {' and '.join(for_a_model)}; let a model "
-            "write by --writer model --model NAME, or leave that out"
-        )
 
 
 def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
@@ -127,14 +113,10 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
     from trainers.evaluation import policy_player
 
     name = str(options.model)
-    player = policy_player(
-        TrainConfig(model=name, env=options.env, engine=engine, engine_options=options.engine_options)
-    )
+    settings = {"env": options.env, "engine": engine, "engine_options": options.engine_options}
+    player = policy_player(TrainConfig(model=name, **settings))
     if not player.writes:
-        raise ConfigError(
-            f"{name} on the engine {engine} says nothing but commands, so it writes no skills; name a language model, "
-            "on an engine that generates"
-        )
+        raise ConfigError(f"{name} on the engine {engine} says nothing but commands; name one that writes language")
     kind = ModelWriter if options.notes is False else NotedWriter
     return kind(player.chat(options.seed), name=name)
 

@@ -75,8 +75,8 @@ def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--writer steps --notes", "no use for --notes; let a model write by --writer model"),
-        ("--engine.base_url http://127.0.0.1:1/v1", "no use for --engine.OPTION"),
+        ("--writer steps --notes", "no use for --model, --engine and --notes; let a model"),
+        ("--engine.base_url http://127.0.0.1:1/v1", "asks no language model"),
         ("--writer openai", "The writer openai needs a language model: --model NAME"),
         ("--writer openai --model m --engine vllm", "--writer openai and --engine vllm name two engines"),
         ("--writer model --engine opneai --model m", "Did you mean 'openai'"),
@@ -128,7 +128,7 @@ def library(tmp_path: Path) -> Path:
 def test_a_check_without_an_environment_says_what_it_left_out(library, capsys):
     assert skillc(["skills", "check", str(library)]) == 0
     said = capsys.readouterr().out
-    assert "task types without a skill were not checked, since no environment was named; name it by --env" in said
+    assert "task types without a skill were not checked; --env names" in said
     assert "Nothing found." not in said
     assert skillc(["skills", "check", str(library), "--env", "skillc/ALFWorld-v0"]) == 1
     said = capsys.readouterr().out

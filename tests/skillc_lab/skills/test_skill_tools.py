@@ -10,7 +10,7 @@ from skill_library import Skill, SkillLibrary, load_library
 from skill_library.errors import SkillFileError
 from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError
-from skillc_lab.skills.check import check_library, diff_libraries, lint_library, skill_lengths
+from skillc_lab.skills.check import check_library, diff_libraries, lint_library
 from skillc_lab.skills.learn import learn_skills
 from tests.trainers.rollouts_of import episode
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
@@ -133,12 +133,6 @@ def test_what_names_a_single_task_is_found():
     assert "mug 3" in found[0].message
     assert "b0griuas5h" in found[0].message
     assert "500 words" in found[1].message
-
-
-def test_lengths_are_counted_in_words_and_tokens():
-    lengths = skill_lengths(load_library("webshop"), count=len)
-    assert lengths[0].words > 10
-    assert lengths[0].tokens > lengths[0].words
 
 
 def test_a_difference_is_shown_line_by_line():
