@@ -79,9 +79,11 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
     config, started = _training(options, scale), time.perf_counter()
     RunFolder(options.out / "run").to_resume(config)
     warm_start = _warm_start(options.out / "policy", scale)
-    _reset_peak()
+    if gpu:
+        torch.cuda.reset_peak_memory_stats()
     metrics = run(config, progress=progress or SilentProgress()).metrics
     records = [record for record in metrics if record["event"] == "train"]
+    peak = torch.cuda.max_memory_allocated() / 2**20 if gpu else 0.0
     report = {
         "device": torch.cuda.get_device_name() if gpu else "cpu",
         "precision": "bfloat16 autocast over float32 weights" if gpu else "float32",
@@ -89,7 +91,7 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
         "versions": provenance(),
         "warm_start": warm_start,
         "planned_mib": make_plan(config, Machine()).update / 2**20,
-        "training": {**training_figures(records), "peak_memory_mib": _peak_mib()},
+        "training": {**training_figures(records), "peak_memory_mib": peak},
         "seconds": time.perf_counter() - started,
     }
     write_json(options.out / "gpu_check.json", report)
@@ -99,7 +101,6 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
 def _warm_start(folder: Path, scale: Scale) -> dict[str, Any]:
     import torch
 
-    _reset_peak()
     began = time.perf_counter()
     tasks = {"data": "generated", "split": "train", "generator": scale.generator}
     recipe = PolicyRecipe(
@@ -110,7 +111,7 @@ def _warm_start(folder: Path, scale: Scale) -> dict[str, Any]:
     )
     card = make_policy(recipe, folder, device="cuda" if torch.cuda.is_available() else "cpu")
     figures = {name: card[name] for name in ("parameters", "loss_last")}
-    return {**figures, "seconds": time.perf_counter() - began, "peak_memory_mib": _peak_mib()}
+    return {**figures, "seconds": time.perf_counter() - began}
 
 
 def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
@@ -136,19 +137,6 @@ def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
         run=str(options.out / "run"),
         resume="never",
     )
-
-
-def _reset_peak() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-
-
-def _peak_mib() -> float:
-    import torch
-
-    return torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_available() else 0.0
 
 
 # Figures -------------------------------------------------------------------------------------------------------------
@@ -178,24 +166,14 @@ def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def as_table(report: Mapping[str, Any]) -> str:
-    """The report as a Markdown table."""
-    training = report["training"]
-    rows = {
-        "device": report["device"],
-        "precision": report["precision"],
-        "policy": f"{report['warm_start']['parameters'] / 1e6:.1f} M parameters",
-        "engine": report["engine"],
-        "generated tokens/s (with environments)": f"{training['generated_tokens_per_second']:,.0f}",
-        "updated own tokens/s": f"{training['updated_tokens_per_second']:,.0f}",
-        "seconds per update": f"{training['seconds_per_update']:.2f}",
-        "peak memory, training": f"{training['peak_memory_mib']:,.0f} MiB",
-        "planned for rows of full length": f"{report['planned_mib']:,.0f} MiB",
-        "engine_kl": f"{training['engine_kl']:.1e}" if "engine_kl" in training else "exact",
-        "loss": "finite" if training["loss_finite"] else "not finite",
-        "success, first and last update": f"{training['success_first']:.2f}, {training['success_last']:.2f}",
-        "seconds in all": f"{report['seconds']:.0f}",
-    }
-    return Table(["what", "figure"], list(rows.items())).markdown()
+    """The figures as a Markdown table."""
+    plain = {name: value for name, value in report.items() if not isinstance(value, Mapping)}
+    cloned = {f"cloning: {name}": value for name, value in report["warm_start"].items()}
+    rows = [
+        (name.replace("_", " "), f"{value:,.4g}" if isinstance(value, float) else str(value))
+        for name, value in {**plain, **cloned, **report["training"]}.items()
+    ]
+    return Table(["what", "figure"], rows).markdown()
 
 
 COMMAND = Command(GpuCheckOptions, check)
