@@ -11,7 +11,7 @@ from typing import Any
 
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.commands.demonstration import DemoOptions, run_demo, run_demo_versus
-from skillc_lab.commands.quick_demo import run_quick_demo
+from skillc_lab.commands.quick_demo import describe_quick_demo, run_quick_demo
 from skillc_lab.tables import Table, rate
 from trainers.tracking import make_progress
 
@@ -19,10 +19,10 @@ from trainers.tracking import make_progress
 def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""
     if options.quick:
-        result = run_quick_demo(options, progress=make_progress())
-        say(str(result))
+        quick = run_quick_demo(options, progress=make_progress())
+        say(describe_quick_demo(quick, options.model))
         if options.open_page:
-            open_page(result.page)
+            open_page(Path(quick["page"]))
         return 0
     alone = options.other is None
     summary = run_demo(options, progress=make_progress()) if alone else run_demo_versus(options, say=complain)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, zip_longest
 from pathlib import Path
+from typing import Any
 
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
@@ -15,7 +16,7 @@ from skillc_lab.report import choose_tasks, group_by_task, make_report
 from skillc_lab.tables import Table, rate
 from trainers.base import hardest_start, named_folder, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport, evaluate_policy
+from trainers.evaluation import evaluate_policy
 from trainers.tracking import Progress, SilentProgress, complete_settings, make_folder, write_json
 
 _WIDTH = 78
@@ -52,48 +53,14 @@ def _played(options: DemoOptions, policy: Path) -> TrainConfig:
     return TrainConfig(**settings)
 
 
-@dataclass(frozen=True)
-class QuickDemoResult:
-    """What the demonstration found on a held-out split, and where its page lies."""
-
-    split: str
-    reports: Mapping[str, PairedReport]
-    """The evaluation of each policy, the start first."""
-    page: Path
-    seconds: float
-    hint: str = _NO_TRAINED
-    """What to do where no trained policy was shown."""
-
-    @property
-    def example(self) -> dict[str, Episode]:
-        """Episodes of the task that shows most, by policy and condition: the skill decides it before training."""
-        start, *later = (report.episodes for report in self.reports.values())
-        task, *_ = choose_tasks(start, later[-1] if later else start, 2)  # of one alone, a failure where there is any
-        with_skill, without = group_by_task(start)[task].pair
-        trained = {"trained, without": group_by_task(later[-1])[task].without_skill[0]} if later else {}
-        return {"start, with the skill": with_skill, "start, without": without, **trained}
-
-    def __str__(self) -> str:
-        counts = {name: report.overall for name, report in self.reports.items()}
-        rates = [
-            [name, rate(found.sr_with, found.sr_with_interval), rate(found.sr_without, found.sr_without_interval)]
-            for name, found in counts.items()
-        ]
-        parts = [
-            "\nOne held-out task of those that say most, each time from the same seed:\n",
-            f"{side_by_side(self.example)}\n",
-            f"Success in per cent on {counts['start'].n} held-out tasks of {self.split} (95 % intervals):\n",
-            Table(["policy", "with the skill", "without"], rates, numbers=(1, 2)).text(),
-            "" if "trained" in self.reports else f"\n{self.hint}",
-            f"\n{self.seconds:.0f} seconds. Page with every figure and transcripts: {self.page}",
-        ]
-        return "\n".join(part for part in parts if part)
-
-
-def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> QuickDemoResult:
+def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
     """Evaluates the start and the trained policy on held-out tasks, with and without the skill, and writes the page.
 
-    Each policy's evaluation goes into the folder of its name, the figures into ``summary.json``.
+    Each policy's evaluation goes into the folder of its name.
+
+    Returns:
+        The summary, as ``summary.json`` has it: split, seconds, the page, each policy's success by its name, and one
+        task's commands side by side as ``example``.
 
     Raises:
         ConfigError: Tasks are named that the shipped policies do not know, or too few of them.
@@ -105,7 +72,7 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
         )
     if options.held_out is not None and options.held_out < 1:
         raise ConfigError(f"The held-out tasks per task type must be at least 1, got {options.held_out}.")
-    started, folder = time.perf_counter(), options.folder
+    started, folder, told = time.perf_counter(), options.folder, progress or SilentProgress()
     # A language model takes its time: half as many tasks.
     per_type = options.held_out or max(1, options.tasks.held_out_per_type // (20 if options.model else 10))
     settings = {name: _played(options, policy) for name, policy in quick_policies(options).items()}
@@ -113,20 +80,47 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     check_same(options)
     reports = {}
     for name, held_out in settings.items():
-        place, told = folder / name, progress or SilentProgress()
-        report = evaluate_policy(held_out, per_type=per_type, folder=place, progress=told)
-        report.save_all(place)
+        report = evaluate_policy(held_out, per_type=per_type, folder=folder / name, progress=told)
+        report.save_all(folder / name)
         reports[name] = report.paired
     first, *later = (folder / name for name in settings)
     title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)
     shown, before = (later[-1], first) if later else (first, None)
-    page = make_report(shown, before=before, out=folder / "report", title=title).page
-    hint = _PRETRAINED.format(model=options.model) if options.model else _NO_TRAINED
-    result = QuickDemoResult(options.split, reports, page, round(time.perf_counter() - started, 1), hint)
-    found = {name: report.overall.to_json() for name, report in reports.items()}
-    plain = {"split": options.split, "policies": found, "page": str(page), "seconds": result.seconds}
-    write_json(folder / "summary.json", plain)
-    return result
+    summary = {
+        "split": options.split,
+        "policies": {name: report.overall.to_json() for name, report in reports.items()},
+        "example": side_by_side(_example(*(report.episodes for report in reports.values()))),
+        "page": str(make_report(shown, before=before, out=folder / "report", title=title).page),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    write_json(folder / "summary.json", summary)
+    return summary
+
+
+def describe_quick_demo(summary: Mapping[str, Any], model: str | None = None) -> str:
+    """Puts the summary into lines: one task's commands side by side, both policies' rates, and what to do next."""
+    found = summary["policies"]
+    rows = [
+        [name, *(rate(each[arm], each[f"{arm}_interval"]) for arm in ("sr_with", "sr_without"))]
+        for name, each in found.items()
+    ]
+    hint = _PRETRAINED.format(model=model) if model else _NO_TRAINED
+    parts = [
+        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{summary['example']}\n",
+        f"Success in per cent on {found['start']['n']} held-out tasks of {summary['split']} (95 % intervals):\n",
+        Table(["policy", "with the skill", "without"], rows, numbers=(1, 2)).text(),
+        "" if "trained" in found else f"\n{hint}",
+        f"\n{summary['seconds']:.0f} seconds. Page with every figure and transcripts: {summary['page']}",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _example(start: Sequence[Episode], trained: Sequence[Episode] = ()) -> dict[str, Episode]:
+    """Episodes of the task that shows most, by policy and condition: the skill decides it before training."""
+    task, *_ = choose_tasks(start, trained or start, 2)  # of one policy alone, a failure where there is any
+    with_skill, without = group_by_task(start)[task].pair
+    after = {"trained, without": group_by_task(trained)[task].without_skill[0]} if trained else {}
+    return {"start, with the skill": with_skill, "start, without": without, **after}
 
 
 def side_by_side(episodes: Mapping[str, Episode]) -> str:
