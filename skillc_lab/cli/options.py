@@ -20,7 +20,6 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, 
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import tyro
-from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.base import check_values
@@ -91,11 +90,13 @@ def parse(
         ConfigError: For a missing option, a value of the wrong type, or a word that is no option.
         SystemExit: After the help.
     """
-    if {"-h", "--help", "--help-all"}.intersection(words) or list(words) == ["help"]:
-        shown = _shortened(options, main) if main and "--help-all" not in words else options
-        looks = (tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
-        tyro.cli(shown, args=["--help"], prog=prog, registry=_json_in_help(), config=looks)
     known = options_of(options)
+    if {"-h", "--help", "--help-all"}.intersection(words) or list(words) == ["help"]:
+        names = () if "--help-all" in words else main
+        more = f"These {len(names)} options matter most; --help-all lists all {len(known)}." if names else ""
+        looks = (tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
+        about = f"{inspect.getdoc(options)}\n\n{more}"
+        tyro.cli(_for_help(options, names), args=["--help"], prog=prog, description=about, config=looks)
     given = _Words(known, words).sorted()
     values = {name: _read(known[name], found) for name, found in given.items()}
     for option in known.values():
@@ -107,18 +108,28 @@ def parse(
     return built
 
 
-def _shortened(options: type, names: Sequence[str]) -> type:
-    """A class with some of the options, for the help."""
-    known = options_of(options)
-    specs = [
-        (name, Annotated[known[name].hint, tyro.conf.arg(help=known[name].doc)], _spec(known[name])) for name in names
-    ]
-    doc = f"{inspect.getdoc(options)}\n\nThese {len(names)} options matter most; --help-all lists all {len(known)}."
-    return make_dataclass(options.__name__, specs, kw_only=True, namespace={"__doc__": doc})
+def _for_help(options: type, names: Sequence[str] = ()) -> type:
+    """The class with all of its options in their groups, or with these alone, as tyro's help shows it."""
+    specs = list(_help_specs(options, names))
+    return make_dataclass(options.__name__, specs, kw_only=True, namespace={"__doc__": inspect.getdoc(options)})
 
 
-def _spec(option: Option) -> Any:
-    return field() if option.default is MISSING else field(default_factory=lambda: option.default)
+def _help_specs(options: type, names: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
+    docs = field_docs(options)
+    for spec, hint, group in _fields(options):
+        if group and names:
+            yield from _help_specs(group, names)
+        elif group:
+            yield spec.name, _for_help(group), field()
+        elif not names or spec.name.rstrip("_") in names:
+            # A mapping is no value that tyro knows: it is shown as a text.
+            default, mapping = _default(spec), _is_mapping(_core(hint))
+            looks = tyro.conf.arg(help=docs[spec.name], **({"metavar": "JSON"} if mapping else {}))
+            yield spec.name, Annotated[str if mapping else hint, looks], _spec("{}" if mapping else default)
+
+
+def _spec(default: Any) -> Any:
+    return field() if default is MISSING else field(default_factory=lambda: default)
 
 
 def options_of(options: type) -> dict[str, Option]:
@@ -320,22 +331,3 @@ def _free_value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
-
-
-def _json_in_help() -> ConstructorRegistry:
-    """The one type that tyro does not know as a value: a mapping, which is written as JSON."""
-    found = ConstructorRegistry()
-
-    @found.primitive_rule
-    def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-        if not _is_mapping(_core(info.type)):
-            return None
-        return PrimitiveConstructorSpec(
-            nargs=1,
-            metavar="JSON",
-            instance_from_str=lambda words: json.loads(words[0]),
-            is_instance=lambda value: isinstance(value, Mapping),
-            str_from_instance=lambda value: [json.dumps(dict(value))],
-        )
-
-    return found
