@@ -39,14 +39,6 @@ def test_transcripts_become_a_library(transcripts, tmp_path, capsys):
     assert "no skill serves the task type look_at_obj_in_light" in capsys.readouterr().out
 
 
-def test_test_tasks_teach_nothing(tmp_path, capsys):
-    write_jsonl(tmp_path / "t.jsonl", [episode("valid_unseen/x", kind=KIND, actions=HEAT)])
-    words = ["learn-skills", "--from", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "l")]
-    assert skillc(words) == 2
-    assert "training tasks only" in capsys.readouterr().err
-    assert skillc([*words, "--split", "valid_unseen"]) == 0
-
-
 OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers.engines.openai:ENGINE")
 """Ways to name the same writer."""
 
@@ -103,6 +95,8 @@ def test_every_world_knows_its_training_tasks(env, train, test, tmp_path, capsys
     assert skillc([*words, "--split", "tset"]) == 2
     write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode("of no known split", kind="x")])
     assert skillc(words) == 0
+    write_jsonl(tmp_path / "t.jsonl", [episode(test, kind="x")])
+    assert skillc([*words, "--out", str(tmp_path / "asked"), "--split", "test"]) == 0
 
 
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])

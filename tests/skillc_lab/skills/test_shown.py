@@ -77,18 +77,6 @@ def test_a_text_is_held_against_a_library(played, expected):
     assert is_of(shown(played), LIBRARY) is expected
 
 
-def test_departures_from_the_library_are_found_where_the_skill_was_on():
-    note = replace(with_skill("A note.", skill="expel"), condition=0)
-    played = shown_texts([with_skill(), with_skill("Look!"), with_skill(kind="cool"), note, without()])
-    found = check_shown(played, LIBRARY)
-    assert [(finding.skill, finding.serious) for finding in found] == [
-        ("general+heat, shown for cool", True),
-        ("general+heat, shown for heat", True),
-    ]
-    assert "another text" in found[1].message
-    assert check_shown(played) == []
-
-
 def test_a_record_whose_hash_is_not_its_texts_is_found():
     altered = replace(with_skill(), skill_text="Look.\n\nHeat it twice.")
     (found,) = check_shown([shown(altered)])
@@ -103,13 +91,6 @@ def test_a_prompt_that_does_not_hold_the_text_is_found():
     (found,) = check_shown([shown(*played)])
     assert found.message == "1 of 3 episodes kept a first prompt that does not hold the text"
     assert check_shown([shown(played[0], played[2])]) == []
-
-
-def test_a_table_has_a_line_per_text():
-    table = shown_table(shown_texts([with_skill(), without()]), LIBRARY, count=len).split("\n")
-    assert " ".join(table[0].split()) == "type condition skill grade episodes words tokens sha256 mine today"
-    assert table[1].split() == f"heat with general+heat full 1 7 {len(FULL.text)} {FULL.sha256[:12]} same".split()
-    assert table[2].split() == ["heat", "without", "-", "none", "1", "-", "-", "-", "-"]
 
 
 def test_what_a_model_wrote_steers_no_terminal():
