@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from skillc_lab.planning import Machine, make_plan
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
 from trainers.tracking import Progress, RunFolder, SilentProgress, make_progress, provenance, write_json
-from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
+from trainers.warmstart import SMALL, TINY, CloningConfig, PolicySize, make_policy, shipped_recipe
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ class Scale:
     cloning_batches: int = 200
     tasks_per_step: int = 16
     group_size: int = 8
-    generator: Mapping[str, Any] = field(default_factory=lambda: dict(warm_started("alfworld")[1].generator))
 
 
 def check(options: GpuCheckOptions) -> int:
@@ -102,13 +101,8 @@ def _warm_start(folder: Path, scale: Scale) -> dict[str, Any]:
     import torch
 
     began = time.perf_counter()
-    tasks = {"data": "generated", "split": "train", "generator": scale.generator}
-    recipe = PolicyRecipe(
-        demonstrations=DemonstrationConfig(env_kwargs=tasks),
-        episodes=scale.demonstrations,
-        cloning=CloningConfig(batches=scale.cloning_batches, learning_rate=1e-3),
-        size=scale.size,
-    )
+    cloning = CloningConfig(batches=scale.cloning_batches, learning_rate=1e-3)
+    recipe = replace(shipped_recipe(), episodes=scale.demonstrations, cloning=cloning, size=scale.size)
     card = make_policy(recipe, folder, device="cuda" if torch.cuda.is_available() else "cpu")
     figures = {name: card[name] for name in ("parameters", "loss_last")}
     return {**figures, "seconds": time.perf_counter() - began}
@@ -119,7 +113,7 @@ def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
         model=str(options.out / "policy"),
         method="skillc",
         data="generated",
-        env_options={"generator": scale.generator},
+        env_options={"generator": dict(warm_started("alfworld")[1].generator)},
         max_episode_steps=20,
         chat="compact",
         steps=options.steps,

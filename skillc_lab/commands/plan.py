@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
-from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
+from trainers.tracking import complete_settings
 
 
 @dataclass(frozen=True)
@@ -93,5 +93,5 @@ COMMAND = Command(
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank"),
     ),
-    complete=partial(complete_from_policy, learning=True),
+    complete=partial(complete_settings, learning=True),
 )

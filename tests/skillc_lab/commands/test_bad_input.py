@@ -111,14 +111,6 @@ def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str]
     refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
 
 
-@pytest.mark.parametrize("word", ["chat=compct", "engine=nope", "method=grpoo"])
-def test_a_name_is_known_before_the_policys_settings_are_told(word: str, capsys):
-    assert skillc(["evaluate", "model=shipped", word]) == 2
-    said = capsys.readouterr().err
-    assert "Unknown" in said
-    assert "was made with" not in said
-
-
 def test_a_model_must_be_named(capsys):
     refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)
 

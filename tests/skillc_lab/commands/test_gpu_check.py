@@ -19,7 +19,6 @@ from trainers.warmstart import PolicySize
 
 SMALL = Scale(
     size=PolicySize(layers=1, width=32, heads=2, feed_forward=32),
-    generator={"games_per_type": 3, "size": "small"},
     demonstrations=12,
     cloning_batches=2,
     tasks_per_step=2,
