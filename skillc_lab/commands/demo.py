@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import webbrowser
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from skillc_lab.cli.command import Command, complain, say
@@ -19,10 +15,7 @@ from trainers.tracking import make_progress
 def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""
     if options.quick:
-        quick = run_quick_demo(options, progress=make_progress())
-        say(describe_quick_demo(quick, options.model))
-        if options.open_page:
-            open_page(Path(quick["page"]))
+        say(describe_quick_demo(run_quick_demo(options, progress=make_progress()), options.model))
         return 0
     alone = options.other is None
     summary = run_demo(options, progress=make_progress()) if alone else run_demo_versus(options, say=complain)
@@ -31,12 +24,6 @@ def demo(options: DemoOptions) -> int:
         return 130
     say(describe(summary))
     return 0
-
-
-def open_page(path: Path) -> bool:
-    """Opens a page in the user's browser from a terminal of a graphical session; tells whether one took it."""
-    screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    return bool(sys.stdout.isatty() and screen and webbrowser.open(path.resolve().as_uri()))
 
 
 def describe(summary: Mapping[str, Any]) -> str:

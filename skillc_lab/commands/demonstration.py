@@ -48,8 +48,6 @@ class DemoOptions:
 
     quick: bool = False
     """Train nothing: play shipped policies on generated tasks, and show both conditions side by side."""
-    open_page: bool = True
-    """With --quick, open the page in the browser where there is a screen."""
     out: Path | None = None
     """Run folder; runs/demo if none, runs/quick with --quick, in other worlds than ALFWorld with their name behind."""
     env: str = "alfworld"

@@ -19,7 +19,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
 from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
-from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
+from trainers.writers import NotedWriter, StepWriter, Writer
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class LearnSkillsOptions:
     The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model", or the name of an engine,
     asks the language model of --model: first for a note on each of up to eight won and eight lost episodes of a task
     type, then for skills and mistakes by type from the notes, then for what is general; the notes stand in notes.jsonl
-    beside the skills. With --no-notes it writes skills by type from the episodes at once. Tasks of other splits than
-    that of the training tasks are refused, so that no test task teaches.
+    beside the skills. Tasks of other splits than that of the training tasks are refused, so that no test task teaches.
 
     Examples: skillc learn-skills --from runs/mine/transcripts/train-000010.jsonl --out my-skills;
     skillc learn-skills --from FILE --writer openai --model NAME --engine.base_url http://host:port/v1
@@ -56,8 +55,6 @@ class LearnSkillsOptions:
     """Options of the engine; on the command line ``engine.base_url=http://host:port/v1``."""
     seed: int = 0
     """Seed of the model's replies."""
-    notes: Annotated[bool | None, tyro.conf.arg(constructor=bool)] = None
-    """Whether the model first writes a note on each episode; a model does if neither is said."""
 
 
 def learn(options: LearnSkillsOptions) -> int:
@@ -90,10 +87,10 @@ def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
 def _engine(options: LearnSkillsOptions) -> str | None:
     """The engine of the model that writes; None for rules."""
     if options.writer == "steps":
-        if options.model or options.engine or options.engine_options or options.notes:
+        if options.model or options.engine or options.engine_options:
             raise ConfigError(
-                "The writer steps asks no language model, so it has no use for --model, --engine and --notes; let a "
-                "model write by --writer model --model NAME, or leave them out"
+                "The writer steps asks no language model, so it has no use for --model and --engine; let a model "
+                "write by --writer model --model NAME, or leave them out"
             )
         return None
     if options.writer != "model" and options.writer not in ENGINES and ":" not in options.writer:
@@ -108,17 +105,16 @@ def _engine(options: LearnSkillsOptions) -> str | None:
     return engine
 
 
-def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
+def _model_writer(options: LearnSkillsOptions, engine: str) -> NotedWriter:
     from trainers.config import TrainConfig
     from trainers.evaluation import policy_player
 
     name = str(options.model)
-    settings = {"env": options.env, "engine": engine, "engine_options": options.engine_options}
+    settings: dict[str, Any] = {"env": options.env, "engine": engine, "engine_options": options.engine_options}
     player = policy_player(TrainConfig(model=name, **settings))
     if not player.writes:
         raise ConfigError(f"{name} on the engine {engine} says nothing but commands; name one that writes language")
-    kind = ModelWriter if options.notes is False else NotedWriter
-    return kind(player.chat(options.seed), name=name)
+    return NotedWriter(player.chat(options.seed), name=name)
 
 
 def _beside(writer: Writer) -> str:

@@ -16,7 +16,6 @@ from skillc_gym.episodes import Episode
 from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.commands import demo
 from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.commands.quick_demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
@@ -117,13 +116,3 @@ def test_commands_stand_side_by_side() -> None:
         ["go?[31m", "look", "(2", "times)"],
         ["=", "solved", "in", "1", "steps", "=", "not", "solved", "in", "2", "steps"],
     ]
-
-
-def test_no_page_is_opened_without_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(demo.webbrowser, "open", lambda url: not opened.append(url))
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert not demo.open_page(tmp_path)
-    monkeypatch.setattr(demo.sys.stdout, "isatty", lambda: True)
-    assert demo.open_page(tmp_path)
-    assert opened == [tmp_path.resolve().as_uri()]

@@ -43,7 +43,7 @@ OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers
 """Ways to name the same writer."""
 
 
-@pytest.mark.parametrize("writer", [*OPENAI, "openai --notes"])
+@pytest.mark.parametrize("writer", OPENAI)
 def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path, capsys):
     def reply(messages):
         asked = messages[-1]["content"]
@@ -67,7 +67,6 @@ def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--writer steps --notes", "no use for --model, --engine and --notes; let a model"),
         ("--engine.base_url http://127.0.0.1:1/v1", "asks no language model"),
         ("--writer openai", "The writer openai needs a language model: --model NAME"),
         ("--writer openai --model m --engine vllm", "--writer openai and --engine vllm name two engines"),
@@ -220,17 +219,14 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_asked(tmp_path, ca
     assert (tmp_path / "mine").read_text() == "precious"
 
 
-@pytest.mark.parametrize("notes", ["--notes", "--no-notes"])
-def test_control_characters_of_a_model_cost_nothing_but_themselves(notes, transcripts, tmp_path):
+def test_control_characters_of_a_model_cost_nothing_but_themselves(transcripts, tmp_path):
     def reply(messages):
         if "one note" in messages[-1]["content"]:
             return json.dumps({"note": "Heat\x1b[2J it.\r\n"})
-        skills = {"skills": ["Heat\x00 it.\rThen\x1b move it.", "\x00"]}
-        return json.dumps(skills if notes == "--no-notes" else {**skills, "mistakes": []})
+        return json.dumps({"skills": ["Heat\x00 it.\rThen\x1b move it.", "\x00"], "mistakes": []})
 
     out = tmp_path / "l"
-    words = f"learn-skills --from {transcripts} --out {out} --model m --writer openai {notes}"
+    words = f"learn-skills --from {transcripts} --out {out} --model m --writer openai"
     with openai_server(reply) as server:
         assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
     assert load_library(out).for_task(KIND).text.startswith("Heat it.\nThen move it.")
-    assert (out / "notes.jsonl").exists() == (notes == "--notes")
