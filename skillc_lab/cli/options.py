@@ -124,7 +124,7 @@ def _help_specs(options: type, names: Sequence[str]) -> Iterator[tuple[str, Any,
         elif not names or spec.name.rstrip("_") in names:
             # A mapping is no value that tyro knows: it is shown as a text.
             default, mapping = _default(spec), _is_mapping(_core(hint))
-            looks = tyro.conf.arg(help=docs[spec.name], **({"metavar": "JSON"} if mapping else {}))
+            looks = tyro.conf.arg(help=docs[spec.name], metavar="JSON" if mapping else None)
             yield spec.name, Annotated[str if mapping else hint, looks], _spec("{}" if mapping else default)
 
 
