@@ -49,45 +49,6 @@ class AgentTools:
     seed: int
 
 
-class Agent(Options):
-    """Base of an agent: a frozen dataclass of its options."""
-
-    name: ClassVar[str]
-    trials: int = 1
-    """Most tries at a task; more than one only for agents that retry, and reported by trial."""
-
-    def start(self, tools: AgentTools) -> ActingAgent:
-        """The agent before it has prepared itself."""
-        return ActingAgent(self, tools)
-
-    def around(
-        self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
-    ) -> AgentRunner:
-        """The agent around a policy, prepared; see :class:`trainers.evaluation.EvaluatedAgent`."""
-        return AgentRunner(self, player, config, panel, phase)
-
-    def record(self) -> dict[str, Any]:
-        """Name and options as JSON-able values."""
-        return {"name": self.name, "options": flat_options(self)}
-
-
-@dataclass(frozen=True)
-class WritingAgent(Agent):
-    """Options of the agents that write.
-
-    Attributes:
-        writer: Who writes: "policy" asks the policy itself, "steps" goes by rule; "auto" is the policy, except for the
-            small ones that were made from demonstrations and know no English.
-    """
-
-    writer: Literal["auto", "policy", "steps"] = "auto"
-
-    def new_writer(self, tools: AgentTools) -> AgentWriter:
-        """The writer that the options ask for."""
-        by_policy = tools.writes if self.writer == "auto" else self.writer == "policy"
-        return PolicyWriter(tools.write) if by_policy else StepWriter()
-
-
 class ActingAgent:
     """An agent at work, with who writes for it, if somebody does; this one shows nothing."""
 
@@ -122,6 +83,47 @@ class ActingAgent:
     def fingerprint(self) -> str:
         """Names the agent with all that it knows now."""
         return _sha256([self.options.record(), self.state_dict()])
+
+
+class Agent(Options):
+    """Base of an agent: a frozen dataclass of its options."""
+
+    name: ClassVar[str]
+    acting: ClassVar[type[ActingAgent]] = ActingAgent
+    """What is at work with these options."""
+    trials: int = 1
+    """Most tries at a task; more than one only for agents that retry, and reported by trial."""
+
+    def start(self, tools: AgentTools) -> ActingAgent:
+        """The agent before it has prepared itself."""
+        return self.acting(self, tools)
+
+    def around(
+        self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
+    ) -> AgentRunner:
+        """The agent around a policy, prepared; see :class:`trainers.evaluation.EvaluatedAgent`."""
+        return AgentRunner(self, player, config, panel, phase)
+
+    def record(self) -> dict[str, Any]:
+        """Name and options as JSON-able values."""
+        return {"name": self.name, "options": flat_options(self)}
+
+
+@dataclass(frozen=True)
+class WritingAgent(Agent):
+    """Options of the agents that write.
+
+    Attributes:
+        writer: Who writes: "policy" asks the policy itself, "steps" goes by rule; "auto" is the policy, except for the
+            small ones that were made from demonstrations and know no English.
+    """
+
+    writer: Literal["auto", "policy", "steps"] = "auto"
+
+    def new_writer(self, tools: AgentTools) -> AgentWriter:
+        """The writer that the options ask for."""
+        by_policy = tools.writes if self.writer == "auto" else self.writer == "policy"
+        return PolicyWriter(tools.write) if by_policy else StepWriter()
 
 
 class ActingWriter(ActingAgent):

@@ -52,26 +52,6 @@ class RuleList:
         self._rules = sorted((rule for rule in numbered if rule[1] > 0), key=lambda rule: -rule[1])
 
 
-@dataclass(frozen=True)
-class ExpeL(GatheringAgent):
-    """Gathers tries at training tasks, lets a writer edit a list of rules, and plays each task once.
-
-    Attributes:
-        capacity: Most rules.
-        together: Successes that the writer looks at together.
-        examples: Nearest successes that an episode is shown.
-    """
-
-    name: ClassVar[str] = "expel"
-    capacity: Count = 20
-    together: Count = 8
-    examples: Natural = 2
-
-    def start(self, tools: AgentTools) -> _ExpeL:
-        """Without a rule yet."""
-        return _ExpeL(self, tools)
-
-
 class _ExpeL(ActingGatherer):
     options: ExpeL
 
@@ -112,6 +92,23 @@ class _ExpeL(ActingGatherer):
                 yield [failed, won[failed.task_id]]
         for start in range(0, len(self._won), self.options.together):
             yield self._won[start : start + self.options.together]
+
+
+@dataclass(frozen=True)
+class ExpeL(GatheringAgent):
+    """Gathers tries at training tasks, lets a writer edit a list of rules, and plays each task once.
+
+    Attributes:
+        capacity: Most rules.
+        together: Successes that the writer looks at together.
+        examples: Nearest successes that an episode is shown.
+    """
+
+    name: ClassVar[str] = "expel"
+    acting = _ExpeL
+    capacity: Count = 20
+    together: Count = 8
+    examples: Natural = 2
 
 
 AGENT = ExpeL()

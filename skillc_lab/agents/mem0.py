@@ -16,29 +16,6 @@ from trainers.memory import Entry, SkillBank
 from trainers.writers import Draft
 
 
-@dataclass(frozen=True)
-class Mem0(GatheringAgent):
-    """Extracts facts from tries at training tasks, compares each with similar ones, and shows those like the goal.
-
-    Published is the memory of a conversation, with an extraction after every exchange; how the field adapted it to
-    ALFWorld and WebShop is not said. Here an exchange is an episode, and the memory does not change while tasks are
-    evaluated.
-
-    Attributes:
-        similar: Facts that a new one is compared with.
-        shown: Facts that an episode is shown.
-    """
-
-    name: ClassVar[str] = "mem0"
-    retries: Natural = 0
-    similar: Count = 5
-    shown: Count = 5
-
-    def start(self, tools: AgentTools) -> _Mem0:
-        """With an empty memory."""
-        return _Mem0(self, tools)
-
-
 class _Mem0(ActingGatherer):
     options: Mem0
 
@@ -82,6 +59,26 @@ class _Mem0(ActingGatherer):
     def _nearest(self, query: str, texts: list[str], count: int) -> list[Entry]:
         entries = list(self._bank)
         return [entries[place] for place in self.nearest(query, texts, count)]
+
+
+@dataclass(frozen=True)
+class Mem0(GatheringAgent):
+    """Extracts facts from tries at training tasks, compares each with similar ones, and shows those like the goal.
+
+    Published is the memory of a conversation, with an extraction after every exchange; how the field adapted it to
+    ALFWorld and WebShop is not said. Here an exchange is an episode, and the memory does not change while tasks are
+    evaluated.
+
+    Attributes:
+        similar: Facts that a new one is compared with.
+        shown: Facts that an episode is shown.
+    """
+
+    name: ClassVar[str] = "mem0"
+    acting = _Mem0
+    retries: Natural = 0
+    similar: Count = 5
+    shown: Count = 5
 
 
 AGENT = Mem0()

@@ -18,24 +18,6 @@ _DRAWN = 3
 """Demonstrations per example; the shortest are taken."""
 
 
-@dataclass(frozen=True)
-class ReAct(Agent):
-    """Shows episodes of the environment's expert on training tasks of the same type.
-
-    The paper's examples are written by hand, two per type in ALFWorld and one in WebShop.
-
-    Attributes:
-        examples: Episodes shown.
-    """
-
-    name: ClassVar[str] = "react"
-    examples: Count = 2
-
-    def start(self, tools: AgentTools) -> _ReAct:
-        """Without examples yet."""
-        return _ReAct(self, tools)
-
-
 class _ReAct(ActingAgent):
     options: ReAct
 
@@ -61,6 +43,21 @@ class _ReAct(ActingAgent):
 
     def figures(self) -> dict[str, Any]:
         return {"examples": {kind: [episode.task_id for episode in shown] for kind, shown in self._shown.items()}}
+
+
+@dataclass(frozen=True)
+class ReAct(Agent):
+    """Shows episodes of the environment's expert on training tasks of the same type.
+
+    The paper's examples are written by hand, two per type in ALFWorld and one in WebShop.
+
+    Attributes:
+        examples: Episodes shown.
+    """
+
+    name: ClassVar[str] = "react"
+    acting = _ReAct
+    examples: Count = 2
 
 
 AGENT = ReAct()

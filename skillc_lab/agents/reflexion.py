@@ -13,29 +13,6 @@ from skillc_lab.agents.gathering import Reflections
 from trainers.base import Count
 
 
-@dataclass(frozen=True)
-class Reflexion(WritingAgent):
-    """Retries the very tasks that are evaluated, so its figures by trial are never those of a single try.
-
-    The paper's agent tries ten times, starts from ReAct's examples and stops a try that repeats itself; here a try is
-    an episode like any other.
-
-    Attributes:
-        trials: Most tries at a task, the first included.
-        shown: Plans that a try is shown, the latest ones.
-        reflect: Without it nothing is written, and the further tries are mere repetitions: the control.
-    """
-
-    name: ClassVar[str] = "reflexion"
-    trials: Count = 3
-    shown: Count = 3
-    reflect: bool = True
-
-    def start(self, tools: AgentTools) -> _Reflexion:
-        """Without a plan yet."""
-        return _Reflexion(self, tools)
-
-
 class _Reflexion(ActingWriter):
     options: Reflexion
 
@@ -55,6 +32,26 @@ class _Reflexion(ActingWriter):
 
     def figures(self) -> dict[str, Any]:
         return {**super().figures(), "plans": len(self._reflections)}
+
+
+@dataclass(frozen=True)
+class Reflexion(WritingAgent):
+    """Retries the very tasks that are evaluated, so its figures by trial are never those of a single try.
+
+    The paper's agent tries ten times, starts from ReAct's examples and stops a try that repeats itself; here a try is
+    an episode like any other.
+
+    Attributes:
+        trials: Most tries at a task, the first included.
+        shown: Plans that a try is shown, the latest ones.
+        reflect: Without it nothing is written, and the further tries are mere repetitions: the control.
+    """
+
+    name: ClassVar[str] = "reflexion"
+    acting = _Reflexion
+    trials: Count = 3
+    shown: Count = 3
+    reflect: bool = True
 
 
 AGENT = Reflexion()
