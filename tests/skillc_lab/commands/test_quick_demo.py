@@ -12,12 +12,11 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
-from skillc_gym.episodes import Episode
-from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.commands.quick_demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
+from tests.trainers.rollouts_of import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.tracking import write_json
 
@@ -89,27 +88,10 @@ def test_what_it_cannot_show_is_said(asked: dict[str, Any], error: type[Exceptio
         run_quick_demo(DemoOptions(quick=True, **asked))
 
 
-def episode(*actions: str, won: bool) -> Episode:
-    return Episode(
-        task_id="t",
-        task_type="k",
-        goal="look.",
-        condition=0,
-        skill="",
-        skill_sha256="",
-        skill_text="",
-        seed=0,
-        group_id=0,
-        turns=tuple(Turn("", action, action, True, True, 0.0) for action in actions),
-        won=won,
-        task_score=float(won),
-        terminated=won,
-        truncated=not won,
-    )
-
-
 def test_commands_stand_side_by_side() -> None:
-    shown = side_by_side({"with": episode("go\x1b[31m", won=True), "without": episode("look", "look", won=False)})
+    shown = side_by_side(
+        {"with": episode(won=True, actions=["go\x1b[31m"]), "without": episode(won=False, actions=["look", "look"])}
+    )
     rows = [line.split() for line in shown.splitlines()[2:]]
     assert rows == [
         ["with", "without"],
