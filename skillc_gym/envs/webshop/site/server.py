@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import LOOPBACK, chosen_token, is_loopback
-from skillc_gym.envs.webshop.site.episodes import Recording, replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
-from skillc_gym.episodes import Episode
+from skillc_gym.envs.webshop.site.recording import Recording
 from skillc_gym.errors import ConfigError, EngineError, missing_extra
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ def open_site(
     token: str = "auto",
     record: Path | None = None,
     record_limit: int = 64,
-    episodes: Sequence[Episode] = (),
-    upstream_routes: bool = False,
 ) -> Site:
     """Makes a site.
 
@@ -48,27 +45,16 @@ def open_site(
             nothing, or a text of your own; `Site.token` is what it came to.
         record: Where to keep what people do, as JSON lines.
         record_limit: How large that file may become, in MiB.
-        episodes: Recorded episodes to show.
-        upstream_routes: Whether ``/SESSION`` and ``/fixed_N`` open an episode as upstream's site does, with nothing on
-            a page but what upstream's agents read.
 
     Raises:
-        ConfigError: The episodes are of another shop, the file is full or cannot be written, or no address can hold
-            the token.
+        ConfigError: The file is full or cannot be written, or no address can hold the token.
     """
     from skillc_gym.envs.webshop.site.app import Site
 
     front = ShopFront(WebShopEnv(**shop, observation_mode="url"))
     recording = None if record is None else Recording(record, front, WebShopEnv(**shop), limit=record_limit << 20)
     hosts = frozenset({*LOOPBACK, *names}) if is_loopback(host) or names else None
-    return Site(
-        front,
-        hosts=hosts,
-        token=chosen_token(token, host),
-        recording=recording,
-        replays=replay_rows(episodes, front),
-        upstream_routes=upstream_routes,
-    )
+    return Site(front, hosts=hosts, token=chosen_token(token, host), recording=recording)
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
