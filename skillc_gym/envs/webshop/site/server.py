@@ -14,7 +14,7 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import LOOPBACK, chosen_token, is_loopback
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.envs.webshop.site.recording import Recording
-from skillc_gym.errors import ConfigError, EngineError, missing_extra
+from skillc_gym.errors import ConfigError, EngineError, needs_extra
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _LONGEST_HEAD = 1 << 18
 """Longer than any address, so that one that is too long is answered in words."""
-_START_SECONDS = 30
+_MOST, _START_SECONDS = 512, 30
+"""Requests under way, beyond which visitors are told to come again; seconds that a start may take."""
 
 
 def open_site(
@@ -78,35 +79,22 @@ def address_of_socket(listener: socket.socket) -> str:
 
 
 def _server(site: Site) -> Server:
-    try:
+    with needs_extra("uvicorn", "browser"):
         import uvicorn
-
-        from skillc_gym.envs.webshop.site.limits import AT_ONCE, Connection, PatientServer
-    except ImportError as error:
-        raise missing_extra("uvicorn", "browser") from error
-    config = uvicorn.Config(
-        site,
-        http=Connection,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        h11_max_incomplete_event_size=_LONGEST_HEAD,
-        backlog=AT_ONCE,
-        timeout_graceful_shutdown=1,
+    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    bounds = {
+        "h11_max_incomplete_event_size": _LONGEST_HEAD,
+        "limit_concurrency": _MOST,
+        "timeout_graceful_shutdown": 1,
+    }
+    return uvicorn.Server(
+        uvicorn.Config(site, http="h11", loop="asyncio", ws="none", lifespan="off", **quiet, **bounds)
     )
-    return PatientServer(config)
 
 
 def serve(site: Site, listener: socket.socket) -> None:
     """Serves until the process is interrupted or terminated."""
-    server = _server(site)
-    from skillc_gym.envs.webshop.site.limits import quiet_log
-
-    with quiet_log():
-        server.run(sockets=[listener])
+    _server(site).run(sockets=[listener])
 
 
 class ThreadedSite:
