@@ -12,7 +12,6 @@ import functools
 import json
 import os
 import random
-import resource
 import sys
 from typing import Any
 
@@ -41,13 +40,12 @@ class Player:
         """Carries out a request: ``load``, ``reset`` or ``step``."""
         if request["op"] == "load":
             self._load(request["path"], cached=request.get("cached", False), naming=request.get("naming"))
-            return {"ok": True, "megabytes": _megabytes()}
+            return {"ok": True}
         state = self._env.reset() if request["op"] == "reset" else self._env.step(request["command"])[0]
         return {
             "feedback": state.feedback,
             "admissible": list(state.admissible_commands),
             "won": bool(state.won),
-            "megabytes": _megabytes(),
         }
 
     def _load(self, path: str, *, cached: bool, naming: int | None) -> None:
@@ -61,15 +59,6 @@ class Player:
         infos = textworld.EnvInfos(won=True, admissible_commands=True)
         random.seed(naming)  # what upstream shuffles with, once per load
         self._env = textworld.start(path, infos, wrappers=[AlfredDemangler(shuffle=naming is not None)])
-
-
-def _megabytes() -> float:
-    """How large this process is; 0 where there is no /proc (its greatest size would include that of its parent)."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - pathlib is one import more
-            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
-    except OSError:
-        return 0.0
 
 
 @functools.cache
