@@ -81,15 +81,12 @@ def address_of_socket(listener: socket.socket) -> str:
 def _server(site: Site) -> Server:
     with needs_extra("uvicorn", "browser"):
         import uvicorn
-    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
-    bounds = {
-        "h11_max_incomplete_event_size": _LONGEST_HEAD,
-        "limit_concurrency": _MOST,
-        "timeout_graceful_shutdown": 1,
+    options: dict[str, Any] = {
+        **{"http": "h11", "loop": "asyncio", "ws": "none", "lifespan": "off"},
+        **{"log_config": None, "access_log": False, "server_header": False},
+        **{"h11_max_incomplete_event_size": _LONGEST_HEAD, "limit_concurrency": _MOST, "timeout_graceful_shutdown": 1},
     }
-    return uvicorn.Server(
-        uvicorn.Config(site, http="h11", loop="asyncio", ws="none", lifespan="off", **quiet, **bounds)
-    )
+    return uvicorn.Server(uvicorn.Config(site, **options))
 
 
 def serve(site: Site, listener: socket.socket) -> None:
