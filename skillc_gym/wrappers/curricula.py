@@ -63,7 +63,11 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
-        self._draws = draws = _own_draws(self, seed, self._draws)
+        # Its own stream: the environment's starts over at a seed and would repeat these draws.
+        if seed is not None or self._draws is None:
+            own = int(self.np_random.integers(2**63)) if seed is None else [seed, 1]
+            self._draws = np.random.default_rng(own)
+        draws = self._draws
         # Always the same three draws, so that an option given once does not shift the episodes after it.
         task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
         task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
@@ -74,15 +78,6 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     def _share(self, task_id: str) -> float:
         kind = self._type_of.get(task_id)
         return float(self.curriculum.rho_with(kind)) if kind in self.curriculum.active and kind is not None else 0.0
-
-
-def _own_draws(
-    env: gymnasium.Env[Any, Any], seed: int | None, before: np.random.Generator | None
-) -> np.random.Generator:
-    # Its own stream: the environment's starts over at a seed and would repeat these draws.
-    if seed is not None:
-        return np.random.default_rng([seed, 1])
-    return before or np.random.default_rng(int(env.np_random.integers(2**63)))
 
 
 def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]]:
