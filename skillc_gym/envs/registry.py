@@ -25,6 +25,7 @@ __all__ = [
     "ENTRY_POINTS",
     "EnvSpec",
     "described_env",
+    "description_of",
     "env_spec",
     "env_specs",
     "register",
@@ -159,6 +160,13 @@ def described_env(name: str) -> EnvSpec:
     if spec not in env_specs():
         raise unknown_name("environment", name, [known.name for known in env_specs()])
     return spec
+
+
+def description_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
+    """Returns the description of an environment, however it was made; None if there is none."""
+    kind, made = type(env.unwrapped), env.spec.id if env.spec else ""
+    entry_point = f"{kind.__module__}:{kind.__qualname__}"
+    return next((spec for spec in env_specs() if spec.id == made or spec.entry_point == entry_point), None)
 
 
 def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:

@@ -65,6 +65,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         skill_grade: How much of a skill it shows: ``"full"``, ``"minimal"`` or ``"none"``.
         wrappers: Applied to every member outside the SkillInjection, in this order. Statistics of episodes belong here:
             a wrapper around the vector would count held steps.
+        autoreset: Whether a group whose members have all finished starts a new task by itself at the next step. Off,
+            it is held until :meth:`reset`, which is what collecting groups to completion wants.
         **env_kwargs: Arguments of the environment.
 
     Raises:
@@ -87,6 +89,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         where: str = "observation",
         skill_grade: str = "full",
         wrappers: Sequence[Callable[[Any], AnyEnv]] = (),
+        autoreset: bool = False,
         **env_kwargs: Any,
     ) -> None:
         for name, size in (("num_groups", num_groups), ("group_size", group_size)):
@@ -96,6 +99,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
         self.envs: list[AnyEnv] = [wrapped(make(), library, where, wrappers, skill_grade) for _ in range(self.num_envs)]
+        self._autoreset = bool(autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
         self._text = isinstance(self.single_observation_space, Text)
@@ -222,10 +226,14 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         if not self._ready:
             waiting = [group for group, started in enumerate(self._started) if not started]
             raise ResetNeeded(f"Groups {waiting} were not reset, or a member raised in their reset: call reset() first")
-        return self.advance(member_actions(actions, self._done))
+        due = member_actions(actions, self._done)
+        if self._autoreset:
+            restarted = self._restart_finished()
+            due = [entry for entry in due if entry[0] not in restarted]
+        return self.advance(due)
 
     def advance(self, due: Sequence[tuple[int, Any]]) -> StepResult:
-        """Steps the given active members, (member, action), without checks.
+        """Steps the given active members, (member, action), without checks and without autoreset.
 
         Raises:
             MemberError: Members raised. The others have been stepped all the same, and the error carries what came of
@@ -273,7 +281,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _describe(self) -> None:
         first = self.envs[0]
-        self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+        mode = AutoresetMode.NEXT_STEP if self._autoreset else AutoresetMode.DISABLED
+        self.metadata = {**first.metadata, "autoreset_mode": mode}
         self.render_mode = first.render_mode
         self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -320,6 +329,17 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 f"Members of group {group} got different tasks from seed {start.seed}: {sorted(map(str, played))}"
             )
         return [observation for observation, _ in answers], [dict(info) for _, info in answers]
+
+    def _restart_finished(self) -> frozenset[int]:
+        nothing = [None] * self.group_size
+        finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
+        self._start_all(
+            {
+                group: _Start(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
+                for group in finished
+            }
+        )
+        return frozenset(member for group in finished for member in self.members(group))
 
     def _hold(self, members: Sequence[int] | slice, held: bool = True) -> None:
         """Marks members as finished, or as under way; the array before stays as it was, for the infos before."""

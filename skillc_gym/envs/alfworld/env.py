@@ -7,7 +7,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
 from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
 
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
@@ -165,12 +167,13 @@ class ALFWorldEnv(TextTaskEnv):
     @property
     def commands(self) -> tuple[str, ...]:
         """Every command that can become admissible in the current task, sorted: the actions of a discrete view."""
-        engine = self._engine
-        if engine is STOPPED:
-            raise ResetNeeded("No task is being played: call reset() first.")
-        if not isinstance(engine, World):
-            raise ConfigError("Only engine='native' knows every command of a task beforehand.")
-        return engine.game.commands
+        return self._native().game.commands
+
+    def action_mask(self) -> NDArray[np.int8]:
+        """Returns which of `commands` are admissible now: int8 of shape (len(commands),), 1 for admissible."""
+        world = self._native()
+        admissible = frozenset(world.admissible)
+        return np.fromiter((command in admissible for command in world.game.commands), dtype=np.int8)
 
     def close(self) -> None:
         """Ends the engine; closing twice is fine."""
@@ -224,6 +227,14 @@ class ALFWorldEnv(TextTaskEnv):
             from skillc_gym.envs.alfworld.render.house_view import HouseView
 
             self._view = HouseView(self._engine, observation)
+
+    def _native(self) -> World:
+        engine = self._engine
+        if engine is STOPPED:
+            raise ResetNeeded("No task is being played: call reset() first.")
+        if not isinstance(engine, World):
+            raise ConfigError("Only engine='native' knows every command of a task beforehand.")
+        return engine
 
 
 def _upstream_starter(games: GameSet) -> Starter:

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered
 from skillc_gym.envs.coins.tasks import DIRECTIONS, Family, Maze, TaskSet
 from skillc_gym.errors import ConfigError, unknown_name
@@ -77,6 +80,11 @@ class CoinCollectorEnv(TextTaskEnv):
     def commands(self) -> tuple[str, ...]:
         """Every command that can become admissible, sorted: the actions of a discrete view."""
         return tuple(sorted((*_MOVES, *_OTHERS)))
+
+    def action_mask(self) -> NDArray[np.int8]:
+        """Returns which of `commands` are admissible now: int8 of shape (len(commands),)."""
+        admissible = self._commands()
+        return np.array([command in admissible for command in self.commands], dtype=np.int8)
 
     def task_type_of(self, task_id: str) -> str:
         """A task's type: easy, medium or hard."""

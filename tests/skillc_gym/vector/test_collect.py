@@ -64,3 +64,9 @@ def test_it_starts_at_a_reset_and_checks_the_policy(toy_library):
     groups.step({0: "wait"})
     with pytest.raises(ConfigError, match="right before it"):
         next(collect(groups, by_condition))
+
+
+def test_a_group_finishes_even_with_autoreset_on(toy_library):
+    groups = PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 2), 2, 2, library=toy_library, autoreset=True)
+    groups.reset(seed=0)
+    assert len(list(collect(groups, lambda observations, infos: ["wait"] * len(infos)))) == 2

@@ -181,6 +181,22 @@ def test_without_skills_every_condition_is_0():
         groups.reset(seed=0, options={"skills": [SkillText("a", "Look.", "1")] * 2})
 
 
+def test_a_group_that_has_finished_starts_again_with_autoreset(toy_library):
+    groups = make(toy_library, groups=2, size=2, autoreset=True)
+    groups.reset(seed=0, options={"task_ids": TASKS, "n_plus": [1, 1]})
+    groups.step(["take key"] * 4)
+    groups.step(["open it", "open it", "paint it", "wait"])
+    assert groups.active.tolist() == [False, False, False, True]
+    observations, rewards, terminations, _, infos = groups.step([None, None, None, "wait"])
+    assert groups.active.tolist() == [True, True, False, True]
+    assert groups.episode_lengths.tolist() == [0, 0, 2, 3]
+    assert not rewards.any()
+    assert not terminations.any()
+    assert infos["condition"].tolist() == [1, 0, 1, 0]
+    assert "Room" in observations[0]
+    assert groups.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.NEXT_STEP
+
+
 def test_environments_by_id_and_by_example(toy_library):
     gymnasium.register(id="SkillcTest/Paired-v0", entry_point="toy_env:ToyEnv", max_episode_steps=3)
     by_id = PairedVectorEnv("SkillcTest/Paired-v0", 1, 2, library=toy_library, per_type=2)

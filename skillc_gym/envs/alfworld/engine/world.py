@@ -84,6 +84,10 @@ class World:
         """What the admissible commands do, by command; the ways to other places are in `Game.routes`."""
         return self._view.effects
 
+    def is_admissible(self, command: str) -> bool:
+        """Whether a command, white space around it aside, would be carried out."""
+        return command.strip() in self._view.commands
+
     def snapshot(self) -> State:
         """Returns the state, which is immutable and can be pickled."""
         return self.state

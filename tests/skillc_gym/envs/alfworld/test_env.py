@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import gymnasium
+import numpy as np
 import pytest
 from odd_houses import WON_AT_ONCE, write_game
 
 import skillc_gym
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.errors import UnknownNameError
+
+
+@pytest.fixture
+def env(folder):
+    return ALFWorldEnv(data=folder, split="valid_seen")
 
 
 @pytest.mark.parametrize(
@@ -17,6 +23,13 @@ from skillc_gym.errors import UnknownNameError
 def test_bad_arguments_are_errors(folder, arguments, message):
     with pytest.raises(UnknownNameError, match=f"Unknown {message}"):
         ALFWorldEnv(**{"data": folder, "split": "valid_seen"} | arguments)
+
+
+def test_the_mask_marks_the_admissible_commands(env):
+    _, info = env.reset(seed=4)
+    mask = env.action_mask()
+    assert mask.dtype == np.int8
+    assert [command for command, flag in zip(env.commands, mask, strict=True) if flag] == info["admissible_commands"]
 
 
 def test_ansi_draws_the_house_and_the_last_exchange(folder):

@@ -239,10 +239,10 @@ def test_a_game_of_another_domain_is_for_upstream_alone(houses, quick):
     env.close()
 
 
-def test_a_list_of_all_commands_is_refused_in_words(env):
+def test_a_discrete_view_is_refused_in_words(env):
     env.reset(seed=0)
     with pytest.raises(ConfigError, match="engine='native'"):
-        _ = env.commands
+        env.action_mask()
 
 
 def test_a_vector_of_upstreams_answers_as_a_vector_of_natives_does(houses, quick):

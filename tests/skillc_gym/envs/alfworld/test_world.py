@@ -26,6 +26,7 @@ def test_admissible_commands_are_sorted_unique_known_and_carried_out(house, seed
         assert world.admissible == sorted(set(world.admissible))
         assert set(world.admissible) <= set(game.commands)
         expected = command.strip() in world.admissible
+        assert world.is_admissible(command) == expected
         before, view = world.state, world.admissible
         feedback, valid = world.step(command)
         assert valid == expected
