@@ -1,7 +1,8 @@
 """verl-agent and its forks: our environments behind their managers, their prompts on our environments.
 
 ``from skillc_gym.adapters.verl_agent import build_alfworld_envs, build_webshop_envs`` stands in for the builders of
-``agent_system.environments.env_package``. Nothing of theirs is imported, nor is Ray, Java or torch.
+``agent_system.environments.env_package``; ``python -m skillc_gym.adapters.verl_agent patch CHECKOUT`` writes these
+lines. Nothing of theirs is imported, nor is Ray, Java or torch.
 """
 
 from skillc_gym.adapters.verl_agent.draws import alfworld_panel, game_cycle

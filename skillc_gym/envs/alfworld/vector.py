@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
@@ -53,3 +55,19 @@ class ALFWorldVectorEnv(SyncVectorEnv):
             vector_infos = InfoColumns(info_columns, [None] * self.num_envs)
         vector_infos.tell(env_num, env_info)
         return vector_infos
+
+
+def make_vector(
+    num_envs: int = 1,
+    *,
+    vector_kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Callable[[Any], Any]] = (),
+    autoreset_mode: AutoresetMode | str | None = None,
+    **env_kwargs: Any,
+) -> VectorEnv[Any, Any, Any]:
+    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations."""
+    asked: dict[str, Any] = {} if autoreset_mode is None else {"autoreset_mode": autoreset_mode}
+    asked |= vector_kwargs or {}
+    if not wrappers and asked.keys() <= {"autoreset_mode"}:
+        return ALFWorldVectorEnv(num_envs, **asked, **env_kwargs)
+    return gymnasium.make_vec("skillc/ALFWorld-v0", num_envs, "sync", asked, wrappers, **env_kwargs)

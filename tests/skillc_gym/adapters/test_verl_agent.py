@@ -24,6 +24,7 @@ from skillc_gym.adapters.verl_agent import (
     game_cycle,
     read_chat,
 )
+from skillc_gym.adapters.verl_agent.__main__ import main
 from skillc_gym.adapters.verl_agent.draws import AlfworldGames
 from skillc_gym.chat import ChatFormat, PastStep, window_prompt
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
@@ -259,6 +260,11 @@ class AlfWorldEnvironmentManager:
 === agent_system/environments/env_package/alfworld/projection.py
 def project(reply):
     return reply[-9:]
+=== agent_system/environments/env_package/alfworld/__init__.py
+from .envs import build_alfworld_envs
+=== agent_system/environments/env_package/webshop/__init__.py
+from .projection import p
+from .envs import build_webshop_envs
 === agent_system/memory/memory.py
 class SimpleMemory:
     def fetch(self, step_num, obs, act):
@@ -329,6 +335,41 @@ def test_replies_are_read_by_the_rules(reply):
     assert closed or parsed.command == reply.lower()[-5:]
 
 
+def test_patch_prints_two_lines_and_writes_when_asked(checkout, capsys):
+    places = [
+        checkout / f"agent_system/environments/env_package/{name}/__init__.py" for name in ("alfworld", "webshop")
+    ]
+    before = [place.read_text() for place in places]
+    assert main(["patch", str(checkout)]) == 0
+    said = capsys.readouterr()
+    assert said.out.count("+from skillc_gym.adapters.verl_agent import build_") == said.out.count("-from .envs") == 2
+    assert "--write" in said.err
+    assert [place.read_text() for place in places] == before
+    assert main(["patch", str(checkout), "--write"]) == 0
+    assert places[1].read_text().splitlines() == [
+        "from .projection import p",
+        "from skillc_gym.adapters.verl_agent import build_webshop_envs",
+    ]
+    capsys.readouterr()
+    assert main(["patch", str(checkout), "--write"]) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "Both lines are there already\n")
+    places[0].write_text("from .envs import build_alfworld_envs, more\n")
+    assert main(["patch", str(checkout)]) == 2
+    assert "has no line" in capsys.readouterr().err
+    assert main(["patch", "nowhere"]) == 2
+
+
+def test_panel_prints_a_task_a_line(capsys):
+    assert main(["panel", "--members", "5", "--data", "generated"]) == 0
+    said = capsys.readouterr()
+    assert said.out.split() == alfworld_panel(None, 0, 5, data="generated")
+    assert said.err.startswith("5 draws of ")
+    for words in (["--members", "0"], ["--validation", "-1"]):
+        assert main(["panel", "--data", "generated", *words]) == 2
+        assert "1 member or more" in capsys.readouterr().err
+
+
 def test_the_page_runs():
     assert run_blocks("verl-agent.md")["advantages"].shape == (8,)
 
@@ -341,8 +382,7 @@ def test_a_forks_own_managers_play_whole_batches(place, world, tmp_path, alfworl
     own = tmp_path / "checkout"
     shutil.copytree(place / "agent_system", own / "agent_system")
     shutil.copytree(place / "verl/trainer/config", own / "verl/trainer/config")
-    changed = own / "agent_system/environments/env_package" / world / "__init__.py"
-    changed.write_text(changed.read_text().replace("from .envs", "from skillc_gym.adapters.verl_agent"))
+    assert main(["patch", str(own), "--write"]) == 0
     found = driven("verl_agent_manager.py", own, world, "50", ALFWORLD_DATA=alfworld_data, WEBSHOP_DATA=webshop_data)
     for part in ("training", "validation"):
         assert found[part]["members"] == 128

@@ -9,15 +9,18 @@ import random
 import re
 from collections import Counter
 
+import gymnasium as gym
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.tables import display_names, renamed, renumbered
-from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess
+from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
 
 GENERATED = {"data": "generated", "generator": {"size": "medium", "games_per_type": 2}}
 IDS = st.lists(
@@ -132,6 +135,29 @@ def test_snapshots_know_the_numbering(env):
     other = ALFWorldEnv(**GENERATED)
     other.restore(moment)
     assert other.step("look") == expected
+
+
+def test_vectors_number_as_single_environments_do():
+    fast = ALFWorldVectorEnv(3, **GENERATED, domain_randomization=True)
+    sync = gym.make_vec(
+        "skillc/ALFWorld-v0", num_envs=3, vectorization_mode="sync", **GENERATED, domain_randomization=True
+    )
+    assert fast.reset(seed=5)[0] == sync.reset(seed=5)[0]
+    assert fast.reset()[0] == sync.reset()[0]
+
+
+@pytest.mark.upstream
+@pytest.mark.slow
+def test_upstream_plays_shuffled_real_games_alike(alfworld_data, upstream):
+    games = open_games(alfworld_data, split="valid_unseen")
+    for index, task_id in enumerate(games.task_ids[::45]):
+        raw, game = games.raw(task_id), games.load(task_id, index)
+        theirs, ours = UpstreamWorld(upstream, raw, index), World(game)
+        assert theirs.reset() == ours.reset()
+        for command in game.walkthrough:
+            assert theirs.step(command) == ours.step(command)
+            assert (theirs.admissible, theirs.won) == (ours.admissible, ours.won)
+        assert ours.won
 
 
 @pytest.mark.upstream

@@ -1,4 +1,4 @@
-"""The same answers in other processes and in threads."""
+"""The same answers in other processes, in threads, in vectors of both, and in Ray's actors."""
 
 from __future__ import annotations
 
@@ -127,3 +127,38 @@ def test_a_game_that_another_thread_has_just_loaded_is_shared(folder, monkeypatc
     monkeypatch.setattr(games_module.Game, "parse", slowly)
     assert games.load(name) is games.load(name)
     assert len(games._loaded) == 1
+
+
+@pytest.mark.slow
+def test_rays_actors_answer_alike():
+    ray = pytest.importorskip("ray", reason="needs the ray extra")
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the actors cannot import a test
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        player = ray.remote(num_cpus=0)(Player)
+        actors = [player.remote(seed) for seed in range(3)]
+        here = [Player(seed) for seed in range(3)]
+        assert ray.get([actor.play.remote() for actor in actors]) == [one.play() for one in here]
+        moment = ray.get(actors[0].snapshot.remote())
+        assert moment == here[0].snapshot()
+        assert ray.get(actors[1].go_on.remote(moment)) == here[2].go_on(moment)
+        assert ray.get(ray.remote(num_cpus=0)(native_transcript).remote()) == native_transcript()
+    finally:
+        ray.shutdown()
+
+
+class Player:
+    """An environment with its episode, as one would put it into an actor."""
+
+    def __init__(self, seed: int) -> None:
+        self.env = ALFWorldEnv(**GAMES)
+        self.seed = seed
+
+    def play(self) -> list[Any]:
+        return episode(self.env, self.env.task_ids[self.seed])
+
+    def snapshot(self) -> Any:
+        return self.env.snapshot()
+
+    def go_on(self, moment: Any) -> Any:
+        return self.env.restore(moment), self.env.step("look")

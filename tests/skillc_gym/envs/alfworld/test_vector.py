@@ -30,15 +30,13 @@ def same(left: dict, right: dict) -> None:
     ("options", "steps"),
     [
         ({}, 60),
-        ({"max_episode_steps": 7, "autoreset_mode": AutoresetMode.NEXT_STEP, "domain_randomization": True}, 20),
-        ({"max_episode_steps": 3, "autoreset_mode": AutoresetMode.SAME_STEP}, 8),
-        ({"max_episode_steps": 3, "autoreset_mode": "SameStep"}, 4),
+        ({"max_episode_steps": 7, "vector_kwargs": {"autoreset_mode": AutoresetMode.NEXT_STEP}}, 20),
+        ({"max_episode_steps": 3, "vector_kwargs": {"autoreset_mode": AutoresetMode.SAME_STEP}}, 8),
+        ({"max_episode_steps": 3, "vector_kwargs": {"autoreset_mode": "SameStep"}}, 4),
     ],
 )
 def test_it_answers_as_the_sync_mode_does(options: dict, steps: int):
-    fast, own = make(**options), dict(options)
-    vector_kwargs = {name: own.pop(name) for name in ("autoreset_mode",) if name in own}
-    sync = make("sync", **own, vector_kwargs=vector_kwargs)
+    fast, sync = make(**options), make("sync", **options)
     assert isinstance(fast.unwrapped, ALFWorldVectorEnv)
     assert fast.metadata == sync.metadata
     rng = np.random.default_rng(0)
@@ -52,8 +50,21 @@ def test_it_answers_as_the_sync_mode_does(options: dict, steps: int):
             assert ours.tolist() == theirs.tolist()
 
 
+class Shout(gym.ObservationWrapper):
+    def observation(self, observation: str) -> str:
+        return observation.upper()
+
+
+@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync"])
+def test_wrappers_go_around_each_game(mode: str | None):
+    envs = make(mode, num_envs=2, wrappers=[Shout], vector_kwargs={"copy": False})
+    assert all(observation.isupper() for observation in envs.reset(seed=3)[0])
+    assert envs.envs[0].spec.max_episode_steps == 50
+    assert make(num_envs=2).reset(seed=3)[0] != envs.reset(seed=3)[0]
+
+
 def test_a_vector_can_be_made_again_from_its_spec():
-    envs = make(num_envs=2, autoreset_mode="SameStep")
+    envs = make(num_envs=2, vector_kwargs={"autoreset_mode": "SameStep"})
     again = gym.make_vec(envs.spec)
     assert (again.num_envs, again.autoreset_mode) == (2, AutoresetMode.SAME_STEP)
 
