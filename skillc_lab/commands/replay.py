@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
 from skillc_gym.episodes import Episode, read_jsonl, to_atif
+from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
+from skillc_lab.commands.serve_webshop import serve_site
 from skillc_lab.report import read_object, replay_page, transcripts_of_step
 
 
@@ -19,7 +21,8 @@ from skillc_lab.report import read_object, replay_page, transcripts_of_step
 class ReplayOptions:
     """Write a page with recorded episodes, grouped by task, with the skill beside without it.
 
-    With --atif they are written as trajectories of the Agent Trajectory Interchange Format instead.
+    With --site, WebShop's episodes are shown in the shop itself, step by step, instead. With --atif they are written
+    as trajectories of the Agent Trajectory Interchange Format.
     """
 
     run: Annotated[Path, tyro.conf.Positional]
@@ -30,6 +33,12 @@ class ReplayOptions:
     """The page; in RUN/report if none."""
     atif: Path | None = None
     """Folder that receives a trajectory in ATIF of each episode."""
+    site: bool = False
+    """Serve the shop's own pages of the episodes, until Ctrl-C."""
+    port: int = 3000
+    """Port of the site; 0 for any that is free."""
+    data: str | None = None
+    """The shop's data, with --site; the run's own if none."""
 
 
 def replay(options: ReplayOptions) -> int:
@@ -37,6 +46,8 @@ def replay(options: ReplayOptions) -> int:
     if options.atif:
         say(f"{_write_atif(options, options.atif)} trajectories: {options.atif}")
         return 0
+    if options.site:
+        return serve_site(_shop(options), port=options.port, episodes=_episodes(options))
     say(str(replay_page(options.run, options.step, out=options.out)))
     return 0
 
@@ -56,6 +67,15 @@ def _episodes(options: ReplayOptions) -> list[Episode]:
     if whole.is_file():
         return list(read_jsonl(whole))
     return [episode for episodes in transcripts_of_step(options.run, options.step).values() for episode in episodes]
+
+
+def _shop(options: ReplayOptions) -> dict[str, Any]:
+    """The arguments that the episodes' shop was made with; the split does not matter, since tasks are named."""
+    kept = read_object((options.run if options.run.is_dir() else options.run.parent) / "config.json")
+    data = options.data or kept.get("data")
+    if data is None:
+        raise ConfigError(f"{options.run} does not say which shop its episodes were played in; name it with --data.")
+    return {"data": data, **kept.get("env_options", {})}
 
 
 COMMAND = Command(ReplayOptions, replay)

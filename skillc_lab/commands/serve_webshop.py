@@ -37,6 +37,8 @@ class ServeWebshopOptions:
     """Keep what people do as demonstrations, a line each, in this file."""
     record_limit: int = 64
     """How large that file may become, in MiB."""
+    upstream_routes: bool = False
+    """Open episodes at /SESSION and /fixed_N, for agents made for upstream's own site."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the environment; singly as env.generator='{"size": 500}'."""
 
@@ -48,13 +50,19 @@ class ServeWebshopOptions:
 
 def serve(options: ServeWebshopOptions) -> int:
     """Runs the command."""
+    site = {name: getattr(options, name) for name in ("token", "record", "record_limit", "upstream_routes")}
+    return serve_site(options.shop(), host=options.host, port=options.port, names=options.allow_host, **site)
+
+
+def serve_site(shop: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 3000, **site: Any) -> int:
+    """Serves a shop on a port, 0 for any that is free, and says where; ``site`` is what else `open_site` takes."""
     from skillc_gym.envs.webshop.site import address_of_socket, bound_socket, open_site
     from skillc_gym.envs.webshop.site import serve as serve_until_interrupted
 
-    site = {name: getattr(options, name) for name in ("host", "token", "record", "record_limit")}
-    opened = open_site(options.shop(), names=options.allow_host, **site)
-    listener = bound_socket(options.host, options.port)
-    say(f"{address_of_socket(listener)}/{f'?token={opened.token}' if opened.token else ''}")
+    opened = open_site(shop, host=host, **site)
+    listener = bound_socket(host, port)
+    token = f"?token={opened.token}" if opened.token else ""
+    say(f"{address_of_socket(listener)}/{'replays' if site.get('episodes') else ''}{token}")
     sys.stdout.flush()  # whoever started it may be waiting for the address
     serve_until_interrupted(opened, listener)
     return 0

@@ -85,7 +85,7 @@ OF_ADDRESSES = (
     *("results", "item", "details", "receipt", "search_query=", "task=1", "task=all/1", "<script>alert(1)</script>"),
     *('"onload="x', "%22%3E%3Cimg%20src=x%3E", "[SEP]", "buy now", "b0[x]", "a/b?c"),
 )
-FIXED = ("/", "/about.json", "/picture?text=a", "/static/shop.css", "/abc")
+FIXED = ("/", "/about.json", "/replays", "/replays/0", "/picture?text=a", "/static/shop.css", "/fixed_1", "/abc")
 
 
 class Server:
@@ -158,12 +158,12 @@ def test_what_writers_keep_of_replies_is_bounded_and_can_be_stored(data: Any) ->
 
 @functools.cache
 def site() -> Any:
-    return open_site({"data": shop_catalog()})
+    return open_site({"data": shop_catalog()}, upstream_routes=True)
 
 
 @functools.cache
 def addresses() -> list[str]:
-    episodes = [f"/e/{site().tickets.issue(1, audience)}" for audience in "ap"]
+    episodes = [f"/e/{site().tickets.issue(1, audience)}" for audience in "apu"]
     kinds = ("home", "results?q=red&page=1", "item?asin=B000000001&q=red&page=1")
     return [*FIXED, *(f"{episode}/{kind}" for episode in episodes for kind in kinds)]
 

@@ -202,12 +202,15 @@ class WebShopEnv(TextTaskEnv):
         """The address of the page on the suite's own site, within an episode."""
         return self._store.address(self._page)
 
-    def fragment(self) -> str:
-        """Returns the page as HTML, with relative addresses, without what stands around it."""
+    def fragment(self, *, person: bool = False) -> str:
+        """Returns the page as HTML, with relative addresses, without what stands around it.
+
+        For a ``person``, prices and scores are written as people do, and buttons that lead nowhere are left out.
+        """
         goal, page, store = self._playing(), self._page, self._store
         listings = store.listings(page) if page.kind == "results" else ()
         link = partial(store.link, page, generator=self.np_random)
-        view = View(store.product(page), listings, link, store.clicked(page, self.url))
+        view = View(store.product(page), listings, link, store.clicked(page, self.url), person)
         return page_fragment(page, store.nodes(page), goal.instruction, view)
 
     def best_score(self, task_id: str) -> float:

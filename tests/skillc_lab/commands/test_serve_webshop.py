@@ -1,7 +1,8 @@
-"""``skillc serve-webshop``: the address is said, pages are served, Ctrl-C ends it."""
+"""``skillc serve-webshop`` and ``skillc replay --site``: the address is said, pages are served, Ctrl-C ends it."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.episodes import EpisodeRecorder, write_jsonl
 from skillc_lab.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
+SHOP = {"data": "generated", "generator": {"size": 40}}
 
 
 def served(*words):
@@ -39,12 +43,25 @@ def test_the_shop_is_served(tmp_path):
     assert (status, kept.exists()) == (130, True)
 
 
+def test_recorded_episodes_are_shown_in_their_shop(tmp_path):
+    env = WebShopEnv(**SHOP)
+    recorder = EpisodeRecorder(*env.reset(seed=0))
+    recorder.add("search[rug]", env.step("search[rug]"))
+    write_jsonl(tmp_path / "transcripts.jsonl", [recorder.episode()])
+    config = {"data": "generated", "env_options": {"generator": {"size": 40}}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    page, status = served("replay", tmp_path, "--site")
+    assert env.goal in page
+    assert status == 130
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["serve-webshop", "--data", "nothing"], "no folder"),
         (["serve-webshop", "--data", "generated", "--host", "no.such.host.example"], "cannot listen"),
         (["serve-webshop", "--data", "generated", "--split", "dev"], "'dev'"),
+        (["replay", "nothing", "--site"], "nothing"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(words, said, capsys):

@@ -7,6 +7,7 @@ what a browser holds can be compared with it letter by letter.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -130,6 +131,7 @@ _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem 
 .product{border-top:1px solid #ddd;padding:.8rem 0}.product-price{color:#066}
 fieldset{border:0;padding:0;margin:.6rem 0}img{max-width:12rem}"""
 _FORM = '<form method="post">'
+_AMOUNT = re.compile(r"\$([0-9]+(?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,23 @@ class View:
     """What a page shows besides its texts: the product looked at, or the products found, best first.
 
     ``link`` is the address that a product's link leads to (None if it cannot be followed), ``clicked`` whether an
-    option or a link is marked so.
+    option or a link is marked so. For a ``person``, prices and scores are rounded and no button leads to an empty page.
     """
 
     product: Product | None = None
     listings: Sequence[Listing] = ()
     link: Callable[[Listing], str | None] = lambda _: None
     clicked: Callable[[Node], bool] = lambda _: False
+    person: bool = False
+
+    def price(self, tag: str) -> str:
+        """Writes a price."""
+        return price_for_people(tag) if self.person else tag
+
+
+def price_for_people(tag: str) -> str:
+    """Writes a product's price, or the two that it lies between, with cents and commas: ``$1,299.00``."""
+    return _AMOUNT.sub(lambda found: f"${float(found[1]):,.2f}", tag)
 
 
 def page_document(fragment: str) -> str:
@@ -169,11 +181,13 @@ def _index(page: Page, found: list[Node], view: View) -> list[str]:
 
 
 def _results(page: Page, found: list[Node], view: View) -> list[str]:
-    back, *turns = _buttons(found)
+    last = view.person and page.number * PAGE_SIZE >= len(page.hits)
+    back, *turns = _buttons([node for node in found if not (last and node == NEXT)])
     total = _text(next(node for node in found if node.kind == "text").text)
     heading = f'<h3 aria-level="2">{total}</h3>'
     cards = [_card(place, listing, view) for place, listing in enumerate(view.listings)]
-    return [f"{_FORM}{back}</form>", heading, f"{_FORM}{''.join(turns)}</form>", *cards]
+    turning = [f"{_FORM}{''.join(turns)}</form>"] if turns else []
+    return [f"{_FORM}{back}</form>", heading, *turning, *cards]
 
 
 def _card(place: int, listing: Listing, view: View) -> str:
@@ -183,7 +197,7 @@ def _card(place: int, listing: Listing, view: View) -> str:
     picture = f'<img class="product-picture" src="{_picture(listing.asin)}" alt="">'
     link = f'<a class="{name}"{way} aria-describedby="title-{place}">{_text(listing.asin)}</a>'
     title = f'<h4 class="product-title" id="title-{place}" aria-level="3">{_text(listing.title)}</h4>'
-    price = f'<h5 class="product-price" role="presentation">{_text(listing.price_tag)}</h5>'
+    price = f'<h5 class="product-price" role="presentation">{_text(view.price(listing.price_tag))}</h5>'
     return f'<div class="product">{picture}{link}{title}{price}</div>'
 
 
@@ -196,7 +210,7 @@ def _item(page: Page, found: list[Node], view: View) -> list[str]:
     parts.append(f'<img id="product-image" src="{_picture(product.asin)}"{image} alt="">')
     parts += [_group(page, number, name, values, view) for number, (name, values) in enumerate(product.options.items())]
     parts.append(f'<h2 class="product-title">{_text(product.title)}</h2>')
-    parts.append(f'<p class="product-price">Price: {_text(product.price_tag)}</p>')
+    parts.append(f'<p class="product-price">Price: {_text(view.price(product.price_tag))}</p>')
     return [*parts, '<p class="product-rating">Rating: N.A.</p>', f"{_FORM}{''.join(buttons[2:])}</form>"]
 
 
@@ -226,7 +240,8 @@ def _done(page: Page, found: list[Node], view: View) -> list[str]:
     place = next(number for number, node in enumerate(found) if node.text.startswith("Your score"))
     spans = [f"<span>{_text(node.text)}</span>" for node in found]
     code, hidden, details = ("".join(spans[start:end]) for start, end in ((1, 4), (4, place), (place + 2, None)))
-    score = f"{_text(found[place].text)}<pre>{_text(found[place + 1].text)}</pre>"
+    gained = f"{page.reward:.2f}" if view.person else found[place + 1].text
+    score = f"{_text(found[place].text)}<pre>{_text(gained)}</pre>"
     parts = [f'<h1 id="thankyou">{_text(found[0].text)}</h1>', f'<p class="code">{code}</p>']
     return [
         *parts,

@@ -17,8 +17,8 @@ from skillc_gym.errors import ConfigError
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names by which a site on this machine is called."""
 _POLICY = (
-    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; form-action 'self'; frame-src 'self'; "
+    "frame-ancestors 'self'; base-uri 'none'"
 )
 HEADERS = {
     "content-security-policy": _POLICY,
@@ -30,7 +30,7 @@ HEADERS = {
 }
 """Sent with every answer."""
 _RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-AGENT, PERSON = "a", "p"
+AGENT, PERSON, UPSTREAM = "a", "p", "u"
 _MAC_BYTES = 10
 _LONGEST = 80
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{8,200}")
@@ -129,7 +129,7 @@ def _name(address: str) -> str | None:
 
 
 class Ticket(NamedTuple):
-    """What a ticket says: who plays, `AGENT` or `PERSON`, and the goal's index."""
+    """What a ticket says: who plays, `AGENT`, `PERSON` or `UPSTREAM` (upstream's own agents), and the goal's index."""
 
     audience: str
     task: int

@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -24,9 +25,9 @@ except ImportError as error:
     raise missing_extra("Starlette", "browser") from error
 
 from skillc_gym.envs.webshop.shop.pages import Page
-from skillc_gym.envs.webshop.site.access import AGENT, PERSON, Guard, Ticket, TicketIssuer
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM, Guard, Ticket, TicketIssuer
+from skillc_gym.envs.webshop.site.episodes import Recording, Replay
 from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, picture, render, shop_page
-from skillc_gym.envs.webshop.site.recording import Recording
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 
@@ -50,13 +51,16 @@ class Site:
         hosts: frozenset[str] | None = None,
         token: str | None = None,
         recording: Recording | None = None,
+        replays: Sequence[Sequence[Replay]] = (),
+        upstream_routes: bool = False,
     ) -> None:
         self.front, self.tickets, self.token = front, TicketIssuer(), token
-        self._recording = recording
+        self._recording, self._replays = recording, replays
         self._generator = np.random.default_rng()
         self._states = itertools.count(1)
         self._bought: OrderedDict[str, str] = OrderedDict()
-        self._app = Guard(Starlette(routes=self._routes(), exception_handlers=_HANDLERS), hosts, token)
+        routes = self._routes() + [Route("/{session}", self._session)] * upstream_routes
+        self._app = Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts, token)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answers a request."""
@@ -78,13 +82,15 @@ class Site:
             Route("/e/{ticket}/{kind}", self._show),
             Route("/e/{ticket}/{kind}", self._act, methods=["POST"]),
             Route("/picture", self._picture),
+            Route("/replays", self._rows),
+            Route("/replays/{row}", self._row),
             Route("/static/{name}", _static),
         ]
 
     async def _start(self, request: Request) -> Response:
         goals, products = self.front.goals, len(self.front.core.catalog)
-        recorded = self._recording is not None
-        return HTMLResponse(render("start.html", goals=goals, products=products, recorded=recorded))
+        offered = {"recorded": self._recording is not None, "replays": bool(self._replays)}
+        return HTMLResponse(render("start.html", goals=goals, products=products, **offered))
 
     async def _about(self, request: Request) -> Response:
         return JSONResponse({"skillc_gym": __version__, "shop": self.front.identity})
@@ -107,12 +113,20 @@ class Site:
         except SkillCError as error:
             raise HTTPException(404, str(error)) from error
 
+    async def _session(self, request: Request) -> Response:
+        """Opens an episode of the goal that upstream's name of a session means, the same one at every visit."""
+        session = request.path_params["session"]
+        goals, generator = self.front.goals, np.random.default_rng(list(session.encode()))
+        task = self._task(session.rpartition("_")[2] or "?") if "fixed" in session else goals.draw(generator)
+        return RedirectResponse(f"/e/{self.tickets.issue(task, UPSTREAM)}/home", 303)
+
     async def _show(self, request: Request) -> Response:
         ticket, page = self._place(request)
         if self._recording is not None and ticket.audience == PERSON:
             self._note_visit(self._recording, request, ticket, page)
-        view, searchable = self.front.view(ticket.task, page), self.front.searchable(page)
-        html = shop_page(view, state=next(self._states), searchable=searchable, person=ticket.audience == PERSON)
+        view = self.front.view(ticket.task, page, person=ticket.audience == PERSON)
+        searchable = self.front.searchable(page)
+        html = shop_page(view, state=next(self._states), searchable=searchable, audience=ticket.audience)
         return HTMLResponse(html, headers={"cache-control": "no-store"})
 
     async def _act(self, request: Request) -> Response:
@@ -136,6 +150,24 @@ class Site:
             return
         if before.kind == "results" and page.kind == "item":
             recording.note(name, ticket.task, before, f"click[{self.front.asin(page).lower()}]", page)
+
+    async def _rows(self, request: Request) -> Response:
+        if not self._replays:
+            raise HTTPException(404, "No recorded episodes are shown here.")
+        return HTMLResponse(render("replays.html", rows=self._replays))
+
+    async def _row(self, request: Request) -> Response:
+        number = request.path_params["row"]
+        # A number of thousands of digits is none that Python would read.
+        if number not in map(str, range(len(self._replays))):
+            raise HTTPException(404, "There is no such recorded episode.")
+        row, asked = self._replays[int(number)], dict(_query(request)).get("step", "0")
+        last = max(len(replay.episode.turns) for replay in row)
+        step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
+        sides = [replay.moment(step, self.tickets.issue(replay.task)) for replay in row]
+        for side in (each for each in sides if each["address"].startswith("done")):
+            self.buy(side["ticket"], side["address"])  # a receipt is shown for what was bought only
+        return HTMLResponse(render("replay.html", sides=sides, step=step, last=last, goal=row[0].episode.goal))
 
     async def _picture(self, request: Request) -> Response:
         catalog = self.front.core.catalog

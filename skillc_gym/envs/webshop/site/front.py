@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
+from skillc_gym.envs.webshop.goals.goals import NO_LIMIT
+from skillc_gym.envs.webshop.shop.nodes import price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM
 from skillc_gym.pages import page as filled_in
 
 Pairs = list[tuple[str, str]]
@@ -26,14 +30,38 @@ BUY = "click[buy now]"
 _UNTYPED = re.compile(r"[\[\]\r\n]")
 
 
+class Offer(NamedTuple):
+    """A product as a receipt names it: its title, id, price and chosen options."""
+
+    title: str
+    asin: str
+    price: str
+    options: Sequence[str]
+
+
+class Receipt(NamedTuple):
+    """What a purchase was worth, and what would have fitted.
+
+    ``shares`` says how well kind of product, attributes, options (if any were asked for) and price fit, in [0, 1];
+    ``asked`` what was asked for, in words, and whether the purchase has it; ``meant`` is the product of the task.
+    """
+
+    score: float
+    shares: Mapping[str, float]
+    asked: Sequence[tuple[str, bool]]
+    bought: Offer
+    meant: Offer
+
+
 @dataclass(frozen=True)
 class PageView:
-    """What a visitor gets to see at an address: the page as HTML without its frame."""
+    """What a visitor gets to see at an address: the page as HTML without its frame, and for a person the receipt."""
 
     page: Page
     address: str
     fragment: str
     cut: bool
+    receipt: Receipt | None = None
 
 
 class ShopFront:
@@ -69,11 +97,12 @@ class ShopFront:
         """Returns the address of a page."""
         return self._store.address(page)
 
-    def view(self, task: int, page: Page) -> PageView:
-        """Returns what is to be seen on a page of a task."""
+    def view(self, task: int, page: Page, *, person: bool = False) -> PageView:
+        """Returns what is to be seen on a page of a task, by an agent or by a person."""
         with self._lock:
             cut = self._go(task, page)["query_cut"]
-            return PageView(page, self._store.address(page), self.core.fragment(), cut)
+            receipt = self._receipt(task, page) if person and page.kind == "done" else None
+            return PageView(page, self._store.address(page), self.core.fragment(person=person), cut, receipt)
 
     def act(self, task: int, page: Page, action: str) -> Page | None:
         """Returns the page that an action leads to, None if it is not possible."""
@@ -119,6 +148,24 @@ class ShopFront:
         """Tells whether one can search from a page: everywhere but after a purchase that ends the episode."""
         return page.kind != "done" or not self.core.fixes.purchase_ends
 
+    def _receipt(self, task: int, page: Page) -> Receipt:
+        goal, core = self.goals.goal(task), self.core
+        got = core.rate(goal, page)
+        shares = {"r_type": got.r_type, "r_att": got.r_att, "r_option": got.r_option, "r_price": float(got.r_price)}
+        asked = [(one, core.rate(replace(goal, attributes=(one,)), page).r_att == 1) for one in goal.attributes]
+        options = [one if isinstance(one, str) else ": ".join(one) for one in goal.options]
+        alone = [core.rate(replace(goal, options=(one,)), page).r_option == 1 for one in goal.options]
+        asked += zip(options, alone, strict=True)
+        if goal.price_upper < NO_LIMIT:
+            asked.append((f"at most ${goal.price_upper:,.2f}", got.r_price))
+        shown = {name: share for name, share in shares.items() if share is not None}
+        bought = self._offer(page.product, [": ".join(pair) for pair in page.options])
+        return Receipt(got.total, shown, asked, bought, self._offer(int(self.goals.table.product[task]), options))
+
+    def _offer(self, index: int, options: Sequence[str]) -> Offer:
+        product = self.core.catalog.product(index)
+        return Offer(product.title, product.asin, price_for_people(product.price_tag), options)
+
     def _chosen(self, page: Page, sent: Pairs) -> tuple[str, str] | None:
         # Browsers send line breaks in a way of their own.
         found = {(_lines(name), _lines(value)) for name, value in sent}
@@ -154,16 +201,17 @@ render = partial(filled_in, "skillc_gym.envs.webshop.site.templates")
 """Fills in one of the site's templates; every text is escaped."""
 
 
-def shop_page(view: PageView, *, state: int, searchable: bool, person: bool = False) -> str:
-    """Writes a page of the shop, with a way to the next task for a ``person``.
+def shop_page(view: PageView, *, state: int, searchable: bool, audience: str = AGENT) -> str:
+    """Writes a page of the shop for an audience; nothing stands around it for `UPSTREAM`.
 
     ``state`` is another number for every answer of the site, by which a browser's driver sees that it is a new page.
     """
     page = view.page
     words = page.words if page.kind in ("results", "item", "sub") else ""
-    seen = {"words": words, "searchable": searchable and page.kind != "index", "person": person}
+    seen = {"words": words, "searchable": searchable and page.kind != "index", "person": audience == PERSON}
     facts = json.dumps({"query_cut": view.cut})
-    return render("shop.html", view=view, kind=page.kind, state=state, facts=facts, **seen)
+    template = "upstream.html" if audience == UPSTREAM else "shop.html"
+    return render(template, view=view, kind=page.kind, state=state, facts=facts, **seen)
 
 
 def picture(asin: str, category: str = "") -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import LOOPBACK, chosen_token, is_loopback
+from skillc_gym.envs.webshop.site.episodes import Recording, replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
-from skillc_gym.envs.webshop.site.recording import Recording
-from skillc_gym.errors import ConfigError, EngineError, needs_extra
+from skillc_gym.episodes import Episode
+from skillc_gym.errors import ConfigError, EngineError, missing_extra
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
 _LONGEST_HEAD = 1 << 18
 """Longer than any address, so that one that is too long is answered in words."""
-_MOST, _START_SECONDS = 512, 30
-"""Requests under way, beyond which visitors are told to come again; seconds that a start may take."""
+_START_SECONDS = 30
 
 
 def open_site(
@@ -35,6 +35,8 @@ def open_site(
     token: str = "auto",
     record: Path | None = None,
     record_limit: int = 64,
+    episodes: Sequence[Episode] = (),
+    upstream_routes: bool = False,
 ) -> Site:
     """Makes a site.
 
@@ -46,16 +48,27 @@ def open_site(
             nothing, or a text of your own; `Site.token` is what it came to.
         record: Where to keep what people do, as JSON lines.
         record_limit: How large that file may become, in MiB.
+        episodes: Recorded episodes to show.
+        upstream_routes: Whether ``/SESSION`` and ``/fixed_N`` open an episode as upstream's site does, with nothing on
+            a page but what upstream's agents read.
 
     Raises:
-        ConfigError: The file is full or cannot be written, or no address can hold the token.
+        ConfigError: The episodes are of another shop, the file is full or cannot be written, or no address can hold
+            the token.
     """
     from skillc_gym.envs.webshop.site.app import Site
 
     front = ShopFront(WebShopEnv(**shop, observation_mode="url"))
     recording = None if record is None else Recording(record, front, WebShopEnv(**shop), limit=record_limit << 20)
     hosts = frozenset({*LOOPBACK, *names}) if is_loopback(host) or names else None
-    return Site(front, hosts=hosts, token=chosen_token(token, host), recording=recording)
+    return Site(
+        front,
+        hosts=hosts,
+        token=chosen_token(token, host),
+        recording=recording,
+        replays=replay_rows(episodes, front),
+        upstream_routes=upstream_routes,
+    )
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -79,19 +92,35 @@ def address_of_socket(listener: socket.socket) -> str:
 
 
 def _server(site: Site) -> Server:
-    with needs_extra("uvicorn", "browser"):
+    try:
         import uvicorn
-    options: dict[str, Any] = {
-        **{"http": "h11", "loop": "asyncio", "ws": "none", "lifespan": "off"},
-        **{"log_config": None, "access_log": False, "server_header": False},
-        **{"h11_max_incomplete_event_size": _LONGEST_HEAD, "limit_concurrency": _MOST, "timeout_graceful_shutdown": 1},
-    }
-    return uvicorn.Server(uvicorn.Config(site, **options))
+
+        from skillc_gym.envs.webshop.site.limits import AT_ONCE, Connection, PatientServer
+    except ImportError as error:
+        raise missing_extra("uvicorn", "browser") from error
+    config = uvicorn.Config(
+        site,
+        http=Connection,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        backlog=AT_ONCE,
+        timeout_graceful_shutdown=1,
+    )
+    return PatientServer(config)
 
 
 def serve(site: Site, listener: socket.socket) -> None:
     """Serves until the process is interrupted or terminated."""
-    _server(site).run(sockets=[listener])
+    server = _server(site)
+    from skillc_gym.envs.webshop.site.limits import quiet_log
+
+    with quiet_log():
+        server.run(sockets=[listener])
 
 
 class ThreadedSite:

@@ -19,7 +19,7 @@ from visitor import Visitor
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
-from skillc_gym.episodes import read_jsonl
+from skillc_gym.episodes import EpisodeRecorder, read_jsonl
 from skillc_gym.errors import ConfigError
 
 NATIVE = WebShopEnv(data=SHOP, observation_mode="html")
@@ -41,13 +41,13 @@ def visitor(site):
     return Visitor(site.url)
 
 
-def bought(visitor):
-    """Searches, opens the last product found and buys it; returns the address of the results."""
-    visitor.post(("search_query", "alderon rug"))
-    results = visitor.at
-    visitor.get(Reader(visitor.page).links[-1])
-    assert visitor.post(("click", "buy now")) == 200
-    return results
+def recorded(*actions, condition=0, task_id="synthetic/3"):
+    env = WebShopEnv(data=SHOP)
+    observation, info = env.reset(seed=0, options={"task_id": task_id})
+    recorder = EpisodeRecorder(observation, {**info, "condition": condition, "skill_text": "<b>Look twice.</b>"})
+    for action in actions:
+        recorder.add(action, env.step(action))
+    return recorder.episode()
 
 
 def test_a_visitor_sees_what_the_text_environment_shows(visitor):
@@ -119,6 +119,23 @@ def test_tickets_cannot_be_forged_or_changed(visitor):
     assert tickets.read(name) != tickets.read(tickets.issue(7, AGENT))
 
 
+def test_only_people_are_told_the_parts_of_their_score(visitor):
+    pages = {}
+    for person in (False, True):
+        visitor.begin(3, person=person)
+        visitor.post(("search_query", "alderon rug"))
+        visitor.get(Reader(visitor.page).links[0])
+        visitor.post(("click", "buy now"))
+        assert "Your score" in visitor.page
+        pages[person] = visitor.page
+    assert "part by part" in pages[True]
+    assert "part by part" not in pages[False]
+    assert "What would have fitted" in pages[True]
+    goal = NATIVE.goals.goal(3)
+    for hidden in (goal.asin, goal.name, goal.query, goal.product_category, "r_type", "r_price", "title_score"):
+        assert hidden not in pages[False]
+
+
 def test_foreign_names_and_forms_of_foreign_pages_are_turned_away(visitor):
     for host in ("evil.example", "evil.example:1", "[::1"):
         assert visitor.ask("GET", "/", host=host) == 403
@@ -140,7 +157,7 @@ def test_forms_and_requests_that_make_no_sense(visitor):
         assert visitor.ask("POST", "/episodes", json.dumps({"task": task}).encode(), **json_body) == 404
 
 
-paths = st.sampled_from(["/", "/e/", "/e/TICKET/", "/static/", "/picture", "/episodes", "/about.json"])
+paths = st.sampled_from(["/", "/e/", "/e/TICKET/", "/static/", "/picture", "/replays/", "/episodes", "/about.json"])
 kinds = st.sampled_from(["home", "results", "item", "details", "receipt", ""])
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
 names = st.sampled_from(["asin", "q", "page", "tab", "o.color", "seen", "hit", "step"])
@@ -188,6 +205,7 @@ def test_what_people_do_is_kept_as_demonstrations(visitor, kept):
     visitor.post(("click", "features"))
     visitor.post(("click", "< prev"))
     visitor.post(("click", "buy now"))
+    bought = visitor.page
     visitor.begin(3)  # an agent is not recorded
     visitor.post(("search_query", "rug"))
     *_, episode = read_jsonl(kept)
@@ -197,76 +215,75 @@ def test_what_people_do_is_kept_as_demonstrations(visitor, kept):
     assert [action[:9] for action in actions[1:]] == ["click[b00", "click[fea", "click[< p", "click[buy"]
     assert episode.task_id == "synthetic/3"
     assert all(turn.action_valid for turn in episode.turns)
+    assert f"<pre>{episode.task_score:.2f}</pre>" in bought
 
 
-def test_a_receipt_is_that_of_the_one_purchase_and_tells_no_part_of_the_goal(visitor):
+def test_a_receipt_is_that_of_the_one_purchase(visitor):
     visitor.begin(3)
-    results = bought(visitor)
-    receipt, page, goal = visitor.at, visitor.page, NATIVE.goals.goal(3)
-    assert "Your score" in page
-    for hidden in (goal.asin, goal.name, goal.query, goal.product_category, "r_type", "r_price", "title_score"):
-        assert hidden not in page
+    visitor.post(("search_query", "alderon rug"))
+    results = visitor.at
+    visitor.get(Reader(visitor.page).links[0])
+    item = visitor.at
+    assert visitor.get(item.replace("item?", "receipt?")) == 404
+    visitor.at = item
+    assert visitor.post(("click", "buy now")) == 200
+    receipt = visitor.at
     visitor.get(results)
+    visitor.get(Reader(visitor.page).links[-1])
+    assert visitor.post(("click", "buy now")) == 200
+    assert visitor.at == receipt
+
+
+def test_a_persons_receipt_says_what_would_have_fitted(visitor):
+    visitor.begin(0, person=True)
+    visitor.post(("search_query", "alderon rug"))
     visitor.get(Reader(visitor.page).links[0])
     visitor.post(("click", "buy now"))
-    assert visitor.at == receipt
-    visitor.begin(3)
-    assert visitor.get(f"/e/{visitor.ticket}/{receipt.split('/')[3]}") == 404
+    said = " ".join(re.sub("<[^>]*>", " ", unescape(visitor.page.partition("part by part")[2])).split())
+    for part in (
+        "Options share of the options asked for 0 %",
+        "machine wash fits color: titanium does not fit",
+        "at most $50.00 fits",
+        "What you bought Alderon Soft Rug for Home B000000000, $12.50 to $32.50 What would have fitted",
+        'Alderon Soft Lamp for Home B000000002, $18.50, color: titanium, size: large 12" [xl]',
+    ):
+        assert part in said
+
+
+def test_people_read_prices_scores_and_buttons_as_people_write_them(visitor):
+    dear = SHOP.products[-5]
+    for person, price, turns in ((True, "$1,299.50 to $2,000.00", 0), (False, "$1299.5 to $2000.0", 1)):
+        visitor.begin(3, person=person)
+        visitor.post(("search_query", dear.title))
+        assert price in visitor.page
+        assert visitor.page.count(">Next &gt;<") == turns
+        visitor.get(next(link for link in Reader(visitor.page).links if dear.asin in link))
+        assert f"Price: {price}" in visitor.page
+        visitor.post(("click", "buy now"))
+        assert (re.search(r"<pre>\d\.\d\d</pre>", visitor.page) is not None) == person
+
+
+def test_recorded_episodes_are_shown_side_by_side():
+    way = ("search[alderon rug]", "click[b000000000]", "click[nothing]", "click[buy now]")
+    episodes = [recorded(*way, condition=1), recorded(*way[:2]), recorded(*way, task_id="synthetic/4")]
+    with ThreadedSite(open_site({"data": SHOP}, episodes=episodes)) as running:
+        visitor = Visitor(running.url)
+        assert visitor.get("/replays") == 200
+        assert visitor.page.count('href="/replays/') == 2
+        assert visitor.get("/replays/0?step=2") == 200
+        assert "click[nothing]" in visitor.page
+        assert "not possible" in visitor.page
+        assert "&lt;b&gt;Look twice." in visitor.page
+        frames = [part.partition('"')[0].replace("&amp;", "&") for part in visitor.page.split('<iframe src="')[1:]]
+        assert [frame.split("/")[3].partition("?")[0] for frame in frames] == ["item", "item"]
+        assert all(visitor.get(frame) == 200 for frame in frames)
+        for odd in ("?step=99999999999", "?step=-1", "?step=%C2%B2", ""):
+            assert visitor.get("/replays/0" + odd) == 200
+        assert visitor.get("/replays/9") == visitor.get("/replays/" + "9" * 5_000) == 404
+    with pytest.raises(ConfigError, match="data and the options"):
+        open_site({"data": SHOP, "seed_prices": 5}, episodes=episodes)
 
 
 def test_a_taken_port_is_named(site):
     with pytest.raises(ConfigError, match="another host or port"):
         ThreadedSite(site.site, port=int(site.url.rpartition(":")[2]))
-
-
-@pytest.mark.parametrize("compat", ["fixed", "upstream"])
-def test_a_query_of_200_kb_is_refused(compat):
-    with ThreadedSite(open_site({"data": SHOP, "compat": compat})) as site:
-        visitor = Visitor(site.url)
-        visitor.begin(0)
-        for letters, status in ((200_000, 414), (5_000, 404 if compat == "fixed" else 200)):
-            words = "rug+" * (letters // 4)
-            assert visitor.ask("GET", f"{visitor.at.replace('home', 'results')}?q={words}&page=1") == status
-        assert visitor.ask("POST", visitor.at, b"search_query=" + b"a" * 200_000) == 413
-
-
-def test_demonstrations_fill_no_disk(tmp_path, caplog):
-    kept = tmp_path / "kept.jsonl"
-    with ThreadedSite(open_site({"data": SHOP}, record=kept, record_limit=1)) as site:
-        kept.write_text("\n" * ((1 << 20) - 100))
-        visitor = Visitor(site.url)
-        visitor.begin(3, person=True)
-        visitor.post(("search_query", "alderon rug"))
-        visitor.get(Reader(visitor.page).links[0])
-        assert visitor.post(("click", "buy now")) == 200
-    assert kept.stat().st_size < 1 << 20
-    assert "is full" in caplog.text
-    kept.write_text("\n" * (1 << 20))
-    with pytest.raises(ConfigError, match="--record-limit"):
-        open_site({"data": SHOP}, record=kept, record_limit=1)
-
-
-def test_a_site_for_others_asks_for_its_token():
-    site = open_site({"data": SHOP}, host="0.0.0.0")
-    assert re.fullmatch(r"[\w-]{22}", site.token)
-    with ThreadedSite(site) as running:
-        visitor = Visitor(running.url)
-        json = {"content-type": "application/json"}
-        for path in ("/", "/about.json", "/?token=wrong", "/?token=", "/nothing", "/picture_3"):
-            assert visitor.ask("GET", path) == 401
-        assert visitor.ask("POST", "/episodes", b"{}", **json) == 401
-        assert visitor.ask("POST", "/episodes", b"{}", authorization=f"Bearer {site.token}", **json) == 200
-        assert visitor.ask("GET", f"//evil.example?token={site.token}") == 303
-        assert visitor.headers["location"] == "/evil.example"
-        assert visitor.ask("GET", f"/?token={site.token}") == 303
-        assert (visitor.headers["location"], "HttpOnly" in visitor.headers["set-cookie"]) == ("/", True)
-        assert visitor.ask("GET", "/", cookie="a=b; " + visitor.headers["set-cookie"].partition(";")[0]) == 200
-        visitor.ask("GET", f"/e/{site.tickets.issue(0)}/home")  # whoever has a ticket was let in
-        assert visitor.status == 200
-
-
-def test_which_sites_have_a_token():
-    asked = [{}, {"token": "a-long-one"}, {"host": "::", "token": "none"}]
-    assert [open_site({"data": SHOP}, **options).token for options in asked] == [None, "a-long-one", None]
-    with pytest.raises(ConfigError, match="at least 8"):
-        open_site({"data": SHOP}, token="a b")

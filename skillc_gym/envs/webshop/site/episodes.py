@@ -1,22 +1,25 @@
-"""What people do on the site, kept as demonstrations."""
+"""Episodes on the site: what people do is kept as demonstrations, and what agents did is shown step by step."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.episodes import Episode, EpisodeRecorder
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, SkillCError
 
 logger = logging.getLogger(__name__)
 _MOST_OPEN, _LONGEST = 1_000, 1 << 17
 """How many episodes are followed at once, and how many letters of addresses of each."""
+_SIDES = 2
 
 
 class _Step(NamedTuple):
@@ -86,3 +89,66 @@ class Recording:
         for action in actions:
             recorder.add(action, self._core.step(action))
         return recorder.episode()
+
+
+@dataclass(frozen=True)
+class Replay:
+    """An episode, the index of its goal, and the addresses of the page before each action and of the last one."""
+
+    episode: Episode
+    task: int
+    addresses: tuple[str, ...]
+
+    def moment(self, step: int, ticket: str) -> dict[str, Any]:
+        """What a template needs to show the page after so many actions; after the last one the episode stands still."""
+        episode, place = self.episode, min(step, len(self.episode.turns))
+        turn = episode.turns[place] if place < len(episode.turns) else None
+        return {
+            "condition": "with skill" if episode.condition else "without skill",
+            "on": bool(episode.condition),
+            "skill": episode.skill,
+            "skill_text": episode.skill_text,
+            "score": episode.task_score,
+            "steps": len(episode.turns),
+            "place": place,
+            "ticket": ticket,
+            "address": self.addresses[place],
+            "action": "" if turn is None else turn.action,
+            "reply": "" if turn is None or turn.reply == turn.action else turn.reply,
+            "possible": turn is None or turn.action_valid,
+        }
+
+
+def replay_rows(episodes: Sequence[Episode], front: ShopFront) -> list[list[Replay]]:
+    """Lays recorded episodes of a task side by side, two in a row; ConfigError if they are of another shop."""
+    tasks: dict[str, list[Replay]] = {}
+    for episode in episodes:
+        tasks.setdefault(episode.task_id, []).append(_replay(episode, front))
+    return [row for replays in tasks.values() for row in _side_by_side(replays)]
+
+
+def _side_by_side(replays: list[Replay]) -> list[list[Replay]]:
+    """Pairs episodes with the skill with those without it; what is left over stands alone."""
+    on = [replay for replay in replays if replay.episode.condition]
+    off = [replay for replay in replays if not replay.episode.condition]
+    pairs = [[with_skill, without] for with_skill, without in zip(on, off, strict=False)]
+    left = (on if len(on) > len(off) else off)[len(pairs) :]
+    return pairs + [left[start : start + _SIDES] for start in range(0, len(left), _SIDES)]
+
+
+def _replay(episode: Episode, front: ShopFront) -> Replay:
+    try:
+        task = front.goals.index(episode.task_id)
+    except SkillCError as error:
+        raise ConfigError(f"The shop has no task {episode.task_id!r}: {error}") from error
+    here = front.goals.goal(task).instruction
+    if episode.goal != here:
+        raise ConfigError(
+            f"The task {episode.task_id} was {episode.goal!r}, and is {here!r} here: give the data and the options "
+            "that the episodes were played with."
+        )
+    page, addresses = HOME, [front.address(HOME)]
+    for turn in episode.turns:
+        page = front.act(task, page, turn.action) or page
+        addresses.append(front.address(page))
+    return Replay(episode, task, tuple(addresses))
