@@ -14,6 +14,7 @@ from skillc_gym.version import __version__
 
 if TYPE_CHECKING:
     from skillc_gym.chat import ChatFormat
+    from skillc_gym.curricula.difficulty import DifficultyCurriculum
     from skillc_gym.curricula.skills import InternalizationCurriculum
     from skillc_gym.envs.base import TextTaskEnv
     from skillc_gym.episodes import Episode, EpisodeRecorder, read_jsonl, write_jsonl
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from skillc_gym.vector.collect import FinishedGroup, collect
     from skillc_gym.vector.paired import PairedVectorEnv
     from skillc_gym.wrappers.action_format import ActionFormat, format_reply, parse_reply
-    from skillc_gym.wrappers.curricula import SkillCurriculum
+    from skillc_gym.wrappers.curricula import ProceduralCurriculum, SkillCurriculum
     from skillc_gym.wrappers.prompt import ChatPrompt
     from skillc_gym.wrappers.skill_injection import SkillInjection
-    from skillc_gym.wrappers.views import DiscreteCommands, TextHistory
+    from skillc_gym.wrappers.views import DiscreteCommands, TextHistory, TypeStatistics
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
@@ -35,6 +36,7 @@ __all__ = [
     "ActionFormat",
     "ChatFormat",
     "ChatPrompt",
+    "DifficultyCurriculum",
     "DiscreteCommands",
     "EnvSpec",
     "Episode",
@@ -42,11 +44,13 @@ __all__ = [
     "FinishedGroup",
     "InternalizationCurriculum",
     "PairedVectorEnv",
+    "ProceduralCurriculum",
     "SkillCurriculum",
     "SkillInjection",
     "TextEnvContract",
     "TextHistory",
     "TextTaskEnv",
+    "TypeStatistics",
     "Unicode",
     "__version__",
     "check_text_env",

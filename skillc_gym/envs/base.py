@@ -94,6 +94,10 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         """
         return {}
 
+    def difficulty_of(self, task_id: str) -> float | None:
+        """Returns how hard a task is, from 0 to 1; None where the environment does not say."""
+        return None
+
     @abstractmethod
     def _start(self, task_id: str) -> str:
         """Begins a task that there is, sets `goal` and returns the first observation.

@@ -1,14 +1,16 @@
-"""A curriculum decides, episode by episode: which type, and whether with its skill."""
+"""A curriculum decides, episode by episode: which type with or without its skill, or which difficulty."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers.skill_injection import SkillInjection
@@ -63,11 +65,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
-        # Its own stream: the environment's starts over at a seed and would repeat these draws.
-        if seed is not None or self._draws is None:
-            own = int(self.np_random.integers(2**63)) if seed is None else [seed, 1]
-            self._draws = np.random.default_rng(own)
-        draws = self._draws
+        self._draws = draws = _own_draws(self, seed, 1, self._draws)
         # Always the same three draws, so that an option given once does not shift the episodes after it.
         task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
         task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
@@ -78,6 +76,15 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     def _share(self, task_id: str) -> float:
         kind = self._type_of.get(task_id)
         return float(self.curriculum.rho_with(kind)) if kind in self.curriculum.active and kind is not None else 0.0
+
+
+def _own_draws(
+    env: gymnasium.Env[Any, Any], seed: int | None, stream: int, before: np.random.Generator | None
+) -> np.random.Generator:
+    # Its own stream: the environment's starts over at a seed and would repeat these draws.
+    if seed is not None:
+        return np.random.default_rng([seed, stream])
+    return before or np.random.default_rng(int(env.np_random.integers(2**63)))
 
 
 def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]]:
@@ -97,3 +104,46 @@ def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
     if isinstance(curriculum, InternalizationCurriculum):
         return {"task_types": list(curriculum.task_types), **curriculum.config}
     return dict(curriculum) if isinstance(curriculum, Mapping) else curriculum
+
+
+class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """At each reset plays a task that a `DifficultyCurriculum` proposes, and tells it at the end how it went.
+
+    A ``task_id`` given in ``options`` is respected and counted as well. An episode that is left unfinished does not
+    count. All draws come from the environment's seed; the curriculum itself continues over seeds.
+
+    Args:
+        env: An environment with generated games of several difficulties.
+        curriculum: The curriculum, or the keyword arguments of one over the environment's games.
+
+    Raises:
+        ConfigError: If the games tell no difficulty, or an option is out of range.
+
+    Examples:
+        >>> env = gymnasium.make("skillc/ALFWorld-v0", data="generated", generator={"difficulty": [0, 0.5, 1]})
+        >>> env = ProceduralCurriculum(env, {"target": 0.6})
+        >>> observation, info = env.reset(seed=0)
+    """
+
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | None = None
+    ) -> None:
+        if not isinstance(curriculum, DifficultyCurriculum):
+            curriculum = DifficultyCurriculum.of(env, **(curriculum or {}))
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=asdict(curriculum.options))
+        gymnasium.Wrapper.__init__(self, env)
+        self.curriculum = curriculum
+        self._draws: np.random.Generator | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
+        self._draws = _own_draws(self, seed, 2, self._draws)
+        proposed = self.curriculum.propose(1, self._draws)[0]
+        return self.env.reset(seed=seed, options={"task_id": proposed, **(options or {})})
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Steps; the curriculum learns how an episode ended."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if terminated or truncated:
+            self.curriculum.update(info["task_id"], float(info["won"]))
+        return observation, reward, terminated, truncated, info

@@ -144,6 +144,12 @@ class ALFWorldEnv(TextTaskEnv):
             "domain_randomization": self.domain_randomization,
         }
 
+    def difficulty_of(self, task_id: str) -> float | None:
+        """The difficulty of a generated game whose name tells it, from 0 to 1; None for any other."""
+        from skillc_gym.envs.alfworld.generate.games import difficulty_of
+
+        return difficulty_of(task_id)
+
     def render(self) -> Any:
         """Returns the drawing: text, or a picture as uint8 of shape (720, 960, 3); of upstream's, the last answer."""
         if self.render_mode is None:

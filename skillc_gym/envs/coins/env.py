@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered
-from skillc_gym.envs.coins.tasks import DIRECTIONS, Family, Maze, TaskSet
+from skillc_gym.envs.coins.tasks import DIRECTIONS, MOST_MOVES, Family, Maze, TaskSet
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
@@ -93,6 +93,11 @@ class CoinCollectorEnv(TextTaskEnv):
     def identify(self, task_ids: Iterable[str]) -> Info:
         """The generator's options, from which the mazes follow."""
         return {"generator": asdict(self.tasks.family)}
+
+    def difficulty_of(self, task_id: str) -> float | None:
+        """Moves to the coin, as a share of the most there can be."""
+        self.task_type_of(task_id)
+        return self.tasks.maze(task_id).moves / MOST_MOVES
 
     def render(self) -> Any:
         """Returns the last answer as text or as a picture, uint8 of shape (720, 960, 3), as `render_mode` says."""

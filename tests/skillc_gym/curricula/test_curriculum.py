@@ -214,13 +214,22 @@ def test_states_of_another_curriculum_are_refused() -> None:
         InternalizationCurriculum(TYPES).load_state_dict(state)
 
 
-BOUNDS = {"temperature": 0.0, "alpha_val": 1.0, "total_steps": 0, "gate": 1.5, "rho": -0.1, "margin": -1.0}
-
-
-@pytest.mark.parametrize(("name", "value"), [*BOUNDS.items(), ("capacity", ()), ("capacity", (3, 4))])
-def test_options_out_of_range_are_named(name: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=name):
-        InternalizationCurriculum(TYPES, **{name: value})  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 0.0},
+        {"alpha_val": 1.0},
+        {"capacity": ()},
+        {"capacity": (3, 4)},
+        {"total_steps": 0},
+        {"gate": 1.5},
+        {"rho": -0.1},
+        {"margin": -1.0},
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        InternalizationCurriculum(TYPES, **options)  # type: ignore[arg-type]
 
 
 def test_bad_input_is_named() -> None:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import copy
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from toy_env import GENERATED, SMALL, ToyEnv, made
 
-from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import (
     ActionFormat,
     ChatPrompt,
     DiscreteCommands,
+    PlanShaping,
+    ProceduralCurriculum,
     TextHistory,
+    TypeStatistics,
     format_reply,
 )
 
@@ -106,12 +109,14 @@ def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):
         assert [other.reset()[0] for _ in range(5)] == later
 
 
-def test_numbered_commands_pickle_and_copy():
-    env = DiscreteCommands(made(env_spec("alfworld")))
+@pytest.mark.parametrize("wrapper", [PlanShaping, TypeStatistics, DiscreteCommands, ProceduralCurriculum])
+def test_views_for_agents_pickle_and_copy(wrapper):
+    generator = {"games_per_type": 2, "size": "small", "difficulty": [0.0, 1.0]}
+    env = wrapper(gymnasium.make("skillc/ALFWorld-v0", data="generated", generator=generator))
     before = copy.deepcopy(env)
     expected = env.reset(seed=2)
     assert repr(before.reset(seed=2)) == repr(expected)
-    action = int(expected[1]["action_mask"].argmax())
+    action = int(expected[1]["action_mask"].argmax()) if wrapper is DiscreteCommands else "look"
     others = pickle.loads(pickle.dumps(env)), copy.deepcopy(env)
     outcome = repr(env.step(action))
     assert [repr(other.step(action)) for other in others] == [outcome, outcome]

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from gymnasium.utils.env_checker import check_env
 from toy_env import ToyEnv
@@ -87,6 +89,8 @@ def test_injection_into_observations_would_show_skills_twice(toy_library):
         ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library)))
 
 
-def test_an_unknown_format_is_named(toy_library):
+def test_arguments_are_recorded_as_json(toy_library):
+    saved = stack(toy_library, ChatFormat(role="robot"))._saved_kwargs
+    assert ChatFormat.from_dict(json.loads(json.dumps(saved))["chat_format"]) == ChatFormat(role="robot")
     with pytest.raises(UnknownNameError, match="Did you mean 'compact'"):
         stack(toy_library, "compakt")

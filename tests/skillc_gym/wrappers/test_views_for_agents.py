@@ -1,4 +1,4 @@
-"""The wrappers for agents that choose by index or remember nothing."""
+"""The wrappers for agents that choose by index, remember nothing, or want rewards on the way."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import skillc_gym  # noqa: F401 - registers the environments
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import ConfigError
-from skillc_gym.wrappers import DiscreteCommands, TextHistory
+from skillc_gym.wrappers import DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
 
 PICK = {"data": "generated", "task_types": "pick", "generator": {"seed": 1, "games_per_type": 3, "size": "small"}}
 
@@ -66,6 +68,7 @@ class TestTextHistory:
     ("wrap", "said"),
     [
         (lambda: TextHistory(pick_env(), length=0), "at least 1"),
+        (lambda: PlanShaping(pick_env(), gamma=1.5), "gamma"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
         (lambda: DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0), "None of the 1 commands"),
     ],
@@ -81,10 +84,48 @@ def plain_answer(command: str) -> str:
     return str(env.step(command)[0])
 
 
+class TestPlanShaping:
+    def test_the_sum_is_the_first_potential(self):
+        env = PlanShaping(pick_env(), scale=0.1)
+        env.reset(seed=4)
+        plan = shortest_plan(env)
+        added = []
+        for command in ("look", "inventory", *plan):
+            _, reward, terminated, _, info = env.step(command)
+            assert reward - info["shaping"] == pytest.approx(float(terminated))
+            added.append(info["shaping"])
+        assert info["won"] == 1.0
+        assert sum(added) == pytest.approx(0.1 * len(plan))
+        assert added[:2] == [0.0, 0.0]
+
+    def test_the_planner_is_that_of_the_environments_description(self):
+        bare = PlanShaping(ALFWorldEnv(**PICK))
+        assert bare.reset(seed=0)[1]["shaping"] == 0.0
+        with pytest.raises(ConfigError, match="names a planner"):
+            PlanShaping(gymnasium.make("CartPole-v1"))
+
+
+def test_type_statistics_count_finished_episodes_by_type_and_condition():
+    env = TypeStatistics(SkillInjection(pick_env(max_episode_steps=12)), window=2)
+    for seed, skill, win in [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]:
+        env.reset(seed=seed, options={"skill": skill})
+        for command in shortest_plan(env) if win else ["look"] * 12:
+            env.step(command)
+    env.reset(seed=9)
+    env.step("look")
+    found = env.by_type()
+    assert set(found) == {("pick_and_place_simple", 0), ("pick_and_place_simple", 1)}
+    assert found["pick_and_place_simple", 0]["success"] == 1.0
+    assert found["pick_and_place_simple", 0]["episodes"] == 2
+    assert found["pick_and_place_simple", 1]["success"] == 1.0
+
+
 @pytest.mark.parametrize(
     "wrap",
     [
         lambda env: TextHistory(env, length=3),
+        lambda env: PlanShaping(env, gamma=0.9),
+        TypeStatistics,
         DiscreteCommands,
     ],
 )

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ _SHARES = {
     "valid_train": range(90, 100),
 }
 """Split -> which hundredths of all possible houses belong to it; so no seed can put one house into two splits."""
+_LEVEL = re.compile(r"_D(\d{4})$")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,12 @@ def thousandths(difficulty: float) -> int:
     return round(1000 * difficulty)
 
 
+def difficulty_of(task_id: str) -> float | None:
+    """The difficulty of a generated game as its name says it, to the thousandth; None if none was asked for."""
+    found = _LEVEL.search(task_id)
+    return int(found[1]) / 1000 if found else None
+
+
 def _hundredth(house: House) -> int:
     """A number from 0 to 99 that depends on nothing but what the house is, the order of its things left out."""
     receptacles = [(receptacle.kind, receptacle.location) for receptacle in house.receptacles]
@@ -101,7 +109,7 @@ class GeneratedGames(GameSet):
         mix: Weights of the task types, by full or short name, or "real" for those of ALFWorld's training split; None
             for equally many of each.
         difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); a list gives so many games for each of its
-            numbers, and the names of the games say which (``..._D0250`` for 0.25).
+            numbers, and the names of the games say which (`difficulty_of`).
         **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`.
     """
 

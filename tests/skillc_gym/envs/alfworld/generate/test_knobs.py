@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer, parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames
-from skillc_gym.envs.alfworld.generate.games import numbers
+from skillc_gym.envs.alfworld.generate.games import difficulty_of, numbers
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, UnknownNameError
 
@@ -84,8 +84,8 @@ def test_weights_divide_all_games(weights, total):
 
 def test_a_list_of_difficulties_gives_games_of_each_and_names_say_which():
     games = GeneratedGames("train", ["heat"], games_per_type=3, difficulty=[0, 0.25, 1])
-    assert Counter(name[-6:] for name in games.task_ids) == {"_D0000": 3, "_D0250": 3, "_D1000": 3}
-    assert "_D" not in GeneratedGames("train", games_per_type=1).task_ids[0]
+    assert Counter(map(difficulty_of, games.task_ids)) == {0.0: 3, 0.25: 3, 1.0: 3}
+    assert difficulty_of(GeneratedGames("train", games_per_type=1).task_ids[0]) is None
     single = GeneratedGames("train", ["heat"], games_per_type=3, difficulty=0.25)
     assert set(single.task_ids) < set(games.task_ids)
     assert all(single.raw(name) == games.raw(name) for name in single.task_ids)

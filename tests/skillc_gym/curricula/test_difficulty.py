@@ -1,0 +1,152 @@
+"""The curriculum of difficulties: what opens when, what comes how often, and that it can be stopped and resumed."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from collections import Counter
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillc_gym.curricula import difficulty
+from skillc_gym.curricula.difficulty import DifficultyCurriculum
+from skillc_gym.envs.alfworld.experts.explorer import Explorer
+from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from skillc_gym.wrappers import ProceduralCurriculum
+
+TASKS = {kind: {level: [f"{kind}{level}{n}" for n in "ab"] for level in (0.0, 0.5, 1.0)} for kind in ("heat", "cool")}
+LEVELS = {"difficulty": [0, 0.5, 1], "games_per_type": 2}
+MAKE = {"data": "generated", "task_types": ["pick", "heat"], "generator": LEVELS}
+
+
+def practised(skill: dict[float, float], *, episodes: int, seed: int = 0, **options) -> DifficultyCurriculum:
+    """Practises with an agent whose success rate depends on the level alone."""
+    curriculum, rng = DifficultyCurriculum(TASKS, **options), np.random.default_rng(seed)
+    for _ in range(episodes):
+        name = curriculum.propose(1, rng)[0]
+        curriculum.update(name, float(rng.random() < skill[float(name[4:-1])]))
+    return curriculum
+
+
+def test_the_example_holds():
+    assert doctest.testmod(difficulty).failed == 0
+
+
+def test_the_easiest_comes_first_and_harder_levels_open_by_success():
+    curriculum = DifficultyCurriculum(TASKS, min_episodes=3, target=0.5)
+    drawn = Counter(name[:-1] for name in curriculum.propose(500, np.random.default_rng(0)))
+    assert set(drawn) == {"heat0.0", "cool0.0"}
+    assert abs(drawn["heat0.0"] - 250) < 40
+    for success in (1.0, 0.0):
+        curriculum.update("heat0.0a", success)
+    assert curriculum.open_levels("heat") == (0.0,)
+    curriculum.update("heat0.0b", 1.0)
+    assert curriculum.open_levels("heat") == (0.0, 0.5)
+    assert curriculum.open_levels("cool") == (0.0,)
+
+
+def test_an_agent_that_cannot_do_it_stays_with_the_easiest():
+    curriculum = practised({0.0: 0.1, 0.5: 0.0, 1.0: 0.0}, episodes=300)
+    assert curriculum.open_levels("heat") == (0.0,)
+
+
+def test_practice_gathers_where_success_is_on_target():
+    curriculum = practised({0.0: 1.0, 0.5: 0.5, 1.0: 0.0}, episodes=600, decay=0.98)
+    chances = dict(zip(curriculum.levels("heat"), curriculum.chances("heat"), strict=False))
+    assert curriculum.open_levels("heat") == (0.0, 0.5, 1.0)
+    assert chances[0.5] > 0.6 > 0.2 > max(chances[0.0], chances[1.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    outcomes=st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60),
+    floor=st.floats(0, 0.9),
+)
+def test_chances_are_chances_and_the_state_survives_json(outcomes, floor):
+    options = {"floor": floor, "min_episodes": 2}
+    curriculum = DifficultyCurriculum(TASKS, **options)
+    for index, success in outcomes:
+        curriculum.update(f"heat{(0.0, 0.5, 1.0)[index]}a", success)
+    chances = curriculum.chances("heat")
+    assert sum(chances) == pytest.approx(1)
+    assert min(chances) >= floor / len(chances) - 1e-12
+    resumed = DifficultyCurriculum(TASKS, **options)
+    resumed.load_state_dict(json.loads(json.dumps(curriculum.state_dict(), allow_nan=False)))
+    draws = [one.propose(20, np.random.default_rng(3)) for one in (curriculum, resumed)]
+    assert draws[0] == draws[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"target": 1.0}, ConfigError, "target between 0 and 1; got 1.0"),
+        ({"min_episodes": 0}, ConfigError, "min_episodes from 1 on"),
+    ],
+)
+def test_bad_options_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        DifficultyCurriculum(TASKS, **options)
+
+
+def test_a_state_of_before_with_its_second_mean_is_read():
+    curriculum = DifficultyCurriculum(TASKS)
+    state = curriculum.state_dict()
+    older = {kind: [[3, 0.5, 0.25] for _ in rows] for kind, rows in state["records"].items()}
+    curriculum.load_state_dict({**state, "records": older})
+    assert (curriculum.records["heat"][0].episodes, curriculum.records["heat"][0].success) == (3, 0.5)
+
+
+def test_other_mistakes_are_named():
+    with pytest.raises(ConfigError, match="at every level"):
+        DifficultyCurriculum({"heat": {0.0: []}})
+    curriculum = DifficultyCurriculum(TASKS)
+    with pytest.raises(UnknownNameError, match="Did you mean"):
+        curriculum.update("heat0.0c", 1.0)
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        curriculum.update("heat0.0a", 2.0)
+    with pytest.raises(CheckpointError, match="damaged"):
+        curriculum.load_state_dict({**curriculum.state_dict(), "open": {"heat": 9, "cool": 1}})
+    with pytest.raises(CheckpointError, match="another curriculum"):
+        DifficultyCurriculum({"heat": TASKS["heat"]}).load_state_dict(curriculum.state_dict())
+    with pytest.raises(ConfigError, match="generator="):
+        ProceduralCurriculum(gymnasium.make("skillc/ALFWorld-v0", data="generated", generator={"games_per_type": 1}))
+
+
+def play(env, info, observation) -> dict:
+    explorer, over = Explorer(info["task_type"], info["goal"]), False
+    while not over:
+        observation, _, won, cut, info = env.step(explorer.act(observation, info["admissible_commands"]))
+        over = won or cut
+    return info
+
+
+def test_the_wrapper_climbs_with_an_agent_that_wins():
+    env = ProceduralCurriculum(gymnasium.make("skillc/ALFWorld-v0", **MAKE), {"min_episodes": 2})
+    seen = []
+    for episode in range(30):
+        observation, info = env.reset(seed=0 if episode == 0 else None)
+        seen.append(info["task_id"][-5:])
+        play(env, info, observation)
+    assert seen[0] == "D0000"
+    assert set(seen) == {"D0000", "D0500", "D1000"}
+    assert env.curriculum.open_levels("pick_and_place_simple") == (0.0, 0.5, 1.0)
+
+
+def test_the_wrapper_respects_a_named_task_and_counts_finished_episodes_only():
+    env = ProceduralCurriculum(gymnasium.make("skillc/ALFWorld-v0", max_episode_steps=2, **MAKE))
+    again = gymnasium.make(env.spec)
+    assert again.reset(seed=4)[1]["task_id"] == env.reset(seed=4)[1]["task_id"]
+    hard = next(name for name in env.unwrapped.task_ids if name.endswith("D1000"))
+    assert env.reset(seed=0, options={"task_id": hard})[1]["task_id"] == hard
+    env.step("look")
+    env.reset()
+    record = env.curriculum.records[env.unwrapped.task_type_of(hard)][2]
+    assert record.episodes == 0
+    env.reset(options={"task_id": hard})
+    for _ in range(2):
+        env.step("look")
+    assert (record.episodes, record.success) == (1, 0.0)
