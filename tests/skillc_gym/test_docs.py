@@ -15,10 +15,19 @@ def test_the_quoted_skill_is_the_skill():
     assert (DOCS.parent / "skill_library" / "alfworld" / "heat" / "SKILL.md").read_text().startswith(quoted)
 
 
-WITH_EXAMPLES = "adapters.chat_env chat spaces testing vector.collect vector.paired wrappers.action_format"
-
-
-@pytest.mark.parametrize("module", [*WITH_EXAMPLES.split(), "wrappers.skill_injection"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "spaces",
+        "adapters.chat_env",
+        "chat",
+        "testing",
+        "wrappers.skill_injection",
+        "wrappers.action_format",
+        "vector.paired",
+        "vector.collect",
+    ],
+)
 def test_the_examples_in_docstrings_hold(module):
     result = doctest.testmod(importlib.import_module(f"skillc_gym.{module}"))
     assert result.attempted

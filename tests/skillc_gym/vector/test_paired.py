@@ -1,4 +1,3 @@
-import threading
 from collections import Counter
 
 import gymnasium
@@ -277,24 +276,3 @@ def test_members_with_the_skill_see_the_vectors_grade(toy_library):
     assert infos["skill_grade"].tolist() == ["minimal"] * 2 + ["none"] * 4
     shown = load_library(toy_library).graded("minimal").for_task("open").text
     assert infos["skill_text"].tolist() == [shown] * 2 + [""] * 4
-
-
-class Meeting(ToyEnv):
-    """Every step waits until another member steps, too."""
-
-    concurrent_steps = 2
-    barrier = threading.Barrier(2, timeout=20)
-
-    def step(self, action):
-        self.barrier.wait()
-        return super().step(action)
-
-
-def test_members_step_at_once():
-    groups, alone = PairedVectorEnv(Meeting, 2, 2), PairedVectorEnv(ToyEnv, 2, 2)
-    for vector in (groups, alone):
-        vector.reset(seed=0)
-    action = groups.member_info(0)["admissible_commands"][0]
-    met, plain = groups.step([action] * 4), alone.step([action] * 4)
-    assert met[0] == plain[0]
-    assert (met[1] == plain[1]).all()

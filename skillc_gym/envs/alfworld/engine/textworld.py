@@ -1,7 +1,7 @@
 """Upstream's own engine behind the same environment, in a process of its own.
 
 Upstream leaks memory with every game, overwrites ``sys.argv``, swaps ``sys.stdout`` and is not safe across threads. It
-therefore runs in a worker process that is replaced after a number of games, and when it has died.
+therefore runs in a worker process that is replaced after a number of games, when it has grown, and when it has died.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missin
 WORKER = Path(__file__).with_name("upstream_worker.py")
 GAMES_PER_PROCESS = 20
 """Upstream grows by some 6 MB with each game, from 80 MB on; resets and steps leave it as it is."""
+MEGABYTES_PER_PROCESS = 500
 SECONDS_PER_ANSWER = 600
 
 
@@ -54,21 +55,27 @@ class UpstreamProcess:
         *,
         cached: bool = False,
         games_per_process: int = GAMES_PER_PROCESS,
+        megabytes_per_process: float = MEGABYTES_PER_PROCESS,
         seconds_per_answer: float = SECONDS_PER_ANSWER,
     ) -> None:
         require_upstream()
         self._cached = cached
-        self._most = games_per_process
+        self._limits = games_per_process, megabytes_per_process
         self._seconds = seconds_per_answer
         self._worker: _Worker | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._games = 0
+        self._games, self._megabytes = 0, 0.0
         self._loaded: tuple[Mapping[str, Any], int | None] | None = None
 
     @property
     def pid(self) -> int | None:
         """The worker's process id, None while there is none."""
         return None if self._worker is None else self._worker.process.pid
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the process has grown beyond its limit."""
+        return self._megabytes >= self._limits[1]
 
     def holds(self, raw: Mapping[str, Any], naming: int | None) -> bool:
         """Whether this very game is loaded, in a process that runs and belongs to this one (which may be a fork)."""
@@ -79,7 +86,7 @@ class UpstreamProcess:
     def load(self, raw: Mapping[str, Any], naming: int | None = None) -> None:
         """Loads a game; InvalidGameError if upstream cannot, EngineError if its process ends, or is too slow."""
         worker = self._worker
-        if worker is None or worker.owner != os.getpid() or self._games >= self._most:
+        if worker is None or worker.owner != os.getpid() or self._games >= self._limits[0] or self.too_large:
             worker = self._restart()
         self._games, self._loaded = self._games + 1, None
         request = {"op": "load", "cached": self._cached, "naming": naming}
@@ -91,7 +98,7 @@ class UpstreamProcess:
             path.unlink(missing_ok=True)
         if "error" in answer:
             raise InvalidGameError(f"Upstream cannot load the game: {answer['error']}")
-        self._loaded = raw, naming
+        self._loaded, self._megabytes = (raw, naming), answer["megabytes"]
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Sends a request and returns its answer; EngineError for an error of upstream's, its end, or its silence."""
@@ -100,6 +107,7 @@ class UpstreamProcess:
         answer = self._exchange(self._worker, request)
         if "error" in answer:
             raise EngineError(f"Upstream failed during {request['op']!r}: {answer['error']}")
+        self._megabytes = answer.get("megabytes", self._megabytes)
         return answer
 
     def close(self) -> None:
@@ -107,7 +115,7 @@ class UpstreamProcess:
         if self._finalizer is not None:
             self._finalizer()
         self._worker, self._finalizer, self._loaded = None, None, None
-        self._games = 0
+        self._games, self._megabytes = 0, 0.0
 
     def _exchange(self, worker: _Worker, request: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -202,7 +210,7 @@ class UpstreamWorld:
 
     def reset(self) -> str:
         """Starts the game again, which is loaded again where the process has not got it; returns the first feedback."""
-        if not self._process.holds(self._raw, self.naming):
+        if not self._process.holds(self._raw, self.naming) or self._process.too_large:
             self._process.load(self._raw, self.naming)
         self._history = []
         self._answer = self._process.ask(op="reset")

@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import random
+import resource
 import sys
 from typing import Any
 
@@ -40,12 +41,13 @@ class Player:
         """Carries out a request: ``load``, ``reset`` or ``step``."""
         if request["op"] == "load":
             self._load(request["path"], cached=request.get("cached", False), naming=request.get("naming"))
-            return {"ok": True}
+            return {"ok": True, "megabytes": _megabytes()}
         state = self._env.reset() if request["op"] == "reset" else self._env.step(request["command"])[0]
         return {
             "feedback": state.feedback,
             "admissible": list(state.admissible_commands),
             "won": bool(state.won),
+            "megabytes": _megabytes(),
         }
 
     def _load(self, path: str, *, cached: bool, naming: int | None) -> None:
@@ -59,6 +61,15 @@ class Player:
         infos = textworld.EnvInfos(won=True, admissible_commands=True)
         random.seed(naming)  # what upstream shuffles with, once per load
         self._env = textworld.start(path, infos, wrappers=[AlfredDemangler(shuffle=naming is not None)])
+
+
+def _megabytes() -> float:
+    """How large this process is; 0 where there is no /proc (its greatest size would include that of its parent)."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - pathlib is one import more
+            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+    except OSError:
+        return 0.0
 
 
 @functools.cache

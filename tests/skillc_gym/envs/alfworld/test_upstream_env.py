@@ -131,6 +131,21 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(houses, quick, env
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(("limit", "replaced"), [({"megabytes_per_process": 1}, True), ({}, False)])
+def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced):
+    quick(**limit)
+    env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+    options = {"task_id": env.task_ids[0]}
+    first = env.reset(options=options)
+    pid = pid_of(env)
+    assert env.step("look")[4]["action_valid"], "not in the middle of an episode"
+    assert pid_of(env) == pid
+    assert env.reset(options=options) == first
+    assert (pid_of(env) != pid) is replaced
+    assert 20 < env._engine._process._megabytes < 500
+    env.close()
+
+
 def test_a_process_that_does_not_answer_is_ended(template, upstream):
     process = UpstreamProcess(cached=True, seconds_per_answer=0.01)
     with pytest.raises(EngineError, match=r"no answer in 0\.01 seconds"):
