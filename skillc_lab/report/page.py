@@ -17,7 +17,7 @@ from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_
 from skillc_gym.files import replace_file
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
 from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
-from skillc_lab.report.plots import quiet_figures
+from skillc_lab.report.plots import said_of
 from skillc_lab.report.records import ComparedRun, Source, read_run, read_source, transcripts_of_step
 from skillc_lab.report.style import method_words
 from skillc_lab.report.tables import (
@@ -90,7 +90,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)
     if run is not None:
-        values["retirements"], values["quiet"] = retirements(run.retirements), quiet_figures(run)
+        values["retirements"], values["said"] = retirements(run.retirements), said_of(run)
     values["versus"] = versus_table(runs) if len(runs) > 1 else None
     values["acted"] = acted_table(runs)
     values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}

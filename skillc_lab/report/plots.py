@@ -23,8 +23,11 @@ _OUTCOMES: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "without_success": (WITHOUT, "-", "without, solved"),
     "without_failure": (WITHOUT, ":", "without, failed"),
 }
-_CUTS = ("cut_by_context_with", "cut_by_context_without")
-_REINFORCED = "failed_with_positive_advantage"
+_COUNTED: Mapping[str, Sequence[str]] = {
+    "failed rollouts were reinforced": ["failed_with_positive_advantage"],
+    "training episodes were cut by the context": ["cut_by_context_with", "cut_by_context_without"],
+}
+"""Shares of an update's rollouts, as a sentence has them; of several, the largest counts."""
 
 
 def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
@@ -42,29 +45,20 @@ def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
     found["advantages"] = (draw_advantages, 3.7)
     if any(run.overall(f"episode_length_{key}").steps for _, key, _ in _ARMS):
         found["lengths"] = (draw_lengths, 3.4)
-    for name, draw, keys in (("failed_rewarded", draw_failed_rewarded, [_REINFORCED]), ("cuts", draw_cuts, _CUTS)):
-        if any(value for key in keys for value in run.overall(key).values):
-            found[name] = (draw, 3.2)
     return found
 
 
-def quiet_figures(run: RunRecords) -> list[str]:
-    """What needs no plot, as sentences: shares that never changed, and that were 0 in every update or not recorded."""
+def said_of(run: RunRecords) -> list[str]:
+    """What needs no plot, as sentences: a share that never changed, failures that were reinforced, episodes cut."""
     shares, said = _shares(run), []
     if len(shares) == 1:
-        share = shares.pop()
-        said.append(
-            {0.0: "No training rollout sees the skill.", 1.0: "Every training rollout sees the skill."}.get(
-                share, f"{100 * share:.0f} % of each type's training rollouts see the skill."
-            )
-        )
-    for what, keys in (
-        ("a failed rollout was reinforced", [_REINFORCED]),
-        ("the context cut a training episode", _CUTS),
-    ):
+        (share,) = shares
+        whom = {0.0: "No training rollout sees", 1.0: "Every training rollout sees"}
+        said.append(whom.get(share, f"{100 * share:.0f} % of each type's training rollouts see") + " the skill.")
+    for what, keys in _COUNTED.items():
         values = [value for key in keys for value in run.overall(key).values]
-        if not any(values):
-            said.append(f"In no update {what}." if values else f"It was not recorded whether {what}.")
+        most = f"At most {100 * max(values):.0f} % of an update's {what}." if values else ""
+        said.append(most or f"It was not recorded how many {what}.")
     return said
 
 
@@ -157,9 +151,8 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
     for kind, style in type_styles(run.task_types).items():
         end = run.retirements.get(kind, (run.total_steps, ""))[0]
         until, later = (found[kind].where([side * s <= side * end for s in found[kind].steps]) for side in (1, -1))
-        look = {"color": style.colour, "linestyle": style.linestyle}
-        axes.plot(until.steps, until.values, marker=style.marker, label=style.label, **look)
-        axes.plot(later.steps, later.values, alpha=0.25, **look)
+        axes.plot(until.steps, until.values, label=style.label, **style.look)
+        axes.plot(later.steps, later.values, alpha=0.25, color=style.colour, linestyle=style.linestyle)
         if kind in run.retirements and until.steps:
             mark = {"marker": "x", "color": style.colour, "markersize": 9, "mew": 2.2, "zorder": 5}
             axes.plot(until.steps[-1], until.values[-1], **mark)
@@ -265,7 +258,7 @@ def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> Non
     from matplotlib.lines import Line2D
 
     styles = type_styles(task_types).values()
-    handles = [Line2D([], [], color=s.colour, marker=s.marker, linestyle=s.linestyle, label=s.label) for s in styles]
+    handles = [Line2D([], [], label=style.label, **style.look) for style in styles]
     if handles:
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
 
@@ -291,7 +284,9 @@ def draw_advantages(axes: Any, run: RunRecords) -> None:
 
 def draw_lengths(axes: Any, run: RunRecords) -> None:
     """Length of training episodes by condition."""
-    drawn = {key: _smooth(axes, run.overall(f"episode_length_{key}"), **_line(style)) for style, key, _ in _ARMS}
+    drawn = {
+        key: _smooth(axes, run.overall(f"episode_length_{key}"), **{**style, "marker": ""}) for style, key, _ in _ARMS
+    }
     said = [f"{key} the skill {_course(series, 1)}" for key, series in drawn.items() if series.values]
     title(axes, f"Steps of an episode {', '.join(said)}", f"training rollouts, mean of {_WINDOW} steps")
     axes.set_ylabel("environment steps")
@@ -300,39 +295,12 @@ def draw_lengths(axes: Any, run: RunRecords) -> None:
     _legend(axes)
 
 
-def draw_failed_rewarded(axes: Any, run: RunRecords) -> None:
-    """How many failed rollouts are reinforced nevertheless."""
-    _smooth(axes, run.overall(_REINFORCED), **_line(WITHOUT))
-    _finish_shares(axes, run, "of the failed rollouts were reinforced", [_REINFORCED])
-
-
-def draw_cuts(axes: Any, run: RunRecords) -> None:
-    """Which share of the training episodes the context cut, by condition."""
-    for style, key, _ in _ARMS:
-        _smooth(axes, run.overall(f"cut_by_context_{key}"), **_line(style))
-    _finish_shares(axes, run, "of the episodes were cut by the context's end", _CUTS)
-    _legend(axes)
-
-
-def _line(style: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: style[name] for name in ("color", "linestyle", "label")}
-
-
 def _smooth(axes: Any, series: Series, **look: Any) -> Series:
     """Draws the mean over the last steps, where anything was measured, and returns it."""
     smooth = moving_mean(series, _WINDOW)
     if smooth.steps:
         axes.plot(smooth.steps, smooth.values, **look)
     return smooth
-
-
-def _finish_shares(axes: Any, run: RunRecords, what: str, keys: Sequence[str]) -> None:
-    """A title that says how many at most, and a scale that fits."""
-    top = max((value for key in keys for value in run.overall(key).values), default=1.0)
-    title(axes, f"Up to {100 * top:.0f} % {what}", f"share in an update; line: mean of {_WINDOW} steps")
-    axes.set_ylim(0.0, min(1.03, 1.15 * top))
-    axes.set_ylabel("share")
-    step_axis(axes, run.total_steps)
 
 
 def _legend(axes: Any) -> None:
