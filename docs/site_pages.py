@@ -10,13 +10,12 @@ import ast
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from benchmarks.for_machines import llms_page
 from benchmarks.measuring import RECORDS
 from benchmarks.pictures import DRAWN
 from skillc_lab.cli.tables import completed
@@ -31,6 +30,7 @@ OUTSIDE: Mapping[str, str] = {
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab")
 _START = re.compile(r"<!-- readme:start -->.*?<!-- readme:end -->", re.DOTALL)
 _WITH_INTERVAL = re.compile(r"[-+]?[\d.]+ \[[-+]?[\d.]+, [-+]?[\d.]+\]")
+_LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
 
 
@@ -108,6 +108,42 @@ def on_env(env: Any, config: Any, files: Files) -> Any:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "llms.txt", content=llms_page(readme, config.nav, texts)))
     return env
+
+
+def llms_page(readme: str, nav: Sequence[Any], pages: Mapping[str, str]) -> str:
+    """The site's map in the form of llmstxt.org: what it is, and each page by section, with its first sentence."""
+    lines = ["# skillc-gym", "", "> " + _plain(readme.split("\n\n")[1])]
+    for entry in nav:
+        (section, below), *_ = entry.items()
+        below = [entry] if isinstance(below, str) else below
+        lines += ["", f"## {section}", ""]
+        lines += [
+            f"- [{title or str(re.findall(r'^# (.*)', pages[at], re.MULTILINE)[0])}]({at}){_said(pages[at])}"
+            for title, at in _entries(below)
+            if at in pages
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _entries(nav: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Titles, where there are some, and places of a part of the navigation, those of its parts included."""
+    for entry in nav:
+        for title, below in entry.items() if isinstance(entry, Mapping) else [("", entry)]:
+            if isinstance(below, str):
+                yield title, below
+            else:
+                yield from _entries(below)
+
+
+def _said(text: str) -> str:
+    """The first sentence before the first heading below the title, behind a colon."""
+    prose = (block for block in text.partition("\n## ")[0].split("\n\n") if re.match(r"[\w*`\[]", block))
+    found = re.match(r".*?[.!?](?=\s|$)", _plain(next(prose, "")))
+    return f": {found[0]}" if found else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(_LINK.sub(r"\1", text).replace("**", "").split())
 
 
 def _for_machines(place: str) -> bool:

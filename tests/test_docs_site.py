@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.for_machines import AGENTS, agents_page, llms_page
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.pages import RECORDS, filled_in
 from benchmarks.pictures import DRAWN
@@ -124,21 +123,13 @@ def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
     assert "<td>+60&nbsp;[+29,&nbsp;+91]: better</td>" in html
 
 
-def test_the_page_for_agents_is_made_from_the_pages_for_people():
-    text = AGENTS.read_text(encoding="utf-8")
-    assert text == agents_page(), "python -m benchmarks.for_machines writes it anew"
-    assert len(text.split()) <= 500
-    for said in ("make test", "`skillc_gym/`: `errors`", "- Every test can fail"):
-        assert said in text
-
-
-def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence():
+def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence(site: ModuleType):
     nav = [{"Home": "index.md"}, {"Guides": ["a.md", {"More": [{"Two": "b.md"}]}, "gone.md"]}]
     pages = {
         "index.md": "# S\n\nHome.",
         "a.md": "# One\n\nIt [does](b.md) **1.5** things. More.",
         "b.md": "# B\n\n## C\n\nD.",
     }
-    text = llms_page("# S\n\nWhat it is.\n\nMore.", nav, pages)
+    text = site.llms_page("# S\n\nWhat it is.\n\nMore.", nav, pages)
     assert text.startswith("# skillc-gym\n\n> What it is.\n\n## Home")
     assert text.endswith("## Guides\n\n- [One](a.md): It does 1.5 things.\n- [Two](b.md)\n")
