@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -78,6 +79,12 @@ def measurement(
             write_record(options.out.with_suffix(".json"), found[0])
 
     return exit_status(work) or int(failed(found[0]))
+
+
+def in_fresh_process(work: Callable[..., float], *arguments: Any) -> float:
+    """What the work comes to in a process that has done nothing else."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, arguments)
 
 
 @dataclass(frozen=True)
