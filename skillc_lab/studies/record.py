@@ -100,7 +100,6 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Com
         if plan.preregistered
         else None,
         "versions": provenance(),
-        "rows": {regime.start: [row.to_json() for row in regime.rows] for regime in record.regimes},
         **_packed(results),
     }
     write_json(plan.folder / f"{plan.title}.json", values)
