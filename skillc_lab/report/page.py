@@ -24,7 +24,6 @@ from skillc_lab.report.tables import (
     acted_table,
     cards,
     cut_notes,
-    first_validation,
     lead,
     measures,
     results,
@@ -86,7 +85,6 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     if after is not None:
         values["cards"], values["cuts"] = cards(before, after, runs[1:]), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
-        values["first"] = first_validation(run) if run is not None and before is None else ""
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)
     if run is not None:

@@ -43,8 +43,6 @@ def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
     if len(_shares(run)) > 1:
         found["rollout_fraction"] = (draw_fraction, strips)
     found["advantages"] = (draw_advantages, 3.7)
-    if any(run.overall(f"episode_length_{key}").steps for _, key, _ in _ARMS):
-        found["lengths"] = (draw_lengths, 3.4)
     return found
 
 
@@ -66,9 +64,9 @@ def _shares(run: RunRecords) -> set[float]:
     return {value for kind in run.task_types for value in run.trained("rollout_fraction_with", kind).values}
 
 
-def _course(series: Series, scale: float = 100) -> str:
+def _course(series: Series) -> str:
     """The first and the last value in words."""
-    ends = [f"{scale * value:.0f}" for value in (series.values[:1] + series.values[-1:])]
+    ends = [f"{100 * value:.0f}" for value in (series.values[:1] + series.values[-1:])]
     return " → ".join(ends if len(series.values) > 1 else ends[:1])
 
 
@@ -133,14 +131,11 @@ def _points(axes: Any, series: Series, n: int, style: Mapping[str, Any], apart: 
 
 
 def _shade_retired(axes: Any, run: RunRecords, step: int, reason: str) -> None:
-    """Greys the steps after a retirement and says within the grey why; the less room, the narrower the text."""
+    """Greys the steps after a retirement and says within the grey why; where there is little room, upright."""
     axes.axvspan(step, run.total_steps * 1.02, color="#f0f1f4", zorder=0)
-    room, why = 1.02 - step / run.total_steps, _REASONS.get(reason, reason)
-    text = f"retired by {why}" if room > 0.45 or room < 0.3 else f"retired by\n{why}"
+    upright, text = step > 0.6 * run.total_steps, f"retired by {_REASONS.get(reason, reason)}"
     place = {"xytext": (4, 1), "textcoords": "offset points", "ha": "left", "va": "bottom"}
-    axes.annotate(
-        text, (step, 0.0), rotation=90 if room < 0.3 else 0, fontsize=8 if room >= 0.3 else 6, color=SOFT, **place
-    )
+    axes.annotate(text, (step, 0.0), rotation=90 * upright, fontsize=6 if upright else 8, color=SOFT, **place)
 
 
 def draw_gap(axes: Any, run: RunRecords) -> None:
@@ -263,7 +258,7 @@ def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> Non
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
 
 
-# What the advantages did: whom they rewarded, how long episodes were, and what cut them -------------------------------
+# Whom the advantages rewarded -----------------------------------------------------------------------------------------
 
 
 def draw_advantages(axes: Any, run: RunRecords) -> None:
@@ -282,25 +277,11 @@ def draw_advantages(axes: Any, run: RunRecords) -> None:
     _legend(axes)
 
 
-def draw_lengths(axes: Any, run: RunRecords) -> None:
-    """Length of training episodes by condition."""
-    drawn = {
-        key: _smooth(axes, run.overall(f"episode_length_{key}"), **{**style, "marker": ""}) for style, key, _ in _ARMS
-    }
-    said = [f"{key} the skill {_course(series, 1)}" for key, series in drawn.items() if series.values]
-    title(axes, f"Steps of an episode {', '.join(said)}", f"training rollouts, mean of {_WINDOW} steps")
-    axes.set_ylabel("environment steps")
-    axes.set_ylim(0, 1.1 * max([1.0, *(value for series in drawn.values() for value in series.values)]))
-    step_axis(axes, run.total_steps)
-    _legend(axes)
-
-
-def _smooth(axes: Any, series: Series, **look: Any) -> Series:
-    """Draws the mean over the last steps, where anything was measured, and returns it."""
+def _smooth(axes: Any, series: Series, **look: Any) -> None:
+    """Draws the mean over the last steps, where anything was measured."""
     smooth = moving_mean(series, _WINDOW)
     if smooth.steps:
         axes.plot(smooth.steps, smooth.values, **look)
-    return smooth
 
 
 def _legend(axes: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from skillc_lab.report.records import ComparedRun, RunRecords
+from skillc_lab.report.records import ComparedRun
 from skillc_lab.report.style import method_words
 from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
 from trainers.evaluation import (
@@ -79,18 +79,6 @@ def lead(method: str, before: PairedReport | None, after: PairedReport, others: 
     return (
         f"Without the skill, success goes from {_percent(before.overall.sr_without)} % to {' and to '.join(ends)}; "
         f"{how} (before: {_percent(before.overall.sr_with)} %)."
-    )
-
-
-def first_validation(run: RunRecords) -> str:
-    """Success before the first update on the validation panel, where nobody evaluated the start; "" if unknown."""
-    found = [run.overall(f"overall_{arm}", "validation") for arm in ("without", "with")]
-    if not all(series.steps and series.steps[0] == 0 for series in found):
-        return ""
-    without, with_skill = (f"{_percent(series.values[0])} %" for series in found)
-    return (
-        f"Nobody evaluated the start on these tasks. On the {run.panel_size()} tasks of the validation panel it solved "
-        f"{without} without the skill and {with_skill} with it, before the first update."
     )
 
 
