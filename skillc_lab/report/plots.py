@@ -203,49 +203,47 @@ def _bar(axes: Any, run: RunRecords, row: int, kind: str, style: LineStyle) -> N
 
 def draw_gate(axes: Any, run: RunRecords) -> None:
     """The gate per type while it is active."""
-    drawn = []
-    for row, (kind, style) in enumerate(type_styles(run.task_types).items()):
-        end = run.retirements.get(kind, (run.last_step, ""))[0]
-        series = run.validated("gate", kind)
-        drawn.append(series.where([step < end or step == 0 for step in series.steps]))
-        _strip(axes, row, drawn[-1], style, end)
+    ends = {kind: run.retirements.get(kind, (run.last_step, ""))[0] for kind in run.task_types}
+    found = {kind: run.validated("gate", kind) for kind in ends}
+    drawn = {kind: one.where([step < ends[kind] or step == 0 for step in one.steps]) for kind, one in found.items()}
+    mean = _draw_strips(axes, run, drawn, ends)
     how = "0.5: no gap; 1: the type leans wholly on its skill" + "; ends where it retires" * run.retires
-    mean = _mean_over(drawn)
     title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how)
-    _finish_strips(axes, run)
 
 
 def draw_fraction(axes: Any, run: RunRecords) -> None:
     """The share of training rollouts with the skill, per type."""
     found = {kind: run.trained("rollout_fraction_with", kind) for kind in run.task_types}
-    for row, (kind, style) in enumerate(type_styles(run.task_types).items()):
-        _strip(axes, row, found[kind], style, run.last_step)
-    what = f"{_course(_mean_over(list(found.values())))} % of training rollouts see the skill"
-    title(axes, what, "share of each type's rollouts in the updates that trained it")
-    _finish_strips(axes, run)
+    mean = _draw_strips(axes, run, found, dict.fromkeys(found, run.last_step))
+    how = "share of each type's rollouts in the updates that trained it"
+    title(axes, f"{_course(mean)} % of training rollouts see the skill", how)
 
 
-def _strip(axes: Any, row: int, series: Series, style: LineStyle, end: int) -> None:
-    """Steps of one type's figure, filled down to the strip's own zero line."""
-    if not series.steps:
-        return
-    steps, values = [*series.steps, max(end, series.steps[-1])], [*series.values, series.values[-1]]
-    heights = [row + 1 - _STRIP * value for value in values]
-    axes.fill_between(steps, heights, row + 1, step="post", color=style.colour, alpha=0.22, linewidth=0)
-    axes.plot(steps, heights, color=style.colour, drawstyle="steps-post", linewidth=1.5)
-
-
-def _finish_strips(axes: Any, run: RunRecords) -> None:
-    styles = list(type_styles(run.task_types).values())
-    place = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points", "va": "center"}
-    for height, mark in ((row + 1 - _STRIP * mark, mark) for row in range(len(styles)) for mark in (0.0, 0.5, 1.0)):
-        axes.axhline(height, color="#eceef1" if mark else "#d5d8de", linewidth=0.7, zorder=0)
-        axes.annotate(f"{mark:g}", (1.0, height), fontsize=7, color=SOFT, **place)
-    axes.set_yticks([row + 1 - _STRIP / 2 for row in range(len(styles))], [style.label for style in styles])
+def _draw_strips(axes: Any, run: RunRecords, found: Mapping[str, Series], ends: Mapping[str, int]) -> Series:
+    """A strip for every type's figure, up to an end; their mean."""
+    styles = type_styles(run.task_types)
+    for row, (kind, style) in enumerate(styles.items()):
+        _strip(axes, row, found[kind], style, ends[kind])
+    axes.set_yticks([row + 1 - _STRIP / 2 for row in range(len(styles))], [style.label for style in styles.values()])
     axes.set_ylim(len(styles) + 0.08, 0.0)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     step_axis(axes, run.total_steps)
+    return _mean_over(list(found.values()))
+
+
+def _strip(axes: Any, row: int, series: Series, style: LineStyle, end: int) -> None:
+    """Steps of one type's figure, filled down to the strip's own zero line, with its scale on the right."""
+    place = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    for mark in (0.0, 0.5, 1.0):
+        height = row + 1 - _STRIP * mark
+        axes.axhline(height, color="#eceef1" if mark else "#d5d8de", linewidth=0.7, zorder=0)
+        axes.annotate(f"{mark:g}", (1.0, height), fontsize=7, color=SOFT, **place)
+    if series.steps:
+        steps = [*series.steps, max(end, series.steps[-1])]
+        heights = [row + 1 - _STRIP * value for value in (*series.values, series.values[-1])]
+        axes.fill_between(steps, heights, row + 1, step="post", color=style.colour, alpha=0.22, linewidth=0)
+        axes.plot(steps, heights, color=style.colour, drawstyle="steps-post", linewidth=1.5)
 
 
 def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> None:
