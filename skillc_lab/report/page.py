@@ -83,7 +83,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     values: dict[str, Any] = {"config": source.config, "versions": source.versions}
     method = method_words(str(source.config["method"])) if run and "method" in source.config else ""
     if after is not None:
-        values["cards"], values["cuts"] = cards(before, after, runs[1:]), list(cut_notes(after))
+        values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)

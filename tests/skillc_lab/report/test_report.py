@@ -119,8 +119,11 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
-    before, after = (report(step, 1).overall.sr_without for step in (0, 60))
-    assert f"GRPO: {100 * before:.1f} → {100 * after:.1f} %" in page, "the other method's figure stands in the card"
+    ends = [
+        f"{100 * report(step, 1).overall.sr_without:.1f} % after {name}"
+        for step, name in ((180, "SkillC"), (60, "GRPO"))
+    ]
+    assert f"to {' and to '.join(ends)}" in page
     assert page.count("SkillC minus GRPO") == 1
     good = (report(180, 1).actions()["without"], report(0, 1).actions()["without"])
     for shares in good:
