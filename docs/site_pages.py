@@ -6,7 +6,6 @@ screen, ``llms.txt`` and the Markdown of every page for machines.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import tempfile
@@ -40,7 +39,7 @@ BOOST: Mapping[str, float] = {"reference/": 0.1, "changes.md": 0.2, "records/": 
 
 def on_config(config: Any) -> Any:
     """Lists the API in the section of the reference, folded."""
-    pages = ["reference/index.md", *({room: f"reference/{room}.md"} for room in rooms())]
+    pages = [{room: f"reference/{room}.md"} for room in rooms()]
     (section,) = (each["Reference"] for each in config.nav if "Reference" in each)
     section.append({"API": pages})
     return config
@@ -49,7 +48,6 @@ def on_config(config: Any) -> Any:
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that are made."""
     made = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in OUTSIDE.items()}
-    made["reference/index.md"] = reference_index()
     made |= {f"reference/{room}.md": reference_page(room, modules) for room, modules in rooms().items()}
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         made[f"notebooks/{path.stem}.md"] = notebook_page(json.loads(path.read_text(encoding="utf-8")))
@@ -148,7 +146,7 @@ def _plain(text: str) -> str:
 
 def _for_machines(place: str) -> bool:
     """Whether a page's Markdown says something: rooms of the API are directives alone."""
-    return not place.startswith("reference/") or place == "reference/index.md"
+    return not place.startswith("reference/")
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
@@ -184,21 +182,6 @@ def rooms() -> dict[str, list[str]]:
 def reference_page(room: str, modules: list[str]) -> str:
     """A page with the docstrings of a room's modules."""
     return "\n\n".join([f"# {room}", *(f"::: {module}" for module in modules)])
-
-
-def reference_index() -> str:
-    """The API's first page: every package, and what it holds."""
-    rows = [f"| [{room}]({room}.md) | {_summary(room)} |" for room in rooms()]
-    return "\n".join(
-        ["# API", "", "The reference, from the docstrings.", "", "| package | holds |", "|---|---|", *rows]
-    )
-
-
-def _summary(room: str) -> str:
-    """The first line of a package's docstring."""
-    init = ROOT / room.replace(".", "/") / "__init__.py"
-    docstring = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) if init.exists() else None
-    return re.sub(r":\w+:`~?", "`", docstring or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
 
 
 def notebook_page(notebook: Mapping[str, Any]) -> str:

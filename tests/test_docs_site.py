@@ -96,13 +96,12 @@ def test_the_reference_has_every_public_module(site: ModuleType):
     assert "skillc_gym.wrappers.skill_injection" in rooms["skillc_gym.wrappers"]
     assert set(rooms) >= {"skill_library", "skillc_gym", "trainers", "trainers.advantages"}
     assert site.reference_page("a", ["a.b"]) == "# a\n\n::: a.b"
-    assert "| [skill_library](skill_library.md) | Skills as folders" in site.reference_index()
 
 
 def test_the_api_stands_folded_in_the_reference_and_behind_the_guides(site: ModuleType):
     nav = [{"How-to": ["skills.md"]}, {"Reference": ["commands.md"]}]
     config = site.on_config(SimpleNamespace(nav=nav))
-    assert config.nav[1]["Reference"][1]["API"][0] == "reference/index.md"
+    assert config.nav[1]["Reference"][1]["API"][0] == {"skill_library": "reference/skill_library.md"}
     shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="reference/trainers.md"), meta={})
     site.on_page_markdown("# trainers", shown, None, None)
     assert shown.meta["search"]["boost"] < 0.5
