@@ -10,7 +10,7 @@ from skillc_lab.studies.cells import cell_path, write_cell
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord
 from skillc_lab.studies.result import CellResult, TaskOutcome
-from trainers.config import TrainConfig
+from trainers.config import TrainConfig, current_settings
 from trainers.tracking import make_folder
 
 
@@ -91,7 +91,7 @@ def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
-        "overrides": protocol["overrides"].get(cell.method, {}),
+        "overrides": current_settings(protocol["overrides"].get(cell.method, {})),
     }
 
 

@@ -103,6 +103,14 @@ def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):
         restore_cells(there, replace(record, protocol={**record.protocol, "settings": gone}))
 
 
+def test_overrides_under_their_older_names_are_the_same(tmp_path):
+    text = TEXT.replace("[grpo, ppo]", "[mine]") + "overrides: {mine: {method: grpo}}\n"
+    plan, there = plan_of(tmp_path, text), plan_of(tmp_path / "there", text)
+    record = record_of(plan)
+    older = {**record.protocol, "overrides": {"mine": {"preset": "grpo"}}}
+    assert restore_cells(there, replace(record, protocol=older))
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
