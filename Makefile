@@ -132,9 +132,8 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[docs]'
 	@touch $@
 
-# Plain pages, then the site: every warning is an error; nothing is fetched.
+# The site: every warning is an error; nothing is fetched.
 docs: $(VENV)/.docs
-	$(BIN)/python -m benchmarks.plain_words
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 notebooks: $(BIN)/python
