@@ -132,8 +132,9 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[docs]'
 	@touch $@
 
-# The site: every warning is an error; nothing is fetched.
+# Plain pages, then the site: every warning is an error; nothing is fetched.
 docs: $(VENV)/.docs
+	$(BIN)/python -m benchmarks.plain_words
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 notebooks: $(BIN)/python

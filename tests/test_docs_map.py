@@ -52,28 +52,6 @@ def test_modules_and_targets_exist(page: Path):
         ), name
 
 
-MADE = re.compile(r"<!-- (\w+):start -->.*?<!-- \1:end -->|<!--.*?-->|^---\n.*?\n---$", re.DOTALL | re.MULTILINE)
-"""Tables that commands make, comments and heads."""
-OURS = re.compile(
-    r"\b(?:not to be told (?:from|apart)|(?:in|out)side the noise|by the area|to the letter|(?:un)?mend(?:ed|s|ing)?|"
-    r"in words|nobody|go(?:es)? on|made[- ]to[- ]need|anew)\b",
-    re.IGNORECASE,
-)
-"""Words that readers stumble over, where the field says: no significant difference, averaged over training, as
-published, fixed, with a message, no one, continues, trained to need, again."""
-
-
-def test_pages_are_short_and_in_plain_words():
-    """Those of records and the reference are not counted."""
-    pages = [page for page in PAGES[1:] if page.parent.name != "records"]
-    texts = {page: MADE.sub("", page.read_text(encoding="utf-8")) for page in pages}
-    assert sum(len(text.split()) for text in texts.values()) <= 22_000
-    found = {
-        page.name: OURS.findall(re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)) for page, text in texts.items()
-    }
-    assert {name: words for name, words in found.items() if len(words) > 5} == {}
-
-
 def shell_lines() -> list[tuple[str, str]]:
     """Every line of a shell block and every quoted ``skillc`` command of README and documentation, with its page."""
     found = set()
