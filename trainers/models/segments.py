@@ -61,9 +61,10 @@ def attend_by_segments(model: Any) -> None:
 
     plain = getattr(model, "module", model)
     plain = plain.get_base_model() if hasattr(plain, "peft_config") else plain
+    # A model may come from another process, where its attention was known.
+    AttentionInterface.register(SEGMENTS, _attention)
+    AttentionMaskInterface.register(SEGMENTS, sdpa_mask)
     if plain.config._attn_implementation != SEGMENTS:
-        AttentionInterface.register(SEGMENTS, _attention)
-        AttentionMaskInterface.register(SEGMENTS, sdpa_mask)
         plain.set_attn_implementation(SEGMENTS)
 
 
