@@ -30,19 +30,16 @@ Branch = Literal["condition", "mixed"]
 
 @dataclass(frozen=True)
 class Streams:
-    """The parts of the advantage; each float64[N].
-
-    Attributes:
-        outcome: Phi, the return normalised over the scope (stream 1).
-        conditional: The return normalised within its branch (stream 2 without the correction).
-        correction: The signed correction: -C(x) with the skill, +C(x) or 0 without it.
-        omega: Weight of stream 2.
-    """
+    """The parts of the advantage; each float64[N]."""
 
     outcome: FloatArray
+    """Phi, the return normalised over the scope (stream 1)."""
     conditional: FloatArray
+    """The return normalised within its branch (stream 2 without the correction)."""
     correction: FloatArray
+    """The signed correction: -C(x) with the skill, +C(x) or 0 without it."""
     omega: float
+    """Weight of stream 2."""
 
     @property
     def advantage(self) -> FloatArray:
@@ -52,22 +49,19 @@ class Streams:
 
 @dataclass(frozen=True)
 class Csca(Scheme):
-    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals.
-
-    Attributes:
-        omega: Weight of the conditional stream.
-        eps: Added to every standard deviation.
-        scope: Over what stream 1 is normalised: the whole batch, or each task's group.
-        correction_mask: Which skill-free rollouts receive +C: all, or only the successful ones.
-        branch: Within what stream 2 is normalised: (task, condition), or the task alone ("mixed").
-    """
+    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals."""
 
     name: ClassVar[str] = "csca"
     omega: NotNegative = 0.4
+    """Weight of the conditional stream."""
     eps: Positive = 1e-6
+    """Added to every standard deviation."""
     scope: Scope = "batch"
+    """Over what stream 1 is normalised: the whole batch, or each task's group."""
     correction_mask: CorrectionMask = "all"
+    """Which skill-free rollouts receive +C: all, or only the successful ones."""
     branch: Branch = "condition"
+    """Within what stream 2 is normalised: (task, condition), or the task alone ("mixed")."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage with its parts ``outcome``, ``conditional`` and ``correction``, each as weighted in the sum."""

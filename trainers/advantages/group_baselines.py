@@ -26,17 +26,14 @@ from trainers.advantages.grouping import (
 
 @dataclass(frozen=True)
 class Grpo(Scheme):
-    """The group advantage as a scheme.
-
-    Attributes:
-        eps: Added to every standard deviation.
-        group_by: What makes a group: the rollouts of a task, or those of a task and condition. The latter never
-            compares a rollout with the skill to one without; where no rollout sees a skill, both are the same.
-    """
+    """The group advantage as a scheme."""
 
     name: ClassVar[str] = "grpo"
     eps: float = 1e-6
+    """Added to every standard deviation."""
     group_by: Literal["task", "condition"] = "task"
+    """What makes a group: the rollouts of a task, or those of a task and condition. The latter never compares a rollout
+    with the skill to one without; where no rollout sees a skill, both are the same."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""
@@ -96,16 +93,13 @@ def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
 
 @dataclass(frozen=True)
 class RaisedBaseline(Scheme):
-    """:func:`raised_baseline` as a scheme.
-
-    Attributes:
-        raise_by: How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1].
-        sigma_min: Smallest divisor.
-    """
+    """:func:`raised_baseline` as a scheme."""
 
     name: ClassVar[str] = "raised_baseline"
     raise_by: float = 0.5
+    """How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1]."""
     sigma_min: float = 0.1
+    """Smallest divisor."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """One number per rollout."""
@@ -205,17 +199,14 @@ def usual_success(batch: RolloutBatch) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Utilisation(Scheme):
-    """:func:`utilisation` as a scheme; guided rollouts have no advantage, they are distilled.
-
-    Attributes:
-        utilisation_weight: Weight of the part for using the skill (the paper's omega).
-        cap: Bound of that part.
-    """
+    """:func:`utilisation` as a scheme; guided rollouts have no advantage, they are distilled."""
 
     name: ClassVar[str] = "utilisation"
     whole_trajectories: ClassVar[bool] = True
     utilisation_weight: float = 1.0
+    """Weight of the part for using the skill (the paper's omega)."""
     cap: float = 3.0
+    """Bound of that part."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """One number per rollout."""

@@ -68,19 +68,17 @@ class Ppo(Scheme):
 
     The episode's return stands on its last token; the figure ``values`` per own token is the critic's. With the
     defaults the advantage is the return minus the value, the same whether an episode is one sequence or one per step.
-
-    Attributes:
-        gamma: Discount per token.
-        gae_lambda: 0 trusts the critic, 1 the return.
-        whitening: Whether advantages get mean 0 and variance 1 over the update's tokens.
     """
 
     name: ClassVar[str] = "ppo"
     inputs: ClassVar[frozenset[str]] = frozenset({"values"})
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     gamma: float = 1.0
+    """Discount per token."""
     gae_lambda: float = 1.0
+    """0 trusts the critic, 1 the return."""
     whitening: bool = True
+    """Whether advantages get mean 0 and variance 1 over the update's tokens."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantages, and ``value_targets`` and ``old_values`` for the value loss."""
@@ -112,18 +110,16 @@ class Gigpo(Scheme):
 
     A step's reward is the turn's own where those of an episode add up to its return; otherwise the return stands on the
     last step.
-
-    Attributes:
-        gamma: Discount of the return to go.
-        step_weight: Weight of the step's part.
-        std: Divide both parts by their group's standard deviation.
     """
 
     name: ClassVar[str] = "gigpo"
     whole_trajectories: ClassVar[bool] = True
     gamma: float = 0.95
+    """Discount of the return to go."""
     step_weight: float = 1.0
+    """Weight of the step's part."""
     std: bool = False
+    """Divide both parts by their group's standard deviation."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """One array per rollout; logs ``step_cluster_share``, the share of steps whose anchor another step has too."""

@@ -35,29 +35,26 @@ Weights = Literal["policy", "reference", "average"]
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a learner needs but a backend.
-
-    Attributes:
-        config: The run's settings.
-        folder: Where the run is written.
-        split: Training tasks and the curriculum's panel.
-        method: Allocation, advantages and curriculum, with their state.
-        rollouts: Environments and engine.
-        prompts: Renders rows behind other prompts.
-        pad_id: Token that fills up.
-        progress: Shown to a person.
-        loggers: Told every record, in the process that writes files.
-    """
+    """All that a learner needs but a backend."""
 
     config: TrainConfig
+    """The run's settings."""
     folder: RunFolder
+    """Where the run is written."""
     split: TaskSplit
+    """Training tasks and the curriculum's panel."""
     method: Method
+    """Allocation, advantages and curriculum, with their state."""
     rollouts: GroupRollouts
+    """Environments and engine."""
     prompts: Prompts
+    """Renders rows behind other prompts."""
     pad_id: int
+    """Token that fills up."""
     progress: Progress
+    """Shown to a person."""
     loggers: Sequence[Logger] = ()
+    """Told every record, in the process that writes files."""
 
 
 class Backend(Protocol):

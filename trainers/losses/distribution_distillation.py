@@ -55,19 +55,16 @@ def _kl(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class DistributionDistillation(Loss):
-    """:func:`trainers.losses.generalised_jsd` between student and teacher; acts on the skill-free rollouts.
-
-    Attributes:
-        mixture: Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse.
-        top_k: Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary.
-    """
+    """:func:`trainers.losses.generalised_jsd` between student and teacher; acts on the skill-free rollouts."""
 
     name: ClassVar[str] = "distillation"
     taught_behind: ClassVar[View | None] = "with_skill"
     acts_on = "skill_free"
     coefficient: float = 0.01
     mixture: Fraction = 0.5
+    """Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse."""
     top_k: Count | None = None
+    """Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary."""
     teacher_weights: WhoseWeights = "policy"
     inputs = frozenset({"logits", "teacher_logits"})
 

@@ -15,21 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClippedPolicyGradient(Loss):
-    """PPO's clipped surrogate, with the k3 penalty to the starting policy.
-
-    Attributes:
-        clip: Half width of the trust region; the run's (``clip=``) if None.
-        kl_coef: Weight of the penalty; the run's (``kl_coef=``) if None.
-        clip_high: Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip.
-        ratio: A probability ratio per token or per row; the run's (``ratio=``) if None.
-    """
+    """PPO's clipped surrogate, with the k3 penalty to the starting policy."""
 
     name: ClassVar[str] = "policy"
     coefficient: float = 1.0
     clip: float | None = None
+    """Half width of the trust region; the run's (``clip=``) if None."""
     kl_coef: float | None = None
+    """Weight of the penalty; the run's (``kl_coef=``) if None."""
     clip_high: float | None = None
+    """Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip."""
     ratio: RatioLevel | None = None
+    """A probability ratio per token or per row; the run's (``ratio=``) if None."""
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -116,18 +113,15 @@ def k3(logprobs: torch.Tensor, ref_logprobs: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class TeacherSizedPolicyGradient(ClippedPolicyGradient):
-    """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage, inside the clipped objective.
-
-    Attributes:
-        start: Weight of the teacher in the first update.
-        mixing_steps: Updates after which the teacher has no weight.
-        width: Half width of the range of the teacher's factor.
-    """
+    """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage in the clipped objective."""
 
     taught_behind: ClassVar[View | None] = "with_skill"
     start: float = 0.5
+    """Weight of the teacher in the first update."""
     mixing_steps: int = 100
+    """Updates after which the teacher has no weight."""
     width: float = 0.2
+    """Half width of the range of the teacher's factor."""
     teacher_weights: WhoseWeights = "policy"
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
@@ -182,14 +176,12 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     The teacher is the same policy with a skill in its prompt that was written from the finished episode: rows of the
     update's rollouts that bring this text take the place of those without.
-
-    Attributes:
-        teacher_weight: w, the teacher's share in the advantage.
     """
 
     taught_behind: ClassVar[View | None] = "without_skill"
     acts_on = "rows"
     teacher_weight: float = 0.001
+    """w, the teacher's share in the advantage."""
     teacher_weights: WhoseWeights = "policy"
 
     @property

@@ -77,13 +77,10 @@ def grpo_opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Sdar(SelfDistillation):
-    """:func:`trainers.losses.sdar`.
-
-    Attributes:
-        sharpness: Of the gate (the paper's beta).
-    """
+    """:func:`trainers.losses.sdar`."""
 
     sharpness: float = 5.0
+    """Of the gate (the paper's beta)."""
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return sdar(inputs.logprobs, teacher, self.sharpness)
@@ -130,18 +127,15 @@ def skill_sd(student: torch.Tensor, teacher: torch.Tensor, old: torch.Tensor) ->
 
 @dataclass(frozen=True)
 class Relabelling(Loss):
-    """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone.
-
-    Attributes:
-        alpha: Power of the truncated ratio; 0 imitates.
-        cap: Where the ratio is truncated.
-    """
+    """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone."""
 
     name: ClassVar[str] = "relabelling"
     acts_on = "rows"
     coefficient: float = 1.0
     alpha: float = 0.0
+    """Power of the truncated ratio; 0 imitates."""
     cap: float = 1.0
+    """Where the ratio is truncated."""
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The loss; logs ``hint_reliance``, the mean of ``log pi_old(a | h) - log pi(a | h0)``."""

@@ -18,15 +18,13 @@ class Value(Loss):
 
     The scheme that asks for ``values`` gives the targets ``value_targets`` and the values before the update,
     ``old_values``.
-
-    Attributes:
-        value_clip: How far an update may move a value.
     """
 
     name: ClassVar[str] = "value"
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     coefficient: float = 0.5
     value_clip: float = 0.5
+    """How far an update may move a value."""
     inputs = frozenset({"values"})
 
     @property
