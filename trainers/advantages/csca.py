@@ -150,20 +150,9 @@ def relabelling_weights(
 
     Such an episode is trained on a second time, behind the prompt without the skill. ``b0`` is the skill-free success
     of its task in this update (0 where no rollout was skill-free) and ``w(k)`` the smoothed contrast of its task type,
-    cut at 0, so the term fades as the gap closes.
+    cut at 0, so the term fades as the gap closes; without ``discounted`` the factor ``1 - b0`` is left out.
 
-    Args:
-        success: 1 where the episode succeeded, [N].
-        task: Which task each rollout belongs to, N keys.
-        condition: 1 with the skill, 0 without, [N].
-        contrast: Smoothed contrast of each rollout's task type, float[N].
-        discounted: Whether the factor ``1 - b0`` is there.
-
-    Returns:
-        float64[N], never negative.
-
-    Raises:
-        ConfigError: Lengths differ or a flag is not 0 or 1.
+    One entry per rollout in every argument, flags 0 or 1 (else a ConfigError); float64[N], never negative.
     """
     gap = finite_vector("contrast", contrast)
     won = flag_vector("success", success, gap.size)

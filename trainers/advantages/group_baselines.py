@@ -50,16 +50,8 @@ class Grpo(Scheme):
 def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:
     """``(R_i - mean) / (std + eps)`` within the rollouts of each task, population standard deviation.
 
-    Args:
-        returns: Episode returns, float[N].
-        task: Which task each rollout belongs to, N keys.
-        eps: Added to the standard deviation.
-
-    Returns:
-        float64[N]; exactly 0 for tasks with one rollout or equal returns.
-
-    Raises:
-        ConfigError: Lengths differ or a return is not finite.
+    From returns, float[N], and the task of each rollout, N keys, gives float64[N]; exactly 0 for tasks with one rollout
+    or equal returns. A ConfigError if lengths differ or a return is not finite.
     """
     values = finite_vector("returns", returns)
     return normalise_groups(values, group_keys(task, values.size), eps)
@@ -120,18 +112,7 @@ def raised_baseline(
     own mean as a baseline. Raising it makes skill-free failures count although the whole branch failed, so a task that
     only the skill can win still gives a gradient; ``sigma_min`` bounds how far such a uniform branch is scaled up.
 
-    Args:
-        returns: Episode returns on the success scale, float[N].
-        task: Which task each rollout belongs to, N keys.
-        condition: 1 with the skill, 0 without, [N].
-        rho: How far the skill's success raises the baseline, in [0, 1].
-        sigma_min: Smallest divisor.
-
-    Returns:
-        float64[N].
-
-    Raises:
-        ConfigError: Lengths differ or a value lies out of range.
+    Returns are on the success scale, ``condition`` is 1 with the skill; else as of :func:`grpo`. float64[N].
     """
     if not 0.0 <= rho <= 1.0 or not sigma_min > 0.0:
         raise ConfigError(f"rho lies in [0, 1] and sigma_min is positive, got rho={rho}, sigma_min={sigma_min}")

@@ -27,19 +27,9 @@ from trainers.advantages.grouping import (
 def gae(rewards: ArrayLike, values: ArrayLike, gamma: float = 1.0, lam: float = 1.0) -> FloatArray:
     """``A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k})`` over one episode that ends in value 0.
 
-    Source: Schulman et al. 2016, arXiv 1506.02438.
-
-    Args:
-        rewards: Reward of each step, float[T].
-        values: Value before each step, float[T].
-        gamma: Discount.
-        lam: 0 gives the temporal difference, 1 the return to go minus the value.
-
-    Returns:
-        float64[T]; adding ``values`` gives the critic's targets.
-
-    Raises:
-        ConfigError: Lengths differ, a number is not finite, or ``gamma`` or ``lam`` lies outside [0, 1].
+    From the reward of each step and the value before it, float[T]; adding the values gives the critic's targets. With
+    ``lam`` 0 it is the temporal difference, with 1 the return to go minus the value. A ConfigError if lengths differ, a
+    number is not finite, or ``gamma`` or ``lam`` lies outside [0, 1]. Source: Schulman et al. 2016, arXiv 1506.02438.
     """
     value = finite_vector("values", values)
     reward = finite_vector("rewards", rewards, value.size)
@@ -148,22 +138,11 @@ def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
 
     ``A_episode`` is the return minus the mean of its task. For ``A_step`` the steps of one task that were taken at the
     same anchor observation form a cluster, over rollouts and over time; a step's value is its discounted return to go
-    minus the cluster's mean, so a cluster of one gives 0.
+    minus the cluster's mean, so a cluster of one gives 0. With ``std`` both parts are divided by their group's standard
+    deviation (population, plus 1e-6).
 
-    Args:
-        returns: Episode returns, float[N].
-        task: Which task each rollout belongs to, N keys.
-        anchors: Per rollout, the observation before each step.
-        rewards: Per rollout, the reward of each step.
-        gamma: Discount of the return to go.
-        step_weight: Weight of the step's part.
-        std: Divide both parts by their group's standard deviation (population, plus 1e-6).
-
-    Returns:
-        One float64 array per rollout, with one value per step.
-
-    Raises:
-        ConfigError: Lengths differ, a number is not finite or ``gamma`` lies outside [0, 1].
+    From returns, float[N], N tasks, and per rollout the observation before each step and the step's reward; gives one
+    float64 array per rollout. A ConfigError if lengths differ, a number is not finite or ``gamma`` is not in [0, 1].
     """
     values = finite_vector("returns", returns)
     keys = group_keys(task, values.size)

@@ -23,17 +23,9 @@ def generalised_jsd(student_logits: torch.Tensor, teacher_logits: torch.Tensor, 
     At the ends it is taken to be ``KL(T || S)`` for ``beta = 0`` and ``KL(S || T)`` for ``beta = 1`` (the limits of the
     divergence divided by ``beta (1 - beta)``), as in OPSD (arXiv 2601.18734) and GKD (arXiv 2306.13649).
 
-    Args:
-        student_logits: Shape (..., vocabulary), finite; normalised here, so a restriction to the same top-k entries
-            is renormalised.
-        teacher_logits: The same with the skill in the prompt; carries no gradient.
-        beta: Weight of the teacher in the mixture, in [0, 1].
-
-    Returns:
-        Shape (...), never negative up to rounding; a loss to be minimised, without its coefficient.
-
-    Raises:
-        ConfigError: ``beta`` lies outside [0, 1], an argument is no tensor, or the shapes differ.
+    Logits are finite, of shape (..., vocabulary), and normalised here, so a restriction to the same top-k entries is
+    renormalised; the teacher's carry no gradient. Gives shape (...), never negative up to rounding. A ConfigError if
+    ``beta`` lies outside [0, 1], an argument is no tensor, or the shapes differ.
     """
     require_equal_shapes(student_logits=student_logits, teacher_logits=teacher_logits)
     if not 0.0 <= beta <= 1.0:

@@ -74,19 +74,10 @@ def clipped_policy_gradient(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Computes ``-min(r A, clip(r, 1 - clip, 1 + clip_high) A)`` per token, with ``r = exp(logprobs - old_logprobs)``.
 
-    An upper width of its own is DAPO's (arXiv:2503.14476), a ratio per sequence GSPO's (arXiv:2507.18071).
-
-    Args:
-        logprobs: Of the tokens under the trained weights, shape (rows, tokens).
-        advantages: Same shape.
-        old_logprobs: Under the weights that generated, without gradient.
-        sampling_ratio: Factor per token for the difference between generating and training engine.
-        clip: Half width of the trust region of the ratio.
-        clip_high: Its width above 1, if that is another.
-        sequences: 1 for the tokens over whose mean log-ratio a row's ratio is taken; None for a ratio per token.
-
-    Returns:
-        The values, and 1 where the ratio was clipped; both (rows, tokens).
+    An upper width of its own is DAPO's (arXiv:2503.14476), a ratio per sequence GSPO's (arXiv:2507.18071): of the mean
+    log-ratio over the tokens where ``sequences`` is 1. All tensors are (rows, tokens); ``old_logprobs`` carry no
+    gradient, ``sampling_ratio`` is a factor for the difference between generating and training engine. Gives the values,
+    and 1 where the ratio was clipped.
     """
     import torch
 
@@ -138,19 +129,9 @@ def rlsd_weight(
 ) -> torch.Tensor:
     """``(1 - lam) + lam clip(exp(sign(A) (log p_T - log p_S)), 1 - clip, 1 + clip)``, the factor on A per token.
 
-    Args:
-        student: Log-probabilities of the sampled tokens without the skill, any shape.
-        teacher: The same with the skill in the prompt.
-        advantages: A per token, or anything that broadcasts to that shape; only the sign counts, and 0 gives the
-            factor 1.
-        lam: Weight of the teacher, in [0, 1]; see :func:`rlsd_mixing`.
-        clip: Half width of the range of the teacher's factor.
-
-    Returns:
-        Same shape, without gradient, within ``1 - lam clip`` and ``1 + lam clip``.
-
-    Raises:
-        ConfigError: ``lam`` lies outside [0, 1], ``student`` or ``teacher`` is no tensor, or the shapes do not fit.
+    From log-probabilities of the sampled tokens without the skill and with it, of any shape, to which the advantages
+    broadcast; only their sign counts, and 0 gives the factor 1. The result carries no gradient. A ConfigError if ``lam``
+    lies outside [0, 1] (see :func:`rlsd_mixing`), or the shapes do not fit.
     """
     if not 0.0 <= lam <= 1.0:
         raise ConfigError(f"lam lies in [0, 1], got {lam}")
