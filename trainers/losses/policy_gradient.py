@@ -76,7 +76,7 @@ def clipped_policy_gradient(
 
     An upper width of its own is DAPO's (arXiv:2503.14476), a ratio per sequence GSPO's (arXiv:2507.18071): of the mean
     log-ratio over the tokens where ``sequences`` is 1. All tensors are (rows, tokens); ``old_logprobs`` carry no
-    gradient, ``sampling_ratio`` is a factor for the difference between generating and training engine. Gives the values,
+    gradient, ``sampling_ratio`` corrects for a difference between generating and training engine. Gives the values,
     and 1 where the ratio was clipped.
     """
     import torch
@@ -130,8 +130,8 @@ def rlsd_weight(
     """``(1 - lam) + lam clip(exp(sign(A) (log p_T - log p_S)), 1 - clip, 1 + clip)``, the factor on A per token.
 
     From log-probabilities of the sampled tokens without the skill and with it, of any shape, to which the advantages
-    broadcast; only their sign counts, and 0 gives the factor 1. The result carries no gradient. A ConfigError if ``lam``
-    lies outside [0, 1] (see :func:`rlsd_mixing`), or the shapes do not fit.
+    broadcast; only their sign counts, and 0 gives the factor 1. The result carries no gradient. A ConfigError if
+    ``lam`` lies outside [0, 1] (see :func:`rlsd_mixing`), or the shapes do not fit.
     """
     if not 0.0 <= lam <= 1.0:
         raise ConfigError(f"lam lies in [0, 1], got {lam}")
