@@ -162,16 +162,6 @@ def test_passes_may_have_no_rows(config: TrainConfig, preset: str, share: bool) 
     assert all(math.isfinite(record["loss"]) for record in updates(config))
 
 
-@pytest.mark.parametrize("share", [False, True])
-def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
-    config = config.with_(method="half_skill_grpo", group_size=4, temperature=0.3, share_prefixes=share, **GRADED)
-    plain = updates(config)
-    drafted = updates(config, engine_options={"draft_tokens": 3}, run=f"{config.run}-drafted")
-    for one, other in zip(plain, drafted, strict=True):
-        assert other["tokens_generated"] == one["tokens_generated"]
-        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
-
-
 def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="lora_dropout=0"):
         config.with_(share_prefixes=True, lora_rank=2, lora_dropout=0.1)

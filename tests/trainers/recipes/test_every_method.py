@@ -64,9 +64,15 @@ METHODS = (*recipe_names(), *VARIANTS)
 @pytest.mark.parametrize("method", METHODS)
 def test_it_runs_in_both_worlds(method: str, env: str, tmp_path: Path) -> None:
     result = run(TrainConfig(method=method, env=env, run=str(tmp_path), **{**SHARED, **WORLDS[env]}))
-    last = result.metrics[-1]
-    assert (result.finished, last["step"]) == (True, 2)
-    assert math.isfinite(last["loss"])
+    updates = [record for record in result.metrics if record["event"] == "train"]
+    assert (result.finished, [record["step"] for record in updates]) == (True, [1, 2])
+    keys = {"grad_norm", "entropy", "success", "gap", "gate", "active", "env_steps"}
+    # Those without a policy gradient have neither penalty nor clipping.
+    keys |= set() if method in ("opsd", "opsd_jsd", "context_distillation", "raft") else {"kl", "clip_fraction"}
+    for record in updates:
+        assert math.isfinite(record["loss"])
+        assert record["grad_norm"] is not None
+        assert keys <= set(record)
 
 
 # Gradients: from rollouts to ``p.grad``, against the papers' formulas over every rollout once, in float64.
