@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         cut_warning,
         paired_evaluation,
     )
-    from trainers.evaluation.player import PolicyPlayer, no_price, policy_player, usage_report
+    from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
     from trainers.evaluation.table import retirement_rule, trial_table, usage_table, validation_record
     from trainers.evaluation.table import table as report_table
@@ -46,6 +46,6 @@ __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "Tri
 __all__ += ["ZeroShotRunner", "play_trials"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
-__all__ += ["PolicyPlayer", "Usage", "no_price", "policy_player", "usage_report"]
+__all__ += ["PolicyPlayer", "Usage", "policy_player"]
 __all__ += ["PolicyReport", "evaluate_policy", "open_panel"]
 __all__ += ["report_table", "retirement_rule", "trial_table", "usage_table", "validation_record"]
