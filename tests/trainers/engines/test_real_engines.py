@@ -16,7 +16,7 @@ import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from tests.trainers.conftest import make_tokenizer
+from tests.trainers.conftest import make_model, make_tokenizer
 from tests.trainers.engines.test_transformers import uncached_logprobs
 from tests.trainers.toys import GRADED, WORDS, next_batches, toy_config, write_library
 from trainers.backends.trl.backend import TrlBackend
@@ -41,18 +41,13 @@ each_engine = pytest.mark.parametrize("name", EACH)
 @pytest.fixture
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The toys' folder, the model's heads wide enough for vLLM's kernels; the output layer tied where that is asked."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
     tokenizer = make_tokenizer(WORDS)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=128, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=512, initializer_range=0.1,
-        tie_word_embeddings=getattr(request, "param", "own") == "tied",
-        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
-    )  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        Qwen2ForCausalLM(config).save_pretrained(tmp_path / "model")
+    wide = {"hidden_size": 128, "intermediate_size": 64, "num_attention_heads": 2, "initializer_range": 0.1}
+    tied = getattr(request, "param", "own") == "tied"
+    model = make_model(
+        len(tokenizer), layers=1, kv_heads=1, max_position_embeddings=512, tie_word_embeddings=tied, **wide
+    )
+    model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     write_library(tmp_path / "skills")
     return tmp_path

@@ -82,15 +82,8 @@ def test_other_families(family: str) -> None:
 
 
 def test_sliding_windows_are_respected() -> None:
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    config = Qwen2Config(
-        vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, use_sliding_window=True, sliding_window=7, max_window_layers=1, initializer_range=0.3,
-        pad_token_id=0, eos_token_id=1, bos_token_id=None,
-    )  # fmt: skip
-    model = Qwen2ForCausalLM(config).eval()
-    assert "sliding_attention" in config.layer_types
+    model = make_model(40, use_sliding_window=True, sliding_window=7, max_window_layers=1)
+    assert "sliding_attention" in model.config.layer_types
     assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=5, turns=4, sampling=Sampling()))
 
 
