@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from trl.generation import vllm_generation
 
 from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.conftest import make_model
-from tests.trainers.toys import GRADED, next_batches, toy_config
+from tests.trainers.toys import GRADED, next_batches, start_learner, toy_config
 from trainers.backends.trl.arguments import check_vllm, in_words, sleep, started_with, wake_up
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
@@ -28,17 +27,15 @@ from trainers.learner import Learner, Weights
 from trainers.learner.objective import SAMPLING_RATIO_CAP, engine_mismatch
 from trainers.models import load_model, load_plain_tokenizer
 from trainers.rollout.batches import MicroBatch, Tokens
-from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare, run
+from trainers.training import run
 
 
 def made(folder: Path, run: Path, **changes: Any) -> SkillTrainer:
-    return backend_of(started(folder, run, **changes)).trainer
+    return backend_of(start_learner(toy_config(folder, run=str(run), **changes), trains=False)).trainer
 
 
 def started(folder: Path, run: Path, **changes: Any) -> Learner:
-    with ExitStack() as stack:
-        return prepare(toy_config(folder, run=str(run), **changes), SilentProgress(), stack)[0]
+    return start_learner(toy_config(folder, run=str(run), **changes))
 
 
 def backend_of(learner: Learner) -> TrlBackend:
@@ -119,7 +116,6 @@ def test_the_critics_head_is_clipped_with_the_policy(
     options = {"value.coefficient": 20.0}
     learner = started(toy_folder, tmp_path, method="ppo", method_options=options, max_grad_norm=0.01, **GRADED)
     trainer = backend_of(learner).trainer
-    learner.backend.prepare(None)
     for batch in next_batches(learner):
         learner.backend.backward(learner.loss(batch, 1))
     heads = [p for head in trainer.extras.heads.values() for p in head.parameters()]
@@ -224,7 +220,6 @@ def test_copies_in_bfloat16_compute_and_float32_weights_learn(
     settings = {**GRADED, "learning_rate": 1e-2, "kl_coef": 0.05, "max_reply_tokens": 8, **changes}
     learner = started(toy_folder, tmp_path, precision="bfloat16_copy", **settings)
     backend = backend_of(learner)
-    backend.prepare(None)
     engine: Any = learner.setup.rollouts.policy.engine
     copied = getattr(engine, "_engine", engine).model
     for update in (1, 2):

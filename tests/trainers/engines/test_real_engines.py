@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,13 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.conftest import make_model, make_tokenizer
 from tests.trainers.engines.test_transformers import uncached_logprobs
-from tests.trainers.toys import GRADED, WORDS, next_batches, toy_config, write_library
+from tests.trainers.toys import GRADED, WORDS, next_batches, start_learner, toy_config, write_library
 from trainers.backends.trl.backend import TrlBackend
 from trainers.engines import Engine, Request, Sampling, engine_spec
 from trainers.engines.registry import CheckpointModel
 from trainers.evaluation.policy import evaluate_policy
 from trainers.learner import Learner
 from trainers.learner.loop import optimise
-from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare
 
 VLLM: dict[str, Any] = {
     "engine": "vllm",
@@ -103,11 +100,9 @@ def test_an_engine_evaluates(name: str, folder: Path) -> None:
 def learner(name: str, lora_rank: int, folder: Path) -> Iterator[Learner]:
     settings = {"precision": "float32", "learning_rate": 1e-2, "kl_coef": 0.0, "max_context": 512}
     config = toy_config(folder, lora_rank=lora_rank, **settings, **GRADED, **EACH[name])
-    with ExitStack() as stack:
-        learner, _ = started(name, lambda: prepare(config, SilentProgress(), stack))
-        learner.backend.prepare(None)
-        yield learner
-        learner.setup.rollouts.close()
+    learner = started(name, lambda: start_learner(config))
+    yield learner
+    learner.setup.rollouts.close()
 
 
 @each_engine

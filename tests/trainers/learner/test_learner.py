@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +14,9 @@ import pytest
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
-from tests.trainers.toys import GRADED, next_batches, timeless, toy_config
+from tests.trainers.toys import GRADED, next_batches, start_learner, timeless, toy_config
 from trainers import TrainConfig, get_recipe, train
 from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 pytest.importorskip("trl", reason="needs the train extra")
@@ -80,8 +78,7 @@ def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainCon
 def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(
     config: TrainConfig, room: int, share: float
 ) -> None:
-    with ExitStack() as stack:
-        learner, _ = prepare(config.with_(method="sdar", kl_coef=0.0), SilentProgress(), stack)
+    learner = start_learner(config.with_(method="sdar", kl_coef=0.0))
     learner.setup.prompts.max_length = room
     for batch in next_batches(learner):
         learner.loss(batch, 1)
@@ -184,8 +181,7 @@ def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> Non
 def started(folder: Path, run_folder: Path, **changes: Any) -> Learner:
     # One draw in eight wins: some groups of four have differences, and most have none.
     settings = {"engine": "choosing", "max_reply_tokens": 8, "method": "grpo", "kl_coef": 0.0, **changes}
-    with ExitStack() as stack:
-        return prepare(toy_config(folder, run=str(run_folder), **settings), SilentProgress(), stack)[0]
+    return start_learner(toy_config(folder, run=str(run_folder), **settings))
 
 
 def test_groups_are_drawn_again_until_they_differ_or_the_bound_is_reached(toy_folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from tests.trainers.toys import GRADED, toy_config
+from tests.trainers.toys import GRADED, start_learner, toy_config
 from trainers.base import TokenRow
 from trainers.config import TrainConfig
 from trainers.learner import Learner
 from trainers.models import load_model
 from trainers.recipes import recipe_names
 from trainers.recipes.parts.rows import HindsightRows, UpdateView
-from trainers.tracking.progress import SilentProgress
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from trainers.training import prepare, run
+from trainers.training import run
 
 SHARED: dict[str, Any] = {
     "model": "shipped",
@@ -119,9 +117,7 @@ def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_
     options, formula = FORMULAS[method]
     changes = {"kl_coef": KL, "method_options": options, "env_options": {"turns": 2}, "max_context": 96, **GRADED}
     config = toy_config(toy_folder, method=method, run=str(tmp_path), **changes)
-    with ExitStack() as stack:
-        learner = prepare(config, SilentProgress(), stack)[0]
-    learner.backend.prepare(None)
+    learner = start_learner(config)
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(1), 1))
     (step,) = learner.optimiser_steps(batch, advantages, learner.extra_rows(batch, advantages, 1)[0], 1)
     for micro in step:
