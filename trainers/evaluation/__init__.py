@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         RunningAgent,
         TrialOutcome,
         TrialReport,
-        ZeroShotRunner,
         play_trials,
     )
     from trainers.evaluation.outcomes import (
@@ -43,7 +42,7 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialOutcome", "TrialReport"]
-__all__ += ["ZeroShotRunner", "play_trials"]
+__all__ += ["play_trials"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
 __all__ += ["PolicyPlayer", "Usage", "policy_player"]
