@@ -14,7 +14,7 @@ from trainers.advantages import RolloutBatch
 from trainers.memory.bank import Entry, SkillBank, moving_utility
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
 from trainers.retrieval import similarity
-from trainers.writers import Draft, ModelWriter, SilentWriter, StepWriter, Writer
+from trainers.writers import Draft, ModelWriter, StepWriter, Writer
 
 _LOGGED = 8
 
@@ -61,7 +61,7 @@ class BankOptions(Memory):
         """The writer that the options ask for."""
         if self.writer == "policy":
             return ModelWriter(tools.write, name="policy")
-        return StepWriter() if self.writer == "steps" else SilentWriter()
+        return StepWriter() if self.writer == "steps" else Writer()
 
     def new_bank(self, tools: MemoryTools) -> SkillBank:
         """The bank that a run starts with."""
