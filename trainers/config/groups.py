@@ -269,7 +269,7 @@ class GenerationSettings:
 
     engine: str = "transformers"
     """Who generates: transformers, vllm, choosing (draws among the possible commands), openai (a server, to evaluate),
-    or an engine of your own as module:NAME."""
+    scoring (ranks the possible commands, to evaluate), or an engine of your own as module:NAME."""
     engine_options: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the engine; on the command line ``engine.max_num_seqs=64``."""
 

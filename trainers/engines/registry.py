@@ -22,12 +22,13 @@ ENGINES: Mapping[str, str] = {
     "transformers": "trainers.engines.in_process:ENGINE",
     "vllm": "trainers.engines.vllm:ENGINE",
     "openai": "trainers.engines.openai:ENGINE",
+    "scoring": "trainers.engines.scoring:ENGINE",
     "choosing": "trainers.engines.choosing:ENGINE",
 }
 """Short names of the engines that come with the package, and where each is defined."""
 IN_PROCESS = frozenset({"transformers", "choosing"})
 """Those that generate with transformers in the training process."""
-CHOOSING = frozenset({"choosing"})
+CHOOSING = frozenset({"choosing", "scoring"})
 """Those that take one of the commands that are possible, where others write freely."""
 
 

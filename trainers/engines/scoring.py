@@ -1,16 +1,27 @@
-"""Replies that a request allows, and sequences of tokens as the tree of what they begin alike with."""
+"""Chooses among given replies by their probability under a model, instead of generating one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from trainers.engines.types import Request
+from skillc_gym.errors import ConfigError, unknown_name
+from trainers.base import Sampling
+from trainers.engines.batching import chunks_by_length, draw
+from trainers.engines.in_process import checkpoint_model
+from trainers.engines.random import uniforms
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.transformers import TransformersEngine
+from trainers.engines.types import Engine, Generation, Request
 
 _Ints = npt.NDArray[np.int64]
+_MOST_NODES = 1024
+"""Tokens of one pass over replies: each has a row of logits as wide as the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,159 @@ class TokenTree:
             depths[node] = depths[parent] + 1 if parent >= 0 else 0
         return cls(tokens[order], moved, depths, int((~leaf).sum()), tuple(place[list(path)] for path in paths))
 
+    def ancestors(self) -> npt.NDArray[np.bool_]:
+        """Which inner nodes lie on the way to each inner node, itself included; shape (inner, inner)."""
+        seen = np.eye(self.inner, dtype=bool)
+        for node, parent in enumerate(self.parents[: self.inner]):
+            if parent >= 0:
+                seen[node] |= seen[parent]
+        return seen
+
+
+class ScoringEngine(TransformersEngine):
+    """Ranks the replies of each request by their log-probability behind its prompt.
+
+    The prompt's keys and values are those of the conversation's cache. All replies to it are one tree behind the
+    prompt, computed in one pass in which each token sees the prompt and what stands before it in its own reply.
+
+    Greedy sampling takes the most probable reply; otherwise one is drawn from the softmax of the scores divided by the
+    temperature, by the request's own random number. Replies longer than a request allows are left out. A score is the
+    log-probability per token ("mean") or the whole ("sum"), by which short commands win. ``reply`` is what the agent
+    says to give a ``{command}``; other options are those of :class:`TransformersEngine`.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        eos_token_ids: Sequence[int],
+        *,
+        reply: str = "<action>{command}</action>",
+        normalise: Literal["mean", "sum"] = "mean",
+        **options: Any,
+    ) -> None:
+        if "{command}" not in reply:
+            raise ConfigError(f"engine.reply must hold {{command}}, got {reply!r}.")
+        if normalise not in ("mean", "sum"):
+            raise unknown_name("engine.normalise", normalise, ("mean", "sum"))
+        super().__init__(model, eos_token_ids, **options)
+        self._reply, self._mean = reply, normalise == "mean"
+
+    def worded(self, commands: Sequence[str]) -> list[str]:
+        """The replies that give commands."""
+        return [self._reply.replace("{command}", command) for command in commands]
+
+    def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        choices = [possible_replies(request) for request in requests]
+        trees = [TokenTree.of(replies) for replies in choices]
+        # The tree lies behind the prompt in columns of the cache that the next turn's prompt overwrites.
+        batch, order = self._begun(requests), self._place(requests)
+        self._cache.reserve(len(self._slots), int(batch.lengths.max()) + max(tree.inner for tree in trees) + 1)
+        first = self._prefill([batch.prompts[i] for i in order])
+        logprobs = self._nodes([trees[i] for i in order], batch.lengths[order], first)
+        place = {int(i): row for row, i in enumerate(order)}
+        draws = uniforms(batch.seeds, batch.counters)
+        for i, request in enumerate(requests):
+            # The chosen reply's keys and values lie elsewhere than a row's tokens do, and are computed again.
+            self._known[request.key].tokens = batch.prompts[i]
+        return [
+            self._choose(choices[i], [logprobs[place[i]][path] for path in trees[i].paths], draws[i : i + 1], sampling)
+            for i in range(len(requests))
+        ]
+
+    def _choose(
+        self,
+        replies: Sequence[Sequence[int]],
+        logprobs: Sequence[npt.NDArray[np.float64]],
+        draws: npt.NDArray[np.float64],
+        sampling: Sampling,
+    ) -> Generation:
+        scores = torch.tensor([[each.mean() if self._mean else each.sum() for each in logprobs]])
+        chosen = int(draw(scores, draws, sampling)[0][0])
+        return Generation(list(replies[chosen]), logprobs[chosen].tolist())
+
+    def _nodes(self, trees: Sequence[TokenTree], lengths: _Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
+        """Log-probability of every node behind its parent, tree by tree; ``first``: the logits behind the prompts."""
+        inner = np.array([tree.inner for tree in trees])
+        found = [np.zeros(0)] * len(trees)
+        # Leaves need no pass of their own: their probability stands in the logits of the node before them.
+        for chunk in chunks_by_length(range(len(trees)), np.maximum(inner, 1), _MOST_NODES):
+            rows = np.array(chunk)
+            later = self._tree_pass(rows, [trees[row] for row in chunk], lengths[rows]) if inner[rows].any() else None
+            for i, row in enumerate(chunk):
+                tree = trees[row]
+                behind = first[row : row + 1] if later is None else torch.cat([first[row : row + 1], later[i]])
+                every = torch.log_softmax(behind, dim=-1)
+                parents, tokens = self._tensor(tree.parents + 1), self._tensor(tree.tokens)
+                found[row] = every[parents, tokens].double().cpu().numpy()
+        return found
+
+    def _tree_pass(self, rows: _Ints, trees: Sequence[TokenTree], lengths: _Ints) -> torch.Tensor:
+        width = max(tree.inner for tree in trees)
+        ids, depths = np.zeros((2, len(rows), width), dtype=np.int64)
+        seen = np.broadcast_to(np.eye(width, dtype=bool), (len(rows), width, width)).copy()
+        for i, tree in enumerate(trees):
+            ids[i, : tree.inner], depths[i, : tree.inner] = tree.tokens[: tree.inner], tree.depths[: tree.inner]
+            seen[i, : tree.inner, : tree.inner] = tree.ancestors()
+        # Nodes lie in columns one after another, but a node's position is its depth: replies share positions.
+        columns = lengths[:, None] + np.arange(width)
+        return self._masked_forward(rows, ids, columns, lengths[:, None] + depths, seen)
+
+    def _masked_forward(
+        self, rows: _Ints, ids: _Ints, columns: _Ints, positions: _Ints, seen: npt.NDArray[np.bool_]
+    ) -> torch.Tensor:
+        """One pass over tokens that stand in other columns than their positions say; see :meth:`_tree_pass`."""
+        total = int(columns.max()) + 1
+        self._columns = max(self._columns, total)
+        where = np.broadcast_to(np.arange(total), (len(rows), total)).copy()
+        mask = np.repeat((where < columns[:, :1])[:, None], ids.shape[1], axis=1)
+        # Everything before the tree is seen by all of it; within the tree a node sees its ancestors alone.
+        for i, own in enumerate(columns):
+            mask[i][:, own], where[i, own] = seen[i], positions[i]
+        index = self._tensor(rows)
+        self._cache.aim(index, index[:, None], self._tensor(columns), total)
+        output: Any = self.model(
+            input_ids=self._tensor(ids),
+            position_ids=self._tensor(positions),
+            attention_mask=self._attention(mask, positions[:, :, None] - where[:, None, :]),
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        logits: torch.Tensor = output.logits
+        return logits.float()
+
+    def _attention(self, mask: npt.NDArray[np.bool_], behind: _Ints) -> Any:
+        full = self._typed(self._tensor(mask[:, None]))
+        if self._window is None:
+            return full
+        near = self._typed(self._tensor((mask & (behind < self._window))[:, None]))
+        return {"full_attention": full, "sliding_attention": near}
+
 
 def possible_replies(request: Request) -> Sequence[Sequence[int]]:
     """The choices that a request has room for; the shortest one if it has room for none."""
+    if not request.choices:
+        raise ConfigError(
+            "engine=scoring chooses among the commands that an environment lists, and was asked for words of its own; "
+            "take engine=choosing or engine=transformers."
+        )
     return [reply for reply in request.choices if len(reply) <= request.max_tokens] or [min(request.choices, key=len)]
+
+
+def _for_trainer(trainer: TrainerModel) -> Engine:
+    raise ConfigError(
+        "engine=scoring evaluates; what it says was chosen among commands and not drawn token by token, so nothing "
+        "can be trained on it. Train with engine=choosing, transformers or vllm."
+    )
+
+
+def _for_checkpoint(checkpoint: CheckpointModel) -> ScoringEngine:
+    settings = checkpoint.settings
+    for name in settings.engine_options.keys() - {"reply", "normalise"}:
+        raise unknown_name("option of engine=scoring", name, ("reply", "normalise"))
+    model, autocast = checkpoint_model(checkpoint)
+    options = {"max_rows": settings.max_parallel, "autocast": autocast, **settings.engine_options}
+    return ScoringEngine(model, checkpoint.eos_ids, **options)
+
+
+ENGINE = EngineSpec(_for_trainer, _for_checkpoint)
+"""Ranks the possible commands by their probability under a checkpoint."""

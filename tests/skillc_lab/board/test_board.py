@@ -150,8 +150,8 @@ def test_an_agent_that_is_more_than_the_model_is_named(tmp_path: Path) -> None:
     ("words", "note"),
     [
         ("--engine choosing", " (chooses among commands)"),
-        ("--engine 'choosing'", " (chooses among commands)"),
-        ("--engine=choosing", " (chooses among commands)"),
+        ("--engine 'scoring'", " (chooses among commands)"),
+        ("--engine=scoring", " (chooses among commands)"),
         ("engine=choosing", " (chooses among commands)"),
         ("--engine vllm --engine choosing", " (chooses among commands)"),
         ("--engine vllm --engine.dtype choosing", ""),

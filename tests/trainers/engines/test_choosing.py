@@ -9,36 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.engines.test_scoring import EOS, requests
 from tests.trainers.toys import next_batches, start_learner, toy_config
 from trainers.engines import Generation, Request, Sampling
 from trainers.engines.choosing import ChoosingOptions, TrieEngine
 from trainers.engines.registry import engine_spec
-from trainers.engines.scoring import TokenTree
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import ChoosingEngine
 from trainers.evaluation.policy import evaluate_policy
-from trainers.rollout.policies import possible_commands
 from trainers.rollout.rows import choices_of, own_tokens
 from trainers.training import run
 
-EOS = 1
 ENGINES = (TransformersEngine, SharingEngine)
-
-
-def requests(*, rows: int, seed: int) -> list[Request]:
-    """Prompts of several lengths; replies of several lengths with beginnings in common."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for row in range(rows):
-        start = rng.integers(2, 40, 2).tolist()
-        replies = [[*start[: k % 3], *rng.integers(2, 40, rng.integers(0, 4)).tolist(), EOS] for k in range(3 + row)]
-        made.append(Request(row, rng.integers(2, 40, rng.integers(3, 30)).tolist(), 100 + row, choices=replies))
-    return made
 
 
 def plain(model: Any, request: Request, reply: Generation, temperature: float) -> list[float]:
@@ -140,22 +125,6 @@ def test_options_say_how_commands_are_given(tiny_model: Any) -> None:
         ChoosingOptions(never="help")
     with pytest.raises(UnknownNameError, match="never"):
         engine_spec("choosing").read_options({"nevr": []})
-
-
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=8))
-def test_a_tree_holds_every_reply(replies: list[list[int]]) -> None:
-    tree = TokenTree.of(replies)
-    for reply, path in zip(replies, tree.paths, strict=True):
-        assert tree.tokens[path].tolist() == reply
-        assert tree.parents[path].tolist() == [-1, *path[:-1]]
-        assert tree.depths[path].tolist() == list(range(len(reply)))
-        assert all(node < tree.inner for node in path[:-1])
-    assert len(tree.tokens) == len({tuple(reply[: i + 1]) for reply in replies for i in range(len(reply))})
-
-
-def test_the_goal_stands_for_words_of_ones_own() -> None:
-    info = {"goal": "find a \\1 red mug", "admissible_commands": ["search[<query>]", "click[b]", "click[b]"]}
-    assert possible_commands(info) == ["search[find a \\1 red mug]", "click[b]"]
 
 
 # Training ------------------------------------------------------------------------------------------------------------

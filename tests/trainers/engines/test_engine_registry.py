@@ -39,7 +39,7 @@ def test_vllms_specification_needs_no_vllm_and_is_not_exact() -> None:
     assert spec.backend_arguments(config)["vllm_gpu_memory_utilization"] == 0.5
 
 
-@pytest.mark.parametrize("name", ["transformers", "choosing"])
+@pytest.mark.parametrize("name", ["transformers", "choosing", "scoring"])
 @pytest.mark.parametrize("precision", ["auto", "bfloat16"])
 def test_a_processor_plays_checkpoints_in_the_arithmetic_that_is_asked_for(
     name: str, precision: Any, tiny_model: Any
