@@ -32,13 +32,13 @@ from trainers.recipes.parts.curriculum import (
     Pruning,
     SkillBudget,
 )
-from trainers.recipes.parts.rows import RowMaker, UpdateView
+from trainers.recipes.parts.rows import RowMaker, UpdateView, quoting_turns
 from trainers.recipes.recipe import ADDITIONS, ALLOCATIONS, SCHEMES, Recipe, add, current_name
 
 __all__ = ["ADDITIONS", "ALLOCATIONS", "RECIPES", "RECOMMENDED", "SCHEMES", "Allocation", "Allocator", "Always"]
 __all__ += ["ByContrast", "ByDifficulty", "ByNeed", "BySignal", "ContrastAverage", "Credit", "Drawn", "Gating", "Half"]
 __all__ += ["Internalization", "Method", "Never", "NoCurriculum", "Paired", "Pruning", "Recipe", "RowMaker"]
-__all__ += ["SkillBudget", "UpdateView", "Whole", "get_recipe", "recipe_in", "recipe_names"]
+__all__ += ["SkillBudget", "UpdateView", "Whole", "get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
 
 RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""

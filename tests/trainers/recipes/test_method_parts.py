@@ -167,6 +167,7 @@ class FakePrompts:
     """Writes the skill text into the prompt's tokens as its length."""
 
     library: Any = None
+    chat: Any = None
 
     def with_skill_text(self, row: TokenRow, text: str) -> TokenRow:
         return replace(row, prompt_ids=[len(text)], messages=[{"role": "system", "content": text}])
@@ -210,6 +211,64 @@ def test_imitation_alone_takes_every_won_episode():
     assert {int(batch.condition[row.trajectory]) for row in rows} == {0, 1}
     assert all(row.weights.keys() == {"relabelling"} and row.row.prompt_ids == [0] for row in rows)
     assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
+
+
+class FakeChat:
+    """Knows words by their number."""
+
+    def __init__(self, words: list[str], opens_thought: bool) -> None:
+        self.words, self.opens_thought = words, opens_thought
+
+    def reply_text(self, ids: list[int]) -> str:
+        return " ".join(self.words[i] for i in ids)
+
+
+THOUGHTS = ("key step heat it first", "find the egg", "a hot egg wanted")
+COMMANDS = ("heat egg", "go", "take egg")
+
+
+@pytest.mark.parametrize(
+    ("options", "masked", "dropped"),
+    [
+        ({}, (), ()),
+        ({"quoting_thoughts": "mask"}, (0,), ()),
+        ({"quoting_thoughts": "drop"}, (0,), (0,)),
+        ({"quoting_thoughts": "drop", "quoted_words": 9}, (), ()),
+        ({"quoting_thoughts": "drop", "quoted_words": 0}, (0, 1, 2), (0, 1, 2)),
+    ],
+)
+@pytest.mark.parametrize("opened", [True, False], ids=["the template opens thoughts", "the model does"])
+def test_thoughts_that_quote_the_skill_are_kept_masked_or_dropped(
+    options: dict[str, Any], masked: tuple[int, ...], dropped: tuple[int, ...], opened: bool
+) -> None:
+    """What the environment said too, here the goal's words, is no quotation."""
+    opening, closing = ("", "</think> ") if opened else ("<think> ", "")
+
+    def replies(without: tuple[int, ...]) -> list[str]:
+        said = [f"{opening}{thought} </think> {command}" for thought, command in zip(THOUGHTS, COMMANDS, strict=True)]
+        return [closing + COMMANDS[i] if i in without else reply for i, reply in enumerate(said)]
+
+    vocabulary = sorted({word for reply in replies(()) for word in reply.split()} | {"seen"})
+    words = " seen ".join(replies(())).split()
+    mask = [int(word != "seen") for word in words]
+    lengths = tuple(len(reply.split()) for reply in replies(()))
+    row = TokenRow([0], [vocabulary.index(word) for word in words], mask, [-1.0] * len(words), lengths)
+    played = episode(
+        condition=1,
+        actions=[f"<think> {reply.removeprefix('<think> ')}" for reply in replies(())],
+        text="Key step: heat it first. A hot egg wanted by all.",
+        goal="a hot egg wanted in the fridge",
+    )
+    batch = contrasted([played])
+    update = view(replace(batch, trajectories=(replace(batch.trajectories[0], rows=[row]),)))
+    prompts: Any = update.prompts
+    prompts.chat = FakeChat(vocabulary, opened)
+    (made,) = RelabelledRows(most=1.0, **options)(update)
+    shown = [vocabulary[i] for i in made.row.completion_ids]
+    assert " ".join(shown).split(" seen ") == replies(dropped)
+    imitated = [word for word, mine in zip(shown, made.row.loss_mask, strict=True) if mine]
+    assert imitated == " ".join(replies(masked)).split()
+    assert sum(made.row.reply_lengths) == made.row.model_tokens == len(made.row.own_logprobs) == len(made.advantages)
 
 
 @pytest.mark.parametrize(("name", "shown"), [("raft", 0), ("context_distillation", 8), ("guarded_imitation", 8)])

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, relabelling_weights
 from trainers.advantages.group_baselines import is_guided
-from trainers.base import Options
+from trainers.base import Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
+from trainers.retrieval.bm25 import words
 from trainers.rollout.batches import TrainingRow, token_weight
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import Prompts
 from trainers.writers import StepWriter
 
@@ -66,7 +69,18 @@ class RowMaker(Options):
 
 @dataclass(frozen=True)
 class ImitatedRows(RowMaker):
-    """Base of row makers for :class:`trainers.losses.self_distillation.Relabelling`."""
+    """Base of row makers for :class:`trainers.losses.self_distillation.Relabelling`.
+
+    Behind the prompt without the skill a thought that quotes the skill is out of place: it teaches to recite what was
+    not shown, and whatever follows it in the row still reads the quotation.
+    """
+
+    quoting_thoughts: Literal["keep", "mask", "drop"] = "keep"
+    """What becomes of such thoughts: "keep"; "mask": they are not imitated, and later turns read them; "drop": they are
+    taken out of the row."""
+    quoted_words: Natural = 4
+    """Words in a row that a thought has in common with the skill, and that nobody else said, make it a quotation; 0 for
+    every thought."""
 
     def imitated(self, update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
         """The rows of one rollout of the update, by its number and its place among this process's."""
@@ -80,8 +94,57 @@ class ImitatedRows(RowMaker):
                 trajectory=place,
                 task_type=trajectory.episode.task_type,
             )
-            for row in trajectory.rows
+            for row in self._edited(trajectory, update.prompts.chat)
         ]
+
+    def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
+        if self.quoting_thoughts == "keep" or any(row.allowed for row in trajectory.rows):
+            # What was drawn among commands holds no thought of its own.
+            return trajectory.rows
+        quoting = iter(quoting_turns(trajectory.episode, self.quoted_words))
+        drop = self.quoting_thoughts == "drop"
+        rows = [_edited_row(row, [next(quoting) for _ in row.reply_lengths], chat, drop) for row in trajectory.rows]
+        return [row for row in rows if row.model_tokens]
+
+
+def quoting_turns(episode: Episode, words_in_common: int) -> list[bool]:
+    """Of each turn, whether its thought quotes the skill: see :class:`ImitatedRows`."""
+
+    def runs(text: str) -> set[tuple[str, ...]]:
+        found = words(text)
+        return {tuple(found[i : i + words_in_common]) for i in range(len(found) - words_in_common + 1)}
+
+    thoughts = [turn.reply.partition("</think>")[0] if "</think>" in turn.reply else "" for turn in episode.turns]
+    if not words_in_common:
+        return [bool(thought) for thought in thoughts]
+    others = "\n".join([episode.goal, *(turn.observation for turn in episode.turns)])
+    secret = runs(episode.skill_text) - runs(others)
+    return [bool(runs(thought) & secret) for thought in thoughts]
+
+
+def _edited_row(row: TokenRow, quoting: Sequence[bool], chat: ChatTokens, drop: bool) -> TokenRow:
+    own = [place for place, mine in enumerate(row.loss_mask) if mine]
+    thoughts, lengths, start = set[int](), [], 0
+    for length, quotes in zip(row.reply_lengths, quoting, strict=True):
+        ids = [row.completion_ids[place] for place in own[start : start + length]]
+        cut = _thought_tokens(ids, chat) if quotes else 0
+        thoughts |= set(own[start : start + cut])
+        lengths.append(length - cut)
+        start += length
+    kept = [place for place in range(len(row.completion_ids)) if not (drop and place in thoughts)]
+    return replace(
+        row,
+        completion_ids=[row.completion_ids[place] for place in kept],
+        loss_mask=[int(row.loss_mask[place] and place not in thoughts) for place in kept],
+        logprobs=[row.logprobs[place] for place in kept],
+        reply_lengths=tuple(lengths),
+    )
+
+
+def _thought_tokens(ids: Sequence[int], chat: ChatTokens) -> int:
+    """How many of a reply's first tokens are its thought; the end of one that the prompt began is none of them."""
+    end = bisect_left(range(len(ids)), True, key=lambda count: "</think>" in chat.reply_text(ids[:count]))
+    return max(0, end - 1 if chat.opens_thought else end)
 
 
 @dataclass(frozen=True)
