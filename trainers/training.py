@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trainers.backends import BACKENDS
-from trainers.base import stop_requests
+from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
 from trainers.models import bfloat16_warning, check_model, hub_access, load_tokenizer, within_model, without_bars
@@ -174,9 +174,9 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         with restoring(checkpoint):
             learner.load_state_dict(saved)
     title = f"{config.method} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
-    progress.start(f"{title}; training processes: {backend.num_processes}", learner.update, config.steps)
-    if slow := bfloat16_warning(config.precision):
-        progress.note(f"Warning: {slow}")
+    progress.start(title, learner.update, config.steps)
+    for warning in filter(None, (launch_warning(backend.num_processes), bfloat16_warning(config.precision))):
+        progress.note(f"Warning: {warning}")
     if checkpoint:
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")
     for path, fault in folder.saved.damaged.items():

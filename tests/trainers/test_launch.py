@@ -1,4 +1,4 @@
-"""Several processes: two of them train to what one does, and one goes on where two were stopped."""
+"""Several processes: what the launcher was asked for, and that two of them train to what one does."""
 
 from __future__ import annotations
 
@@ -15,8 +15,33 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.launched import LAUNCHER, ROOT, assert_same_run, train_with_two
 from tests.trainers.toys import GRADED, toy_config
-from trainers.base import Trajectory
+from trainers.base import Trajectory, asked_processes, launch_warning
 from trainers.training import run
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "asked"),
+    [
+        ("accelerate launch --num_processes 2 --cpu scripts/train.py", {}, 2),
+        ("accelerate launch --num-processes=4 scripts/train.py steps=3", {"WORLD_SIZE": "1"}, 4),
+        ("torchrun --nproc_per_node 2 --nnodes=3 -m skillc_lab", {}, 6),
+        ("torchrun --nproc-per-node=gpu -m skillc_lab", {"WORLD_SIZE": "8"}, 8),
+        ("bash", {}, None),
+        ("", {"WORLD_SIZE": "x"}, None),
+    ],
+)
+def test_how_many_processes_a_launcher_was_asked_for(words: str, env: dict[str, str], asked: int | None) -> None:
+    assert asked_processes(words.split(), env) == asked
+
+
+def test_a_launcher_that_started_fewer_is_told_of() -> None:
+    words = ["accelerate", "launch", "--num_processes", "2", "--cpu", "scripts/train.py"]
+    warning = launch_warning(1, words, {})
+    assert warning
+    assert "asked for 2" in warning
+    assert "torchrun --nproc_per_node 2" in warning
+    assert launch_warning(2, words, {}) is None
+    assert launch_warning(1, [], {}) is None
 
 
 @pytest.mark.slow
@@ -38,7 +63,7 @@ def test_two_processes_train_to_what_one_does(options: dict[str, Any], toy_folde
     done = train_with_two(toy_config(toy_folder, run=str(tmp_path / "two"), **changes), tmp_path)
     # One process speaks for both.
     assert done.stderr.count("step    1/2") == 1
-    assert "training processes: 2" in done.stderr
+    assert "Warning: The launcher" not in done.stderr
     assert_same_run(one, tmp_path / "two")
 
 

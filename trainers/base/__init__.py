@@ -40,7 +40,14 @@ from trainers.base.options import (
     option_names,
     override,
 )
-from trainers.base.processes import check_sharded, end_together, interrupts, stop_requests
+from trainers.base.processes import (
+    asked_processes,
+    check_sharded,
+    end_together,
+    interrupts,
+    launch_warning,
+    stop_requests,
+)
 from trainers.base.registry import Registry, current_names, load_object, understands_old_names
 from trainers.base.trajectory import TokenRow, Trajectory, Usage
 
@@ -52,5 +59,5 @@ __all__ += ["Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "T
 __all__ += ["check_values", "flat_options", "option_names", "override"]
 __all__ += ["Registry", "current_names", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory", "Usage"]
-__all__ += ["check_sharded", "end_together", "interrupts", "stop_requests"]
+__all__ += ["asked_processes", "check_sharded", "end_together", "interrupts", "launch_warning", "stop_requests"]
 __all__ += ["lazy_exports"]

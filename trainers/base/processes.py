@@ -1,12 +1,16 @@
-"""How processes are asked to stop and end together, and what cannot be spread over them."""
+"""How processes are asked to stop and end together, how many the launcher was asked for, what cannot be sharded."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
@@ -65,6 +69,53 @@ def end_together() -> None:
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         distributed.barrier()
         distributed.destroy_process_group()
+
+
+_COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
+
+
+def launch_warning(
+    running: int, words: Sequence[str] | None = None, env: Mapping[str, str] | None = None
+) -> str | None:
+    """What to say where ``running`` processes train and the launcher was asked for another number; None elsewhere."""
+    asked = asked_processes(launcher_words() if words is None else words, os.environ if env is None else env)
+    if asked is None or asked == running:
+        return None
+    return (
+        f"The launcher was asked for {asked} training processes, and {running} can be counted. On a processor "
+        f"accelerate launch starts one in silence; torchrun --nproc_per_node {asked} starts them all."
+    )
+
+
+def asked_processes(words: Sequence[str], env: Mapping[str, str]) -> int | None:
+    """How many processes a launcher was asked for: by its words, else by what it left in the environment."""
+    for word, following in itertools.pairwise([*words, ""]):
+        found = _COUNT.fullmatch(word)
+        if found and (number := found[1] or following).isdecimal():
+            return int(number) * _nodes(words)
+    world = env.get("WORLD_SIZE", "")
+    return int(world) if world.isdecimal() else None
+
+
+def _nodes(words: Sequence[str]) -> int:
+    """Machines, for torchrun, which counts processes per machine; accelerate counts all."""
+    if not any(word.startswith("--nproc") for word in words):
+        return 1
+    for word, following in itertools.pairwise([*words, ""]):
+        name, _, value = word.partition("=")
+        if name == "--nnodes" and (value or following).isdecimal():
+            return int(value or following)
+    return 1
+
+
+def launcher_words() -> list[str]:
+    """The command line of this process's parent, if it is a launcher and the system tells."""
+    try:
+        words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+    launchers = ("accelerate", "torchrun", "torch.distributed.run", "torch.distributed.launch")
+    return words if any(launcher in word for word in words[:4] for launcher in launchers) else []
 
 
 def check_sharded(heads: Collection[str], moving_reference: bool) -> None:
