@@ -62,7 +62,7 @@ def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
     # A part's class need not repeat what the one that it derives from says.
     pages = [google.parse(inspect.cleandoc(kind.__doc__ or "")) for kind in reversed(type(part).__mro__)]
     said = {param.arg_name: param.description or "" for page in pages for param in page.params}
-    own = {**field_docs(type(part)), **said}
+    own = {**field_docs(part.__class__), **said}
     for spec in fields(part):
         value = getattr(part, spec.name)
         parts = value if isinstance(value, tuple) else (value,)
