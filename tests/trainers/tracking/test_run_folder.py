@@ -117,6 +117,14 @@ def test_checkpoints_of_versions_without_hashes_are_taken(folder: RunFolder) -> 
     assert folder.to_resume(CONFIG) == path
 
 
+def test_going_on_from_an_earlier_checkpoint_keeps_what_it_saves(folder: RunFolder) -> None:
+    for step in (1, 2, 3):
+        save(folder, step)
+    folder.truncate(1)
+    assert save(folder, 2, keep=1).is_dir()
+    assert [path.name for path in folder.checkpoints()] == ["step-000002"]
+
+
 def test_checkpoints_are_ordered_by_number(folder: RunFolder) -> None:
     for step in (999_999, 1_000_000, 5):
         save(folder, step)

@@ -133,6 +133,15 @@ def test_a_reply_may_stand_in_a_fence():
         read_object('{"operation": "ADD", "number": true}', {"operation": str, "number": int})
 
 
+@given(st.text(max_size=60))
+def test_no_reply_breaks_the_readers(reply):
+    for read in (lambda: read_lists(reply, "skills", at_most=2, longest=9), lambda: read_edits(reply, 3)):
+        try:
+            read()
+        except BadReplyError:
+            continue
+
+
 def test_edits_are_read_line_by_line():
     assert read_edits("ADD: look first\n\nREMOVE 2: wrong", 2) == [
         Edit("ADD", None, "look first"),
@@ -216,6 +225,12 @@ def test_a_decision_names_a_fact_that_was_shown(operation, number, text, similar
     else:
         with pytest.raises(BadReplyError):
             read_decision(reply, similar, longest=10)
+
+
+@given(st.text(max_size=40))
+def test_what_is_no_decision_is_a_bad_reply(reply):
+    with pytest.raises(BadReplyError):
+        read_decision(reply, 3, longest=10)
 
 
 def test_by_rule_a_plan_says_what_was_done_and_what_was_not_possible():
