@@ -24,7 +24,6 @@ from benchmarks.measuring import measurement, options_parser
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import (
     CellResult,
-    ComparisonRecord,
     Regime,
     area_difference,
     change,
@@ -53,6 +52,12 @@ CLAIMS: Mapping[str, Mapping[str, float]] = {
 
 def _cells(regime: Regime, *methods: str) -> list[list[CellResult]]:
     return [[cell for cell in regime.cells if cell.method == method] for method in methods]
+
+
+def _before(regime: Regime) -> CellResult:
+    if regime.before is None:
+        raise ConfigError(f"{regime.name} has no cell of its starting point; `skillc study` plays it")
+    return regime.before
 
 
 def _judged(found: Mapping[str, Difference], compared: Mapping[str, Difference] | None = None) -> dict[str, Any]:
@@ -90,12 +95,10 @@ def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, A
     if not own:
         known = ", ".join(sorted({cell.method for cell in regime.cells}))
         raise ConfigError(f"{regime.name} has no cells of {method!r}; there are {known}")
-    if regime.before is None:
-        raise ConfigError(f"{regime.name} has no cell of its starting point; `skillc study` plays it")
     played = {name: found for name, found in zip(others, cells, strict=True) if found}
     ends = _judged({name: difference(own, found) for name, found in played.items()})
     areas = _judged({name: area_difference(own, found, regime.budget) for name, found in played.items()})
-    with_skill = change(own, regime.before, skill=True)
+    with_skill = change(own, _before(regime), skill=True)
     return {
         "regime": regime.name,
         "tokens": regime.budget,
@@ -114,12 +117,12 @@ def gains(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _gains(regime: Regime, method: str, other: str) -> list[dict[str, Any]]:
-    cells = _cells(regime, method, other)
-    if regime.before is None or not all(cells):
-        raise ConfigError(f"{regime.name} needs cells of {method}, of {other} and of its starting point")
+    cells, at_first = _cells(regime, method, other), _before(regime)
+    if not all(cells):
+        raise ConfigError(f"{regime.name} needs cells of {method} and of {other}")
     rows = []
-    for kind in sorted({outcome.task_type for outcome in regime.before.outcomes}):
-        start = _of_type(regime.before, kind)
+    for kind in sorted({outcome.task_type for outcome in at_first.outcomes}):
+        start = _of_type(at_first, kind)
         found = difference(*([_of_type(cell, kind) for cell in own] for own in cells))
         before = {"without_before": start.without, "with_before": start.with_skill}
         named = {"regime": regime.name, "task_type": kind, "tasks": len(start.outcomes), "seeds": found.seeds}
@@ -182,22 +185,22 @@ def texts(options: argparse.Namespace) -> dict[str, Any]:
     panels = {cell.panel_sha256 for record in records for cell in record.results}
     if len(panels) > 1:
         raise ConfigError(f"Texts are compared on the same tasks; these records have {len(panels)} panels")
-    methods = [options.method, *options.beside]
-    return {
-        "records": record_names(options.records),
-        "tasks": len(records[0].results[0].outcomes),
-        "starts": {start: [_text(record, start, methods) for record in records] for start in records[0].starts},
-    }
+    starts: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        library = str(record.protocol["settings"].get("library") or "the skill")
+        for regime in record.regimes:
+            shown = _text(regime, library, [options.method, *options.beside])
+            starts.setdefault(regime.start, []).append(shown)
+    tasks = len(records[0].results[0].outcomes)
+    return {"records": record_names(options.records), "tasks": tasks, "starts": starts}
 
 
-def _text(record: ComparisonRecord, start: str, methods: Sequence[str]) -> dict[str, Any]:
-    before = record.untrained(start)
-    if before is None:
-        raise ConfigError(f"{record.title} has no cell of the starting point {start!r}; the same command plays it")
-    shown = {method: [cell for cell in record.cells(start) if cell.method == method] for method in methods}
+def _text(regime: Regime, library: str, methods: Sequence[str]) -> dict[str, Any]:
+    before = _before(regime)
+    shown = dict(zip(methods, _cells(regime, *methods), strict=True))
     won = sum(outcome.won_with for outcome in before.outcomes)
     return {
-        "shown": str(record.protocol["settings"].get("library") or "the skill"),
+        "shown": library,
         "before": {"mean": before.with_skill, "interval": wilson(won, len(before.outcomes)).to_json()},
         "before_without": before.without,
         "after": {method: _after(cells, before) for method, cells in shown.items() if cells},

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import gc
-import multiprocessing
 import random
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-from benchmarks.measuring import Bench, Figure
+from benchmarks.measuring import Bench, Figure, in_fresh_process
 from skillc_gym import ALFWORLD_ID
 from skillc_gym.envs.alfworld import ALFWorldEnv, ALFWorldVectorEnv
 from skillc_gym.envs.alfworld.data import GENERATED, GameSet, data_path, open_games
@@ -42,6 +42,7 @@ def measure(options: argparse.Namespace) -> Bench:
     rate, resets = _rates(ALFWorldEnv(**choice), steps)
     made_rate, _ = _rates(gymnasium.make(ALFWORLD_ID, **choice), steps)
     upstream = {} if options.no_upstream else _upstream(games)
+    played, each = partial(in_fresh_process, _play_many, choice), partial(in_fresh_process, kilobytes_each, choice)
     figures = [
         Figure("steps/s on one core, admissible commands included", rate, upstream.get("rate"), 20_000, True),
         Figure("the same walks again through gymnasium.make, steps/s", made_rate),
@@ -51,12 +52,10 @@ def measure(options: argparse.Namespace) -> Bench:
         Figure("reset of a loaded game, ms (median)", statistics.median(resets), upstream.get("reset"), 0.2),
         Figure("first load of a game, ms (median)", statistics.median(loads), upstream.get("load"), 20),
         Figure("first load of a game, ms (slowest)", max(loads), None, 20),
-        Figure(
-            f"{ENVIRONMENTS:,} environments over {GAMES} games, MB", _memory(choice, ENVIRONMENTS, GAMES), None, 400
-        ),
-        Figure(f"an environment beyond its task, KB ({MEASURED:,} of one task)", _each(choice, 1), None, 30),
-        Figure(f"the same over {GAMES} tasks, what the tasks remember included", _each(choice, GAMES), None, 30),
-        Figure("a process with one game, MB", _memory(choice, 1, 1), upstream.get("memory")),
+        Figure(f"{ENVIRONMENTS:,} environments over {GAMES} games, MB", played(ENVIRONMENTS, GAMES), None, 400),
+        Figure(f"an environment beyond its task, KB ({MEASURED:,} of one task)", each(1), None, 30),
+        Figure(f"the same over {GAMES} tasks, what the tasks remember included", each(GAMES), None, 30),
+        Figure("a process with one game, MB", played(1, 1), upstream.get("memory")),
         Figure("opening the games, s", opening),
     ]
     kind = "generated" if choice["data"] == GENERATED else "real"
@@ -167,13 +166,8 @@ def _upstream(games: GameSet) -> dict[str, float]:
     return {"rate": 1 / statistics.mean(steps), "reset": statistics.median(resets), "load": loads[-1], "memory": memory}
 
 
-def _memory(choice: Choice, environments: int, games: int) -> float:
-    """Returns the resident megabytes of a fresh process in which so many environments have played a while."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_play_many, (choice, environments, games))
-
-
 def _play_many(choice: Choice, environments: int, games: int) -> float:
+    """Returns this process's resident megabytes once so many environments have played a while."""
     rng = random.Random(0)
     envs = [ALFWorldEnv(**choice) for _ in range(environments)]
     for index, env in enumerate(envs):
@@ -181,13 +175,7 @@ def _play_many(choice: Choice, environments: int, games: int) -> float:
     return resident_megabytes("self")
 
 
-def _each(choice: Choice, games: int) -> float:
-    """Returns `kilobytes_each` as measured in a fresh process."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(kilobytes_each, (choice, MEASURED, games))
-
-
-def kilobytes_each(choice: Choice, environments: int, games: int) -> float:
+def kilobytes_each(choice: Choice, games: int) -> float:
     """Returns what an environment adds to this process once its task is there: resident kilobytes, on average.
 
     Each has played for as long as an episode lasts, and so has one before them on every task.
@@ -198,11 +186,11 @@ def kilobytes_each(choice: Choice, environments: int, games: int) -> float:
         _play_episode(ALFWorldEnv(**choice), task_id, rng)
     gc.collect()
     before = resident_megabytes("self")
-    envs = [ALFWorldEnv(**choice) for _ in range(environments)]
+    envs = [ALFWorldEnv(**choice) for _ in range(MEASURED)]
     for index, env in enumerate(envs):
         _play_episode(env, task_ids[index % len(task_ids)], rng)
     gc.collect()
-    return 1e3 * (resident_megabytes("self") - before) / environments
+    return 1e3 * (resident_megabytes("self") - before) / MEASURED
 
 
 def _play_episode(env: ALFWorldEnv, task_id: str, rng: random.Random) -> None:

@@ -7,7 +7,6 @@ the table says so.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
 import resource
 import statistics
@@ -19,7 +18,7 @@ from typing import Any
 
 import gymnasium
 
-from benchmarks.measuring import Bench, Figure
+from benchmarks.measuring import Bench, Figure, in_fresh_process
 from skillc_gym import WEBSHOP_ID
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
@@ -130,7 +129,7 @@ def measure(options: argparse.Namespace) -> Bench:
         _beside("reset, us", resets(env, 20_000), "reset", 20),
         _beside("search, ms (median)", _search(env), "search"),
         Figure("a further environment in the process, KB", environment_kilobytes(env, ENVIRONMENTS), None, 20),
-        _beside("a process that played, MB without shared files", _process(choice), "memory"),
+        _beside("a process that played, MB without shared files", in_fresh_process(_played, choice), "memory"),
         Figure("opening what was built, ms", opening),
     ]
     kind = "generated" if choice["data"] == "generated" else "real"
@@ -169,12 +168,7 @@ def _search(env: WebShopEnv) -> float:
     return statistics.median(times)
 
 
-def _process(choice: Choice) -> float:
-    """Returns what a fresh process that plays a while holds for itself."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_played, (choice,))
-
-
 def _played(choice: Choice) -> float:
+    """What a process that plays a while holds for itself."""
     walk(WebShopEnv(**choice), 20_000)
     return anonymous_megabytes()

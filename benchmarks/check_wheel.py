@@ -1,14 +1,13 @@
 """Builds the wheel of a fresh clone, installs it into empty environments, and runs the commands away from the checkout.
 
-python -m benchmarks.check_wheel                                # with this Python
-python -m benchmarks.check_wheel --python python3.12 --work DIR  # with another one; what is made stays in DIR
+python -m benchmarks.check_wheel                       # with this Python
+python -m benchmarks.check_wheel --python python3.12   # with another one
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,8 +40,6 @@ TRAINED: Sequence[tuple[str, int]] = (
     ("skillc doctor --engine vllm", 2),
 )
 """Commands that need the extra ``train``."""
-DEMO: Sequence[tuple[str, int]] = (("skillc demo --steps 5 --held-out 2 --out demo", 0), ("skillc report demo", 0))
-"""The demonstration: some minutes on two cores."""
 
 
 class StepError(Exception):
@@ -53,63 +50,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the check; returns 1 if a step failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="interpreter of the empty environments")
-    parser.add_argument("--work", type=Path, help="folder to work in, kept (default: a temporary one)")
-    parser.add_argument("--plain", action="store_true", help="only what needs no extra")
-    parser.add_argument("--no-demo", action="store_true", help="leave out the demonstration, which takes minutes")
     args = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory() as temporary:
-        work = args.work or Path(temporary)
-        work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
         try:
-            check(args.python, work.resolve(), plain=args.plain, demo=not args.no_demo)
+            check(args.python, Path(work).resolve())
         except StepError as failure:
             print(f"failed: {failure}", file=sys.stderr)
             return 1
     return 0
 
 
-def check(python: str, work: Path, *, plain: bool, demo: bool) -> None:
-    """Builds, installs and runs."""
-    wheel = build(python, work)
-    step([python, "-m", "venv", "--clear", "env"], work)
-    install(work, [str(wheel)])
-    step([str(work / "env/bin/python"), "-c", LIGHT], work)
-    shutil.rmtree(work / "outside", ignore_errors=True)
+def check(python: str, work: Path) -> None:
+    """Builds, installs and runs, without the extra and with it."""
+    wheel, own = build(python, work), str(work / "env/bin/python")
+    step([python, "-m", "venv", "env"], work)
     (work / "outside").mkdir()
-    commands(PLAIN, work)
-    if plain:
-        return
-    step([str(ROOT / "scripts/install_torch.sh"), str(work / "env/bin/python")], work)
-    install(work, [f"{wheel}[train]"])
-    step([str(work / "env/bin/python"), "-c", LIGHT], work)
-    commands([*TRAINED, *(DEMO if demo else ())], work)
+    for extra, lines in (("", PLAIN), ("[train]", TRAINED)):
+        if extra:
+            step([str(ROOT / "scripts/install_torch.sh"), own], work)
+        step([own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}{extra}"], work)
+        step([own, "-c", LIGHT], work)
+        for line, status in lines:
+            program, *words = line.split()
+            step([str(work / "env/bin" / program), *words], work / "outside", status)
 
 
 def build(python: str, work: Path) -> Path:
     """The wheel of what is committed; it holds the libraries and nothing else."""
-    shutil.rmtree(work / "clone", ignore_errors=True)
     step(["git", "clone", "--quiet", str(ROOT), "clone"], work)
     step([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", "./clone"], work)
-    wheel = max((work / "dist").glob("skillc_gym-*.whl"), key=lambda path: path.stat().st_mtime)
+    (wheel,) = (work / "dist").glob("skillc_gym-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.split("/")[0] for name in archive.namelist() if ".dist-info" not in name.split("/")[0]}
     if tops != PACKAGES:
         raise StepError(f"the wheel holds {sorted(tops)}, expected {sorted(PACKAGES)}")
     print(f"{wheel.name}: {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
     return wheel
-
-
-def install(work: Path, what: Sequence[str]) -> None:
-    """Installs into the environment."""
-    pip = [str(work / "env/bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    step([*pip, *what], work)
-
-
-def commands(steps: Sequence[tuple[str, int]], work: Path) -> None:
-    """Runs commands of the environment, in a folder of their own."""
-    for line, status in steps:
-        program, *words = line.split()
-        step([str(work / "env/bin" / program), *words], work / "outside", status)
 
 
 def step(words: Sequence[str], work: Path, status: int = 0) -> None:

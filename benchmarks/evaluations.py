@@ -2,11 +2,11 @@
 
 python -m benchmarks.evaluations agents runs/agents/* --out benchmarks/records/agents.json
 python -m benchmarks.evaluations policies runs/real-valid_unseen ... --out benchmarks/records/real_start.json
-python -m benchmarks.evaluations course runs/night/grpo-seed0 --out benchmarks/records/smollm2_grpo.json
+python -m benchmarks.evaluations courses runs/night/*-seed* --out benchmarks/records/smollm2_night.json
 
-``agents``: of agents without training, with their tries; ``policies``: of policies, with their weights; ``course``: of
-a folder that ``scripts/smollm2/night.sh`` writes, the warm start, the run, and success before and after. What a record
-holds is of one clean revision.
+``agents``: of agents without training, with their tries; ``policies``: of policies, with their weights; ``courses``: of
+the folders that ``scripts/smollm2/night.sh`` writes from one start, the runs, success before and after them, and what
+each method changed over its seeds. What a record holds is of one clean revision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.measuring import measurement, options_parser
@@ -22,7 +24,8 @@ from skillc_gym.errors import MissingDataError
 from skillc_lab.report import RunRecords
 from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
-from trainers.evaluation import Change, PairedReport, compare_reports
+from trainers.evaluation import PairedReport, compare_reports
+from trainers.stats import mean_difference, mean_over_seeds_and_tasks
 from trainers.tracking import one_revision
 from trainers.warmstart import CARD, sha256_of_file
 
@@ -83,30 +86,72 @@ def _read_if_there(path: Path) -> dict[str, Any] | None:
     return read_json(path) if path.is_file() else None
 
 
-def course(options: argparse.Namespace) -> dict[str, Any]:
-    """A warm start, a training run, and the evaluations before and after it."""
-    (folder,) = options.folders
-    before, after = (PairedReport.from_json(_read(folder / when, "report")) for when in ("before", "after"))
-    run, card = RunRecords.read(folder / "run"), read_json(folder / "start" / CARD)
-    versions = [_read(folder / part, "versions") for part in ("run", "before", "after")]
+def courses(options: argparse.Namespace) -> dict[str, Any]:
+    """Runs from one warm start, and the evaluations before and after them."""
+    first, *_ = options.folders
+    before = PairedReport.from_json(_read(first / "before", "report"))
+    card = read_json(first / "start" / CARD)
+    found = [_Course.read(folder) for folder in options.folders]
+    parts = [folder / part for folder in options.folders for part in ("run", "before", "after")]
+    versions = [_read(part, "versions") for part in parts]
     git = one_revision([each["git"] for each in versions], allow_changes=options.allow_changes)
     told = ("parameters", "loss_held_out", "demonstrator_success", "recipe", "versions")
+    by_method: dict[str, list[_Course]] = {}
+    for course in found:
+        by_method.setdefault(str(course.run.config["method"]), []).append(course)
+    baseline = next(iter(by_method.values()))
     return {
-        # A start may be older than the run, as one that comes along is: its hash says which it was.
-        "start": {name: card[name] for name in told} | {"sha256": sha256_of_file(folder / "start/model.safetensors")},
-        "evaluations": {"before": before.to_json(), "after": after.to_json()},
-        "change": {
-            arm: _points(compare_reports(before, after, skill=arm == "with")["overall"]) for arm in ("without", "with")
-        },
-        "config": {name: value for name, value in run.config.items() if name not in ("model", "run")},
-        "validations": list(run.validations),
-        "updates": [_update(each) for each in run.train],
+        # A start may be older than the runs, as one that comes along is: its hash says which it was.
+        "start": {name: card[name] for name in told} | {"sha256": sha256_of_file(first / "start/model.safetensors")},
+        "before": before.to_json(),
+        "methods": {method: _over_seeds(before, runs, baseline) for method, runs in by_method.items()},
         "versions": versions[0] | {"git": git},
     }
 
 
-def _points(change: Change) -> dict[str, Any]:
-    return {"points": 100 * change.change, "interval": [100 * end for end in change.interval.to_json()]}
+@dataclass(frozen=True)
+class _Course:
+    """A run from the start, and what its policy does."""
+
+    run: RunRecords
+    after: PairedReport
+
+    @classmethod
+    def read(cls, folder: Path) -> _Course:
+        return cls(RunRecords.read(folder / "run"), PairedReport.from_json(_read(folder / "after", "report")))
+
+    def to_json(self) -> dict[str, Any]:
+        updates = [_update(each) for each in self.run.train]
+        return {
+            "seed": self.run.config["seed"],
+            "config": {name: value for name, value in self.run.config.items() if name not in ("model", "run")},
+            "validations": list(self.run.validations),
+            "updates": updates,
+            "without_gradient": fmean(each["grad_norm"] == 0 for each in updates),
+            "after": self.after.to_json(),
+        }
+
+
+def _over_seeds(before: PairedReport, runs: Sequence[_Course], baseline: Sequence[_Course]) -> dict[str, Any]:
+    """A method's runs, and over its seeds and the tasks together: success, its change, and what it has over the first.
+
+    Seeds are paired with those of the first method.
+    """
+    found: dict[str, Any] = {"end": {}, "change": {}, "against_first": {}}
+    for arm, skill in (("without", False), ("with", True)):
+        start = _won(before, before, skill=skill)
+        rows, others = ([_won(before, each.after, skill=skill) for each in group] for group in (runs, baseline))
+        end = mean_over_seeds_and_tasks(rows)
+        found["end"][arm] = {"mean": end.mean, "interval": end.interval and end.interval.to_json()}
+        found["change"][arm] = mean_difference([(row, start) for row in rows]).to_json()
+        found["against_first"][arm] = mean_difference(list(zip(rows, others, strict=True))).to_json()
+    return found | {"runs": [each.to_json() for each in runs]}
+
+
+def _won(panel: PairedReport, report: PairedReport, *, skill: bool) -> list[float]:
+    """Success by task, in the panel's order."""
+    compare_reports(panel, report, skill=skill)  # refuses another panel
+    return [float(outcome.arm(skill).won) for outcome in report.outcomes]
 
 
 def _update(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +160,7 @@ def _update(record: Mapping[str, Any]) -> dict[str, Any]:
 
 KINDS: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "agents": agents,
-    "course": course,
+    "courses": courses,
     "policies": policies,
 }
 

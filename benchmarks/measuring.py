@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import multiprocessing
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -72,31 +74,17 @@ def measurement(
         if options.out:
             require_clean(allow_changes=options.allow_changes)
         found.append(measure(options))
-        print(shown(found[0]))
+        print(json.dumps(found[0], indent=1, ensure_ascii=False))
         if options.out:
             write_record(options.out.with_suffix(".json"), found[0])
 
     return exit_status(work) or int(failed(found[0]))
 
 
-def shown(record: Any, indent: str = "") -> str:
-    """A record in plain text: a line per value, deeper ones indented; figures with four digits."""
-    if isinstance(record, dict):
-        return "\n".join(f"{indent}{name}:{_value(value, indent)}" for name, value in record.items())
-    return "\n".join(f"{indent}-{_value(value, indent)}" for value in record)
-
-
-def _value(value: Any, indent: str) -> str:
-    if isinstance(value, (dict, list)) and value:
-        if all(not isinstance(part, (dict, list)) for part in (value.values() if isinstance(value, dict) else value)):
-            parts = value.items() if isinstance(value, dict) else ((None, part) for part in value)
-            return " " + ", ".join(f"{name} {_figure(part)}" if name else _figure(part) for name, part in parts)
-        return "\n" + shown(value, indent + "  ")
-    return f" {_figure(value)}"
-
-
-def _figure(value: Any) -> str:
-    return figure(value) if isinstance(value, float) else f"{value}"
+def in_fresh_process(work: Callable[..., float], *arguments: Any) -> float:
+    """What the work comes to in a process that has done nothing else."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, arguments)
 
 
 @dataclass(frozen=True)
@@ -132,13 +120,13 @@ class Bench:
     def table(self) -> Table:
         """A row per figure."""
         rows = [
-            [each.name, figure(each.ours), _recorded(each), _goal(each), "" if each.met else "MISSED"]
+            [each.name, figure(each.ours), _beside(each), _goal(each), "" if each.met else "MISSED"]
             for each in self.figures
         ]
         return Table(["measured", "ours", "upstream", "goal", ""], rows, numbers=(1, 2, 3))
 
 
-def _recorded(found: Figure) -> str:
+def _beside(found: Figure) -> str:
     return figure(found.upstream) + " (recorded)" * (found.recorded and found.upstream is not None)
 
 

@@ -23,7 +23,7 @@ import jinja2
 
 from benchmarks.measuring import RECORDS, figure
 from skillc_gym.envs.registry import env_spec, short_type
-from skillc_lab.studies import ComparisonRecord, comparison_table, read_record
+from skillc_lab.studies import Regime, comparison_table, read_record
 from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport
 from trainers.stats import wilson
@@ -73,11 +73,6 @@ def record(name: str) -> dict[str, Any]:
     return read_json(RECORDS / f"{name}.json")
 
 
-@cache
-def _study(name: str) -> ComparisonRecord:
-    return read_record(RECORDS / f"{name}.json")
-
-
 def _rate(found: Mapping[str, Any], key: str = "mean") -> str:
     return rate(found[key], found["interval" if key == "mean" else f"{key}_interval"])
 
@@ -88,21 +83,20 @@ def _points(found: Mapping[str, Any], digits: int = 0) -> str:
 
 def study_tables(name: str) -> str:
     """A section for every starting point of a study: its table, and success by seed."""
-    found = _study(name)
     return "\n\n".join(
-        f"### {name}, {start} start\n\n{comparison_table(found.rows(start), found.untrained(start)).markdown()}\n\n"
-        f"{seed_table(found, start).markdown()}"
-        for start in found.starts
+        f"### {name}, {regime.start} start\n\n{comparison_table(regime.rows, regime.before).markdown()}\n\n"
+        f"{seed_table(regime).markdown()}"
+        for regime in read_record(RECORDS / f"{name}.json").regimes
     )
 
 
-def seed_table(found: ComparisonRecord, start: str) -> Table:
+def seed_table(regime: Regime) -> Table:
     """Success in per cent after training by method and seed, without and with the skill."""
-    cells = found.cells(start)
-    seeds = sorted({cell.seed for cell in cells})
-    shown = {(cell.method, cell.seed): f"{100 * cell.without:.1f} / {100 * cell.with_skill:.1f}" for cell in cells}
-    methods = dict.fromkeys(cell.method for cell in cells)
-    rows = [[method, *(shown.get((method, seed)) for seed in seeds)] for method in methods]
+    seeds = sorted({cell.seed for cell in regime.cells})
+    rows = []
+    for row in regime.rows:
+        shown = {cell.seed: f"{100 * cell.without:.1f} / {100 * cell.with_skill:.1f}" for cell in row.cells}
+        rows.append([row.method, *map(shown.get, seeds)])
     return Table(["without / with, by seed", *map(str, seeds)], rows)
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measuring import RECORDS, exit_status, versions_of
-from benchmarks.parity.alfworld import Comparison, as_record, compare, older_wording, sum_up
+from benchmarks.parity.alfworld import Comparison, compare, older_wording, sum_up
 from skillc_gym.envs.alfworld import SPLITS
 from skillc_gym.envs.alfworld.data import open_games
 from skillc_gym.envs.alfworld.engine import UpstreamProcess
@@ -56,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
             found = compare(task_id, raw, process, oracle=options.oracle, seed=options.seed, wording=options.wording)
             done[_key(found)] = found
             with record.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(as_record(found)) + "\n")
+                file.write(json.dumps(asdict(found)) + "\n")
             count, seconds = len(found.differences), found.seconds_upstream
             print(f"{len(done):5d}  {count:3d} differences  {seconds:6.1f} s  {task_id}", flush=True)
     except KeyboardInterrupt:

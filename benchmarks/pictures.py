@@ -21,21 +21,19 @@ from skillc_lab.report import (
     WITH,
     WITHOUT,
     LineStyle,
-    figure_style,
+    canvas,
     method_styles,
     method_words,
-    new_figure,
     rate_axis,
     rates_across,
+    shared_legend,
     start_styles,
     title,
 )
 from skillc_lab.studies import (
     MethodRow,
     Regime,
-    draw_comparison,
     draw_curves,
-    draw_hero,
     draw_regime_map,
     read_method,
     read_record,
@@ -64,16 +62,64 @@ def _curves(*names: str) -> Draw:
     return lambda path: draw_curves(_regimes(names), path)
 
 
+def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
+    return lambda path: draw(read_json(RECORDS / f"{name}.json"), path)
+
+
+# README's picture: before and after, every seed a line, two methods, one plot per world -------------------------------
+
+
 def draw_first_picture(path: Path, stacked: bool = False) -> None:
     """Draws README's picture: before and after in three worlds, from the confirmations; stacked for a telephone."""
     houses, *_ = _regimes(["confirmation"])
     games, shop = (_regimes([name])[0] for name in ("real_games_confirmation", "shop_more_seeds"))
     worlds = {"Generated houses": houses, "ALFWorld's real games": games, "Shop": shop}
-    draw_hero(worlds, (houses.rows[0].method, RECOMMENDED), path, stacked)
+    methods = (houses.rows[0].method, RECOMMENDED)
+    size, shape = ((4.2, 8.6), (len(worlds), 1)) if stacked else ((10.5, 3.9), (1, len(worlds)))
+    with canvas(path, *size, _first_said(list(worlds.values()), methods)) as figure:
+        for axes, (name, regime) in zip(figure.subplots(*shape, sharey=True), worlds.items(), strict=True):
+            _draw_world(axes, regime, method_styles(methods))
+            axes.set_title(f"{name}, {regime.seeds}", fontsize=10.5, loc="left")
+        shared_legend(figure, 1 if stacked else 3)
 
 
-def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
-    return lambda path: draw(read_json(RECORDS / f"{name}.json"), path)
+def _ends(regime: Regime, method: str) -> list[tuple[float, float]]:
+    """Success without the skill before and after training on the same held-out tasks, one pair per seed."""
+    start = regime.before
+    return [(start.without, cell.without) for cell in regime.cells if start is not None and cell.method == method]
+
+
+def _draw_world(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -> None:
+    for method, style in styles.items():
+        pairs = _ends(regime, method)
+        for pair in pairs:
+            axes.plot((0, 1), pair, color=style.colour, linewidth=0.8, alpha=0.55)
+        before, after = (fmean(side) for side in zip(*pairs, strict=True))
+        mean = {"color": style.colour, "label": style.label, "linewidth": 3.0, "marker": "o", "markersize": 6}
+        axes.plot((0, 1), (before, after), **mean)
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        shown = {"va": "center", "fontsize": 11, "color": style.colour, "fontweight": "bold", "bbox": box}
+        axes.annotate(f"{100 * after:.0f} %", (1.05, after), **shown)
+    if regime.before is not None:
+        level = {"color": "#3b414a", "linewidth": 1.0, "linestyle": ":", "label": "with the skill, before training"}
+        axes.axhline(regime.before.with_skill, **level)
+    axes.set_xlim(-0.08, 1.35)
+    axes.set_xticks([0, 1], ["before", "after training"])
+    rate_axis(axes, "success without the skill" if axes.get_subplotspec().is_first_col() else "")
+
+
+def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
+    """What the picture shows, in one sentence made from its own figures."""
+    spans = []
+    for method in methods:
+        means = [fmean(after for _, after in _ends(regime, method)) for regime in regimes]
+        spans.append(f"{100 * min(means):.0f} to {100 * max(means):.0f} %")
+    before = max(regime.before.without for regime in regimes if regime.before is not None)
+    baseline, own = spans
+    return f"Without the skill {100 * before:.0f} % succeed before training, {own} after it; after GRPO {baseline}"
+
+
+# Pictures of one record -----------------------------------------------------------------------------------------------
 
 
 def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
@@ -82,17 +128,13 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
     for run in record["runs"]:
         by_method.setdefault(run["preset"], []).append(run)
     styles = method_styles(list(by_method))
-    with figure_style():
-        figure = new_figure(9.0, 4.2)
+    with canvas(path, 9.0, 4.2) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
         for name, runs in by_method.items():
             _draw_course(left, runs, styles[name])
-        ends = {name: fmean(run["sr_without_after"] for run in runs) for name, runs in by_method.items()}
-        said = ", ".join(f"{styles[name].label} {100 * end:.0f} %" for name, end in ends.items())
-        areas = {name: _average(runs) for name, runs in by_method.items()}
-        on_the_way = ", ".join(f"{styles[name].label} {100 * area:.0f} %" for name, area in areas.items())
+        said = _each_rate({styles[name].label: _average(runs) for name, runs in by_method.items()})
         how = "success without the skill, held-back panel; thin: seeds, bold: their mean"
-        title(left, f"Averaged over training {on_the_way}", how)
+        title(left, f"Averaged over training {said}", how)
         left.set_xlabel("update")
         rate_axis(left)
         left.legend(loc="lower right")
@@ -100,11 +142,16 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
         for row, (name, arm) in enumerate(rows):
             for when, face in (("before", "white"), ("after", styles[name].colour)):
                 found = [run[f"sr_{arm}_{when}"] for run in by_method[name]]
-                look = {"marker": styles[name].marker, "color": styles[name].colour, "mfc": face}
-                right.plot(found, [row] * len(found), linestyle="none", alpha=0.8, **look)
+                look = {**styles[name].look, "linestyle": "none", "mfc": face}
+                right.plot(found, [row] * len(found), alpha=0.8, **look)
         rates_across(right, [f"{styles[name].label}, {arm}" for name, arm in rows])
+        ends = {name: fmean(run["sr_without_after"] for run in runs) for name, runs in by_method.items()}
+        said = _each_rate({styles[name].label: end for name, end in ends.items()})
         title(right, f"After it {said}", "without the skill; a point per seed, held-out tasks; hollow: before")
-        figure.savefig(path)
+
+
+def _each_rate(rates: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {100 * rate:.0f} %" for name, rate in rates.items())
 
 
 def _average(runs: Sequence[Mapping[str, Any]]) -> float:
@@ -123,7 +170,7 @@ def _draw_course(axes: Any, runs: Sequence[Mapping[str, Any]], style: LineStyle)
         axes.plot(steps, course, color=style.colour, linewidth=0.7, alpha=0.45)
     mean = [fmean(at) for at in zip(*courses, strict=True)]
     label = f"{style.label} ({len(runs)} seed{'s' * (len(runs) > 1)})"
-    axes.plot(steps, mean, label=label, color=style.colour, linestyle=style.linestyle, marker=style.marker)
+    axes.plot(steps, mean, label=label, **style.look)
 
 
 def parameters_of(regime: Regime) -> Points:
@@ -152,15 +199,12 @@ def draw_sensitivity(regime: Regime, path: Path) -> None:
     table = parameters_of(regime)
     if not table:
         raise ConfigError("Sensitivity needs methods such as skillc:omega=0.2 beside their baseline skillc")
-    with figure_style():
-        figure = new_figure(1.0 + 2.1 * len(table), 3.2)
+    with canvas(path, 1.0 + 2.1 * len(table), 3.2, _sensitivity_said(regime, table)) as figure:
         row = figure.subplots(1, len(table), squeeze=False, sharey=True)[0]
         for axes, (option, points) in zip(row, table.items(), strict=True):
             _draw_parameter(axes, option, points)
-        figure.suptitle(_sensitivity_said(regime, table), x=0.01, ha="left", fontsize=12.5, fontweight="bold")
         rate_axis(row[0])
         row[0].legend(loc="upper left", fontsize=8)
-        figure.savefig(path)
 
 
 def _sensitivity_said(regime: Regime, table: Points) -> str:
@@ -173,52 +217,24 @@ def _sensitivity_said(regime: Regime, table: Points) -> str:
 
 
 def _draw_parameter(axes: Any, option: str, points: Sequence[tuple[float, MethodRow]]) -> None:
-    places = range(len(points))
-    for style, estimates in (
-        (WITH, [row.with_skill for _, row in points]),
-        (WITHOUT, [row.without for _, row in points]),
-    ):
-        axes.plot(places, [each.mean for each in estimates], **style)
-        for place, (_, row) in zip(places, points, strict=True):
-            seeds = row.by_seed("with_skill" if style is WITH else "without")
-            axes.plot([place] * len(seeds), seeds, ".", color=style["color"], markersize=4, alpha=0.6)
-        for place, each in zip(places, estimates, strict=True):
+    for style, arm in ((WITH, "with_skill"), (WITHOUT, "without")):
+        estimates = [getattr(row, arm) for _, row in points]
+        axes.plot(range(len(points)), [each.mean for each in estimates], **style)
+        for place, ((_, row), each) in enumerate(zip(points, estimates, strict=True)):
+            seeds, colour = row.by_seed(arm), style["color"]
+            axes.plot([place] * len(seeds), seeds, ".", color=colour, markersize=4, alpha=0.6)
             if each.interval is not None:
-                axes.plot([place] * 2, [each.interval.low, each.interval.high], color=style["color"], linewidth=1)
-    axes.set_xticks(places, [f"{value:g}" for value, _ in points])
+                axes.plot([place] * 2, [each.interval.low, each.interval.high], color=colour, linewidth=1)
+    axes.set_xticks(range(len(points)), [f"{value:g}" for value, _ in points])
     axes.set_xlim(-0.4, len(points) - 0.6)
     title(axes, option)
-
-
-def draw_cost(record: Mapping[str, Any], path: Path) -> None:
-    """Draws seconds of an update over GRPO's from a record of what updates cost."""
-    rows = [(str(row["method"]), row["to_grpo"], row["to_grpo_on_its_rollouts"]) for row in record["methods"]]
-    with figure_style():
-        figure = new_figure(7.2, 1.6 + 0.3 * len(rows))
-        axes = figure.subplots()
-        places = range(len(rows))
-        axes.barh(places, [own for _, own, _ in rows], height=0.6, color="#b9bec7", label="on its own rollouts")
-        for place, (name, own, _) in enumerate(rows):
-            if name in ("grpo", RECOMMENDED):
-                axes.barh(place, own, height=0.6, color=method_styles([name])[name].colour)
-        axes.plot([same for *_, same in rows], places, "D", color="#111418", markersize=5, label="on the same rollouts")
-        axes.axvline(1.0, color="#3b414a", linewidth=0.9, linestyle=":")
-        axes.set_yticks(places, [method_words(name) for name, *_ in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        own = next(times for name, times, _ in rows if name == RECOMMENDED)
-        what = f"{method_words(RECOMMENDED).capitalize()} takes {own:.1f} times GRPO's time"
-        title(axes, what, "seconds of an update, GRPO's being 1; medians, measured in turns")
-        figure.legend(loc="outside lower center", ncols=2)
-        figure.savefig(path)
 
 
 def draw_gains(record: Mapping[str, Any], path: Path) -> None:
     """Draws the gain of every type by its success without the skill before training, and by what it could gain."""
     rows = record["types"]
     styles = start_styles(list(dict.fromkeys(row["regime"] for row in rows)))
-    with figure_style():
-        figure = new_figure(10.5, 5.0)
+    with canvas(path, 10.5, 5.0, _gains_said(record)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         _draw_rarity(left, rows, styles)
         for row in rows:
@@ -230,10 +246,7 @@ def draw_gains(record: Mapping[str, Any], path: Path) -> None:
         left.set_ylabel("points gained")
         title(left, "By success before training", "a point per task type; lines: 95 % over seeds and tasks")
         title(right, "By what the skill adds before training", "the same points")
-        figure.suptitle(_gains_said(record), x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-        marks = [left.plot([], [], style.marker, color=style.colour)[0] for style in styles.values()]
-        figure.legend(marks, list(styles), loc="outside lower center", ncols=4)
-        figure.savefig(path)
+        shared_legend(figure, 4)
 
 
 def _gains_said(record: Mapping[str, Any]) -> str:
@@ -263,7 +276,8 @@ def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[s
 def _point(axes: Any, x: float, row: Mapping[str, Any], style: LineStyle) -> None:
     low, high = row["interval"] or (row["mean"], row["mean"])
     axes.plot([x, x], [100 * low, 100 * high], color=style.colour, linewidth=0.9, alpha=0.6)
-    axes.plot(x, 100 * row["mean"], style.marker, color=style.colour, markersize=6, zorder=3)
+    look = {**style.look, "linestyle": "none", "label": style.label, "markersize": 6, "zorder": 3}
+    axes.plot(x, 100 * row["mean"], **look)
 
 
 def draw_planted(record: Mapping[str, Any], path: Path) -> None:
@@ -273,8 +287,9 @@ def draw_planted(record: Mapping[str, Any], path: Path) -> None:
         by_method.setdefault(run["method"], []).append(run["updates"])
     useful = record["useful"]
     found = [fmean(_late_share(run, useful) for run in runs) for runs in by_method.values()]
-    with figure_style():
-        figure = new_figure(13.6, 5.2)
+    said = f"{sum(share > 0.5 for share in found)} of {len(found)} memories come to use the useful entry most"
+    how = "; black: the useful entry; grey: the useless ones; dotted: chance; a line per seed"
+    with canvas(path, 13.6, 5.2, said + how) as figure:
         plots = figure.subplots(2, len(by_method), sharex=True, sharey="row")
         for (upper, lower), (method, runs) in zip(plots.T, by_method.items(), strict=True):
             for run in runs:
@@ -285,10 +300,6 @@ def draw_planted(record: Mapping[str, Any], path: Path) -> None:
             lower.xaxis.get_major_locator().set_params(integer=True)
         rate_axis(plots[0][0], "share of uses in %")
         plots[1][0].set_ylabel("utility")
-        said = f"{sum(share > 0.5 for share in found)} of {len(found)} memories come to use the useful entry most"
-        how = "; black: the useful entry; grey: the useless ones; dotted: chance; a line per seed"
-        figure.suptitle(said + how, x=0.01, ha="left", fontsize=12.5, fontweight="bold")
-        figure.savefig(path)
 
 
 def _shares(run: Sequence[Mapping[str, Any]], useful: str) -> list[float | None]:
@@ -323,7 +334,6 @@ DRAWN: Mapping[str, Draw] = {
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
     "hero_stacked": partial(draw_first_picture, stacked=True),
-    "method_costs": _of(draw_cost, "method_costs"),
     "planted_entries": _of(draw_planted, "planted_entries"),
     "planted_entries_only": _of(draw_planted, "planted_entries_only"),
     "real_games_controls": _map("real_games_controls"),
@@ -332,7 +342,7 @@ DRAWN: Mapping[str, Draw] = {
     "regime_map_confirmed": _map(*_CONFIRMED),
     "regime_map_confirmed_curves": _curves(*_CONFIRMED),
     "regime_map_curves": _curves("first_table", "first_table_easy"),
-    "screening": lambda path: draw_comparison(_regimes(["screening"])[0], path),
+    "screening": _map("screening"),
     "sensitivity": lambda path: draw_sensitivity(_regimes(["sensitivity"])[0], path),
     "shop_controls": _map("shop_controls"),
     "shop_controls_curves": _curves("shop_controls"),

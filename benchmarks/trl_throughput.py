@@ -5,8 +5,10 @@
 
 A short GRPO run of ours plays episodes and updates on them; its rows are kept and given to a plain GRPOTrainer with as
 many forward passes per step, the same model, optimiser and loss. Every rollout has an advantage that is not zero, so
-that neither side may leave a row out. What is timed is everything between the end of the rollouts and the end of the
-optimiser's step: credit, padding, forward and backward passes, the step. The first update of each side is left out.
+that neither side may leave a row out. Learning is everything between the end of the rollouts and the end of the
+optimiser's step: credit, padding, forward and backward passes, the step. A whole update has the playing, too; TRL's
+is given the rollouts of our first side. The first update of each side is left out. Times are by the clock: on an idle
+machine, since ``rollouts_ahead`` plays in a second process.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import median
@@ -51,11 +53,37 @@ class Alternating(Scheme):
 RECIPE = replace(get_recipe("grpo"), name="alternating", advantage=Alternating())
 """GRPO's rollouts and loss with advantages that leave no row out."""
 
+OURS: Mapping[str, Mapping[str, Any]] = {
+    "skillc": {},
+    "skillc, packed": {"share_prefixes": True},
+    "skillc, one step ahead": {"rollouts_ahead": True},
+}
+"""Settings of each side of ours; TRL updates on the rows of the first one."""
+
 Rows = list[TokenRow]
 
 
-def our_updates(config: TrainConfig) -> tuple[list[float], list[Rows]]:
-    """Runs our trainer; seconds and rows of every update."""
+@dataclass(frozen=True)
+class Timed:
+    """Seconds of every update of a side, those of learning and of the whole, and the rows that it learned from."""
+
+    learning: Sequence[float]
+    whole: Sequence[float]
+    rows: Sequence[Rows]
+
+    def figures(self) -> dict[str, Any]:
+        """Seconds without those of the first update, and tokens of rows per second: medians over the updates."""
+        tokens = [sum(row.length for row in update) for update in self.rows]
+        found: dict[str, Any] = {"tokens": tokens[1:]}
+        for name, seconds in (("learning", self.learning), ("whole", self.whole)):
+            pairs = list(zip(tokens, seconds, strict=True))[1:]
+            speed = median(count / spent for count, spent in pairs)
+            found[name] = {"seconds": [round(spent, 3) for _, spent in pairs], "tokens_per_second": speed}
+        return found
+
+
+def our_updates(config: TrainConfig) -> Timed:
+    """Runs our trainer."""
     rows: list[Rows] = []
 
     def keep(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
@@ -69,11 +97,19 @@ def our_updates(config: TrainConfig) -> tuple[list[float], list[Rows]]:
         train(learner)
         records = [record for record in learner.setup.folder.metrics() if record["event"] == "train"]
         learner.setup.rollouts.close()
-    return [record["seconds_prepare"] + record["seconds_update"] for record in records], rows
+    learning = [record["seconds_prepare"] + record["seconds_update"] for record in records]
+    playing = [record["seconds_generate"] for record in records]
+    return Timed(learning, [sum(parts) for parts in zip(playing, learning, strict=True)], rows)
 
 
-def trl_updates(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
-    """Runs a plain GRPOTrainer on the rows of some updates; returns the seconds of every update."""
+def trl_updates(config: TrainConfig, ours: Timed) -> Timed:
+    """Runs a plain GRPOTrainer on the rows of our updates, which were played in as long as we took to play them."""
+    learning = _trl_seconds(config, ours.rows)
+    played = [whole - learned for whole, learned in zip(ours.whole, ours.learning, strict=True)]
+    return Timed(learning, [sum(parts) for parts in zip(played, learning, strict=True)], ours.rows)
+
+
+def _trl_seconds(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
     from transformers import TrainerCallback
     from trl import GRPOTrainer
 
@@ -158,25 +194,20 @@ def _no_reward(**_: Any) -> list[float]:
 
 
 def measure(config: TrainConfig) -> dict[str, Any]:
-    """Seconds per update of both sides, tokens of the rows, and how many times TRL's throughput ours is."""
-    ours, rows = our_updates(config)
-    theirs = trl_updates(config, rows)
-    tokens = [sum(row.length for row in update) for update in rows]
-    sides = {"skillc": ours[1:], "trl": theirs[1:]}
-    medians = {
-        name: median(count / spent for count, spent in zip(tokens[1:], seconds, strict=True))
-        for name, seconds in sides.items()
-    }
+    """Seconds and tokens per second of every side, and how many times TRL's throughput ours is."""
+    sides = {name: our_updates(config.with_(**settings)) for name, settings in OURS.items()}
+    sides["trl"] = trl_updates(config, sides["skillc"])
+    found = {name: side.figures() for name, side in sides.items()}
+    theirs = found["trl"]
+    for side in found.values():
+        for part in ("learning", "whole"):
+            side[part]["ratio"] = side[part]["tokens_per_second"] / theirs[part]["tokens_per_second"]
     return {
         "model": config.model,
         "env": config.env,
-        "rows": len(rows[0]),
+        "rows": len(sides["trl"].rows[0]),
         "passes": config.micro_batches,
-        "tokens": tokens[1:],
-        "own_tokens": [sum(row.model_tokens for row in update) for update in rows[1:]],
-        "seconds": {name: [round(each, 3) for each in seconds] for name, seconds in sides.items()},
-        "tokens_per_second": medians,
-        "ratio": medians["skillc"] / medians["trl"],
+        "sides": found,
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "threads": torch.get_num_threads(),
     }

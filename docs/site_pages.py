@@ -6,17 +6,15 @@ screen, ``llms.txt`` and the Markdown of every page for machines.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from benchmarks.for_machines import llms_page
 from benchmarks.measuring import RECORDS
 from benchmarks.pictures import DRAWN
 from skillc_lab.cli.tables import completed
@@ -31,6 +29,7 @@ OUTSIDE: Mapping[str, str] = {
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab")
 _START = re.compile(r"<!-- readme:start -->.*?<!-- readme:end -->", re.DOTALL)
 _WITH_INTERVAL = re.compile(r"[-+]?[\d.]+ \[[-+]?[\d.]+, [-+]?[\d.]+\]")
+_LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
 
 
@@ -40,7 +39,7 @@ BOOST: Mapping[str, float] = {"reference/": 0.1, "changes.md": 0.2, "records/": 
 
 def on_config(config: Any) -> Any:
     """Lists the API in the section of the reference, folded."""
-    pages = ["reference/index.md", *({room: f"reference/{room}.md"} for room in rooms())]
+    pages = [{room: f"reference/{room}.md"} for room in rooms()]
     (section,) = (each["Reference"] for each in config.nav if "Reference" in each)
     section.append({"API": pages})
     return config
@@ -49,7 +48,6 @@ def on_config(config: Any) -> Any:
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that are made."""
     made = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in OUTSIDE.items()}
-    made["reference/index.md"] = reference_index()
     made |= {f"reference/{room}.md": reference_page(room, modules) for room, modules in rooms().items()}
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         made[f"notebooks/{path.stem}.md"] = notebook_page(json.loads(path.read_text(encoding="utf-8")))
@@ -110,9 +108,45 @@ def on_env(env: Any, config: Any, files: Files) -> Any:
     return env
 
 
+def llms_page(readme: str, nav: Sequence[Any], pages: Mapping[str, str]) -> str:
+    """The site's map in the form of llmstxt.org: what it is, and each page by section, with its first sentence."""
+    lines = ["# skillc-gym", "", "> " + _plain(readme.split("\n\n")[1])]
+    for entry in nav:
+        (section, below), *_ = entry.items()
+        below = [entry] if isinstance(below, str) else below
+        lines += ["", f"## {section}", ""]
+        lines += [
+            f"- [{title or str(re.findall(r'^# (.*)', pages[at], re.MULTILINE)[0])}]({at}){_said(pages[at])}"
+            for title, at in _entries(below)
+            if at in pages
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _entries(nav: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Titles, where there are some, and places of a part of the navigation, those of its parts included."""
+    for entry in nav:
+        for title, below in entry.items() if isinstance(entry, Mapping) else [("", entry)]:
+            if isinstance(below, str):
+                yield title, below
+            else:
+                yield from _entries(below)
+
+
+def _said(text: str) -> str:
+    """The first sentence before the first heading below the title, behind a colon."""
+    prose = (block for block in text.partition("\n## ")[0].split("\n\n") if re.match(r"[\w*`\[]", block))
+    found = re.match(r".*?[.!?](?=\s|$)", _plain(next(prose, "")))
+    return f": {found[0]}" if found else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(_LINK.sub(r"\1", text).replace("**", "").split())
+
+
 def _for_machines(place: str) -> bool:
     """Whether a page's Markdown says something: rooms of the API are directives alone."""
-    return not place.startswith("reference/") or place == "reference/index.md"
+    return not place.startswith("reference/")
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
@@ -148,21 +182,6 @@ def rooms() -> dict[str, list[str]]:
 def reference_page(room: str, modules: list[str]) -> str:
     """A page with the docstrings of a room's modules."""
     return "\n\n".join([f"# {room}", *(f"::: {module}" for module in modules)])
-
-
-def reference_index() -> str:
-    """The API's first page: every package, and what it holds."""
-    rows = [f"| [{room}]({room}.md) | {_summary(room)} |" for room in rooms()]
-    return "\n".join(
-        ["# API", "", "The reference, from the docstrings.", "", "| package | holds |", "|---|---|", *rows]
-    )
-
-
-def _summary(room: str) -> str:
-    """The first line of a package's docstring."""
-    init = ROOT / room.replace(".", "/") / "__init__.py"
-    docstring = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) if init.exists() else None
-    return re.sub(r":\w+:`~?", "`", docstring or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
 
 
 def notebook_page(notebook: Mapping[str, Any]) -> str:

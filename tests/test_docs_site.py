@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.for_machines import AGENTS, agents_page, llms_page
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.pages import RECORDS, filled_in
 from benchmarks.pictures import DRAWN
@@ -97,13 +96,12 @@ def test_the_reference_has_every_public_module(site: ModuleType):
     assert "skillc_gym.wrappers.skill_injection" in rooms["skillc_gym.wrappers"]
     assert set(rooms) >= {"skill_library", "skillc_gym", "trainers", "trainers.advantages"}
     assert site.reference_page("a", ["a.b"]) == "# a\n\n::: a.b"
-    assert "| [skill_library](skill_library.md) | Skills as folders" in site.reference_index()
 
 
 def test_the_api_stands_folded_in_the_reference_and_behind_the_guides(site: ModuleType):
     nav = [{"How-to": ["skills.md"]}, {"Reference": ["commands.md"]}]
     config = site.on_config(SimpleNamespace(nav=nav))
-    assert config.nav[1]["Reference"][1]["API"][0] == "reference/index.md"
+    assert config.nav[1]["Reference"][1]["API"][0] == {"skill_library": "reference/skill_library.md"}
     shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="reference/trainers.md"), meta={})
     site.on_page_markdown("# trainers", shown, None, None)
     assert shown.meta["search"]["boost"] < 0.5
@@ -124,21 +122,13 @@ def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
     assert "<td>+60&nbsp;[+29,&nbsp;+91]: better</td>" in html
 
 
-def test_the_page_for_agents_is_made_from_the_pages_for_people():
-    text = AGENTS.read_text(encoding="utf-8")
-    assert text == agents_page(), "python -m benchmarks.for_machines writes it anew"
-    assert len(text.split()) <= 500
-    for said in ("make test", "`skillc_gym/`: `errors`", "- Every test can fail"):
-        assert said in text
-
-
-def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence():
+def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence(site: ModuleType):
     nav = [{"Home": "index.md"}, {"Guides": ["a.md", {"More": [{"Two": "b.md"}]}, "gone.md"]}]
     pages = {
         "index.md": "# S\n\nHome.",
         "a.md": "# One\n\nIt [does](b.md) **1.5** things. More.",
         "b.md": "# B\n\n## C\n\nD.",
     }
-    text = llms_page("# S\n\nWhat it is.\n\nMore.", nav, pages)
+    text = site.llms_page("# S\n\nWhat it is.\n\nMore.", nav, pages)
     assert text.startswith("# skillc-gym\n\n> What it is.\n\n## Home")
     assert text.endswith("## Guides\n\n- [One](a.md): It does 1.5 things.\n- [Two](b.md)\n")

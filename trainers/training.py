@@ -61,16 +61,12 @@ class RunResult:
 def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a method's own parts did in a run, so that a score is not taken for theirs where they did nothing.
 
-    Args:
-        records: The lines of metrics.jsonl.
-
-    Returns:
-        JSON-able; None where the method has no such part, or an older version did not record it. ``skill_share``: the
-        share of rollouts that saw a skill, mean over updates and task types. ``bank_size``; ``bank_uses``, episodes
-        that were shown an entry; ``entries_added``. ``teacher_part``: what a teacher adds to a token's loss (opid,
-        rlsd: advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside the rollouts'.
-        ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in which all
-        had.
+    From the lines of metrics.jsonl; None where the method has no such part, or an older version did not record it.
+    ``skill_share``: the share of rollouts that saw a skill, mean over updates and task types. ``bank_size``;
+    ``bank_uses``, episodes that were shown an entry; ``entries_added``. ``teacher_part``: what a teacher adds to a
+    token's loss (opid, rlsd: advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside
+    the rollouts'. ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in
+    which all had.
     """
     updates = [record for record in records if record["event"] == "train"]
     banks = [update["memory"] for update in updates if "size" in update.get("memory", {})]

@@ -11,7 +11,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -138,11 +138,6 @@ def sum_up(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
         }
         for (split, oracle, wording), group in sorted(groups.items())
     ]
-
-
-def as_record(comparison: Comparison) -> dict[str, Any]:
-    """Returns a comparison as a JSON-able record."""
-    return asdict(comparison)
 
 
 def _play(world: World | UpstreamWorld, commands: Iterable[str]) -> list[Answer]:

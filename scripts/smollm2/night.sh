@@ -7,14 +7,15 @@
 # contrastive_relabelling, which is recommended; grpo; context_distillation, which imitates alone. 20 updates of 8 tasks
 # x 8 members, 14 steps, the upper 15 of 30 layers; replies are chosen among the possible commands, so that no figure
 # stands beside those of policies that write freely. Primary outcome: success without the skill after the last update on
-# 144 unseen tasks, paired with the start's on the same tasks; seeds are the sample. Learning rates are chosen per
-# method on seed 100, which is not used afterwards, by success without the skill on the panel. Relabelling, 15 updates:
-# 3e-5 rises to a third; at 1e-4 success with the skill falls from 67 % to 4 in nine updates. The other two have not
-# been tried at other rates yet:
-#     METHODS=grpo SEEDS=100 STEPS=10 RATE=3e-4 PER_TYPE=8 scripts/smollm2/night.sh runs/rates/grpo-3e-4
+# 144 unseen tasks, paired with the start's on the same tasks; seeds are the sample. Rates are chosen per method on seed
+# 100, which is not used afterwards, by success without the skill on the panel after 10 updates, between 3e-5 and 1e-4.
+# Relabelling has had its own: 3e-5 rises to a third in 15 updates; at 1e-4 success with the skill falls from 67 % to 4
+# in nine. For GRPO the temperature is chosen, too (1, 1.5 or 2): at 1 and 3e-5 none of 640 rollouts succeeded, so that
+# its gradient was 0 and any other rate would have been the same run:
+#     METHODS=grpo SEEDS=100 STEPS=10 RATE=1e-4 TEMPERATURE=1.5 PER_TYPE=8 scripts/smollm2/night.sh runs/rates/grpo-hot
 #
-# From outside: METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of all methods), PER_TYPE tasks of an evaluation, START (a
-# folder), JOBS at once, PRECISION (float32 where a processor is faster so:
+# From outside: METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE and TEMPERATURE (of all methods), PER_TYPE tasks of an
+# evaluation, START (a folder), JOBS at once, PRECISION (float32 where a processor is faster so:
 # benchmarks.language_model_costs).
 set -euo pipefail
 out=${1:?the folder to write is missing}
@@ -33,7 +34,8 @@ course() {  # METHOD SEED: start, before, run and after in one folder, as benchm
     ln -sfn "$(realpath "$start")" "$run/start"
     ln -sfn "$(realpath "$out/before")" "$run/before"
     skillc train model="$start" "${played[@]}" method="$1" seed="$2" steps="${STEPS:-20}" tasks_per_step="${TASKS:-8}" \
-        group_size="${MEMBERS:-8}" trained_layers=upper:15 micro_batches=8 learning_rate="${RATE:-3e-5}" kl_coef=0 \
+        group_size="${MEMBERS:-8}" trained_layers=upper:15 micro_batches=8 learning_rate="${RATE:-3e-5}" \
+        temperature="${TEMPERATURE:-1}" kl_coef=0 \
         task_sampling=types panel_per_type=4 validate_every=10 save_every=2 keep_checkpoints=1 run="$run/run"
     evaluated "$run/run/policy" "$run/after"
 }

@@ -18,7 +18,15 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.agents.notes import Choose, ShowNotes
 from trainers.base import Options, flat_options
 from trainers.config import TrainConfig
-from trainers.evaluation import PANEL_SEED, PairedReport, PhaseProgress, PolicyPlayer, TrialReport, play_trials
+from trainers.evaluation import (
+    PANEL_SEED,
+    PairedReport,
+    PhaseProgress,
+    PolicyPlayer,
+    RunningAgent,
+    TrialReport,
+    play_trials,
+)
 from trainers.rollout import GroupRollouts, derive_seed, tasks_of
 from trainers.writers import AgentWriter, AnswerChats, PolicyWriter, StepWriter
 
@@ -134,13 +142,14 @@ class ActingWriter(ActingAgent):
         self.writer: AgentWriter = options.new_writer(tools)
 
 
-class AgentRunner:
+class AgentRunner(RunningAgent):
     """Prepares an agent around the configured policy, and plays with it; it never sees the panel before."""
 
     def __init__(
         self, agent: Agent, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
     ) -> None:
-        self._player, self._config, self._panel, self._phase = player, config, tuple(panel), phase
+        super().__init__(player, config)
+        self._panel, self._phase = tuple(panel), phase
         self._training = config.with_(split=config.env_spec.training_split)
         self._label = _sha256(agent.record())
         self.acting = agent.start(

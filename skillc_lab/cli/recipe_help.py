@@ -14,7 +14,7 @@ from docstring_parser import google
 
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.zero_shot import ZeroShot
-from skillc_lab.cli.options import ALIASES
+from skillc_lab.cli.options import ALIASES, field_docs
 from trainers.base import flat_options
 from trainers.config import TrainConfig
 from trainers.recipes import get_recipe
@@ -61,7 +61,8 @@ def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
     """(option, meaning) of every option of a tree of parts, under its own name and with the part's before it."""
     # A part's class need not repeat what the one that it derives from says.
     pages = [google.parse(inspect.cleandoc(kind.__doc__ or "")) for kind in reversed(type(part).__mro__)]
-    own = {param.arg_name: param.description or "" for page in pages for param in page.params}
+    said = {param.arg_name: param.description or "" for page in pages for param in page.params}
+    own = {**field_docs(part.__class__), **said}
     for spec in fields(part):
         value = getattr(part, spec.name)
         parts = value if isinstance(value, tuple) else (value,)

@@ -1,7 +1,6 @@
 """Pictures and pages from the records of a run."""
 
 from skillc_lab.report.examples import choose_tasks, examples, group_by_task
-from skillc_lab.report.figures import draw_before_after
 from skillc_lab.report.page import ReportFiles, make_report, replay_page
 from skillc_lab.report.records import RunRecords, Series, moving_mean, read_object, transcripts_of_step
 from skillc_lab.report.style import (
@@ -9,12 +8,12 @@ from skillc_lab.report.style import (
     WITH,
     WITHOUT,
     LineStyle,
-    figure_style,
+    canvas,
     method_styles,
     method_words,
-    new_figure,
     rate_axis,
     rates_across,
+    shared_legend,
     start_styles,
     title,
     type_styles,
@@ -28,20 +27,19 @@ __all__ = [
     "ReportFiles",
     "RunRecords",
     "Series",
+    "canvas",
     "choose_tasks",
-    "draw_before_after",
     "examples",
-    "figure_style",
     "group_by_task",
     "make_report",
     "method_styles",
     "method_words",
     "moving_mean",
-    "new_figure",
     "rate_axis",
     "rates_across",
     "read_object",
     "replay_page",
+    "shared_legend",
     "start_styles",
     "title",
     "transcripts_of_step",

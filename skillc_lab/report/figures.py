@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.files import replace_file
 from skillc_lab.report.plots import draw_type, plots_of, type_legend, validated_at
 from skillc_lab.report.records import ComparedRun, RunRecords
 from skillc_lab.report.style import (
@@ -15,11 +13,11 @@ from skillc_lab.report.style import (
     WITH,
     WITHOUT,
     LineStyle,
-    figure_style,
+    canvas,
     method_styles,
-    new_figure,
     rate_axis,
     rates_across,
+    shared_legend,
     step_axis,
     title,
     type_styles,
@@ -28,7 +26,8 @@ from trainers.evaluation import PairedCounts, PairedReport, compare_reports
 from trainers.stats import Interval, wilson
 from trainers.tracking import short_type
 
-_SIDES = ((WITH, "with", -1), (WITHOUT, "without", 1))
+_SIDES = ((WITH, "with", -0.19), (WITHOUT, "without", 0.19))
+_Rate = tuple[float, Interval]
 
 
 def save_figures(
@@ -39,32 +38,24 @@ def save_figures(
     Those of :func:`~skillc_lab.report.plots.plots_of`, success_by_type, the first few in one (overview) and, with
     evaluations on one panel before and after training, before_after.
     """
-    with figure_style():
-        figures: dict[str, Any] = {"overview": _overview(run)}
-        for name, (draw, height) in plots_of(run).items():
-            figures[name] = new_figure(COLUMN, height)
-            draw(figures[name].subplots(), run)
-        if "gap" in figures:
-            type_legend(figures["gap"], run.task_types, 3)
-        figures["success_by_type"] = _by_type(run)
-        if before is not None and after is not None:
-            figures["before_after"] = _outcomes(before, after, run.task_types)
-        return _save(figures, out)
-
-
-def save_outcome_figure(report: PairedReport, out: Path, *, before: PairedReport | None = None) -> dict[str, Path]:
-    """Draws evaluations without a run: ``before_after`` if there are two, else ``outcome``; errors as above."""
-    with figure_style():
-        if before is not None:
-            return _save({"before_after": _outcomes(before, report)}, out)
-        return _save({"outcome": _outcomes(report)}, out)
+    plots = plots_of(run)
+    drawn = {name: out / f"{name}.png" for name in ("overview", *plots, "success_by_type")}
+    _draw_overview(run, drawn["overview"])
+    for name, (draw, height) in plots.items():
+        with canvas(drawn[name], COLUMN, height) as figure:
+            draw(figure.subplots(), run)
+            if name == "gap":
+                type_legend(figure, run.task_types, 3)
+    _draw_types(run, drawn["success_by_type"])
+    if before is not None and after is not None:
+        drawn |= save_outcome_figure(after, out, before=before, order=run.task_types)
+    return drawn
 
 
 def save_versus(runs: Sequence[ComparedRun], path: Path) -> Path:
     """Draws success by updates: a plot per condition, a line per run, 95 % intervals over the tasks as bands."""
     styles = method_styles([each.name for each in runs])
-    with figure_style():
-        figure = new_figure(COLUMN, 6.4)
+    with canvas(path, COLUMN, 6.4) as figure:
         for axes, arm in zip(figure.subplots(2, 1), ("without", "with"), strict=True):
             ends = [_draw_line(axes, each.run, arm, styles[each.name]) for each in runs]
             said = [f"{styles[each.name].label} {end}" for each, end in zip(runs, ends, strict=True) if end]
@@ -72,9 +63,8 @@ def save_versus(runs: Sequence[ComparedRun], path: Path) -> Path:
             title(axes, f"{arm.capitalize()} the skill: {', '.join(said)}", how)
             step_axis(axes, max(each.run.total_steps for each in runs))
             rate_axis(axes)
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
-        return _save({path.stem: figure}, path.parent)[path.stem]
+        shared_legend(figure, 2)
+    return path
 
 
 def _draw_line(axes: Any, run: RunRecords, arm: str, style: LineStyle) -> str:
@@ -84,94 +74,83 @@ def _draw_line(axes: Any, run: RunRecords, arm: str, style: LineStyle) -> str:
         bounds = [wilson(rate * tasks, tasks) for rate in found.values]
         low, high = [each.low for each in bounds], [each.high for each in bounds]
         axes.fill_between(found.steps, low, high, color=style.colour, alpha=0.14, linewidth=0)
-    look = {"color": style.colour, "marker": style.marker, "linestyle": style.linestyle}
-    axes.plot(found.steps, found.values, label=style.label, **look)
+    axes.plot(found.steps, found.values, label=style.label, **style.look)
     return f"{100 * found.values[-1]:.0f} %" if found.values else ""
 
 
-def _save(figures: Mapping[str, Any], out: Path) -> dict[str, Path]:
-    drawn = {name: out / f"{name}.png" for name in figures}
-    for name, figure in figures.items():
-        picture = BytesIO()
-        figure.savefig(picture, format="png")
-        replace_file(drawn[name], [picture.getvalue()])  # a link in its place is replaced, not followed
-    return drawn
-
-
-def _overview(run: RunRecords) -> Any:
+def _draw_overview(run: RunRecords, path: Path) -> None:
     """A run in one picture: success above, and what else steers the method two by two below."""
     found = {name: plot for name, plot in plots_of(run).items() if name in _AT_A_GLANCE}
     top, *others = found
     pairs = [others[i : i + 2] for i in range(0, len(others), 2)]
     layout = [[top, top], *(pair if len(pair) == 2 else pair * 2 for pair in pairs)]
     heights = [max(found[name][1] for name in row) for row in layout]
-    figure = new_figure(2 * COLUMN, sum(heights) + 0.4)
-    for name, axes in figure.subplot_mosaic(layout, height_ratios=heights).items():
-        found[name][0](axes, run)
-    type_legend(figure, run.task_types)
-    return figure
+    with canvas(path, 2 * COLUMN, sum(heights) + 0.4) as figure:
+        for name, axes in figure.subplot_mosaic(layout, height_ratios=heights).items():
+            found[name][0](axes, run)
+        type_legend(figure, run.task_types)
 
 
 _AT_A_GLANCE = ("success", "gap", "active", "gate", "rollout_fraction")
 
 
-def _by_type(run: RunRecords) -> Any:
+def _draw_types(run: RunRecords, path: Path) -> None:
+    """Success by updates, a plot per task type."""
     styles = type_styles(run.task_types)
-    figure = new_figure(COLUMN, 1.4 + 1.35 * max(1, len(styles)))
-    axes = figure.subplots(max(1, len(styles)), 1, squeeze=False, sharex=True)[:, 0]
-    for each, (kind, style) in zip(axes, styles.items(), strict=False):
-        draw_type(each, run, kind, style)
     ends = [found.values[-1] for kind in styles if (found := run.validated("sr_without", kind)).values]
     half = f"{sum(end >= 0.5 for end in ends)} of {len(ends)} task types succeed half the time"
-    what = f"{half}\nwithout the skill{validated_at(run)}"
-    figure.suptitle(what, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    sizes = sorted({run.panel_size(kind) for kind in styles})
-    how = f"success in % on {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} tasks of the panel; 95 %"
-    axes[-1].set_xlabel("training step\n" + how + "; grey: retired" * bool(run.retirements))
-    if styles:
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    return figure
+    with canvas(
+        path, COLUMN, 1.4 + 1.35 * max(1, len(styles)), f"{half} without the skill{validated_at(run)}"
+    ) as figure:
+        axes = figure.subplots(max(1, len(styles)), 1, squeeze=False, sharex=True)[:, 0]
+        for each, (kind, style) in zip(axes, styles.items(), strict=False):
+            draw_type(each, run, kind, style)
+        sizes = sorted({run.panel_size(kind) for kind in styles})
+        how = f"success in % on {' to '.join(map(str, sizes[:1] + sizes[1:][-1:]))} tasks of the panel; 95 %"
+        axes[-1].set_xlabel("training step\n" + how + "\ngrey: retired" * bool(run.retirements))
+        shared_legend(figure, 2)
 
 
 # Held-out tasks: one evaluation, or two of the same panel -------------------------------------------------------------
 
 
-def _outcomes(first: PairedReport, second: PairedReport | None = None, order: Sequence[str] = ()) -> Any:
-    figure = new_figure(COLUMN, 2.4 + (0.55 if second else 0.4) * len(first.per_type))
-    if second is None:
-        _draw_outcome(figure.subplots(), first, order)
-    else:
-        draw_before_after(figure.subplots(), first, second, order)
-    return figure
+def save_outcome_figure(
+    report: PairedReport, out: Path, *, before: PairedReport | None = None, order: Sequence[str] = ()
+) -> dict[str, Path]:
+    """Draws evaluations, types in the order given: ``before_after`` if there are two, else ``outcome``."""
+    name = "outcome" if before is None else "before_after"
+    rows, earlier = _rows(report, order), dict(_rows(before, order)) if before is not None else {}
+    with canvas(out / f"{name}.png", COLUMN, 2.4 + (0.55 if before else 0.4) * len(report.per_type)) as figure:
+        axes = figure.subplots()
+        for row, (kind, counts) in enumerate(rows):
+            for style, arm, side in _SIDES:
+                start = _rate(earlier[kind], arm) if earlier else None
+                _draw_arm(axes, row + side, start, _rate(counts, arm), style)
+        axes.axhline(len(rows) - 1.5, color="#c9cdd4", linewidth=0.8)
+        rates_across(axes, [f"{kind}\n(n = {counts.n})" for kind, counts in rows])
+        title(axes, *_outcome_words(report, before))
+        shared_legend(figure, 2)
+    return {name: out / f"{name}.png"}
 
 
-def _draw_outcome(axes: Any, report: PairedReport, order: Sequence[str]) -> None:
-    """Success per type in both conditions, with intervals."""
-    rows, last = _rows(report, order), report.overall
-    for row, (_, counts) in enumerate(rows):
-        for style, key, side in _SIDES:
-            _dot(axes, row + 0.13 * side, _rate(counts, key), style, filled=True)
-    what = f"With the skill {100 * last.sr_with:.0f} %, without {100 * last.sr_without:.0f} %"
-    _finish(axes, rows, what, "held-out tasks; bars: 95 % intervals")
-    _legend(axes, [(style, False, style["label"]) for style, _, _ in _SIDES])
+def _outcome_words(report: PairedReport, before: PairedReport | None) -> tuple[str, str]:
+    if before is None:
+        last = report.overall
+        what = f"With the skill {100 * last.sr_with:.0f} %, without {100 * last.sr_without:.0f} %"
+        return what, "held-out tasks; bars: 95 % intervals"
+    moved = [100 * compare_reports(before, report, skill=skill)["overall"].change for skill in (False, True)]
+    what = "Without the skill {:+.0f} points, with it {:+.0f}".format(*moved)
+    return what, "held-out tasks; an arrow leads from before to after; bars: 95 % intervals"
 
 
-def draw_before_after(axes: Any, before: PairedReport, after: PairedReport, order: Sequence[str] = ()) -> None:
-    """Success per type before and after, in both conditions, with intervals and arrows; types in the run's order."""
-    rows, last = _rows(before, order), dict(_rows(after, order))
-    for row, (name, first) in enumerate(rows):
-        for style, key, side in _SIDES:
-            upper, lower = (row + side * 0.19 + offset for offset in (-0.08, 0.08))
-            start, end = _rate(first, key), _rate(last[name], key)
-            _arrow(axes, (start[0], upper), (end[0], lower), style["color"])
-            _dot(axes, upper, start, style, filled=False)
-            _dot(axes, lower, end, style, filled=True)
-    moved = [100 * compare_reports(before, after, skill=skill)["overall"].change for skill in (False, True)]
-    how = "held-out tasks; an arrow leads from before to after; bars: 95 % intervals"
-    _finish(axes, rows, "Without the skill {:+.0f} points, with it {:+.0f}".format(*moved), how)
-    times = ((True, "before"), (False, "after"))
-    _legend(axes, [(s, hollow, f"{s['label']}, {when}") for s, _, _ in _SIDES for hollow, when in times])
+def _draw_arm(axes: Any, y: float, start: _Rate | None, end: _Rate, style: Mapping[str, Any]) -> None:
+    """A rate of a type, and what it was before, if that is known."""
+    if start is None:
+        _dot(axes, y, end, style)
+        return
+    _arrow(axes, (start[0], y - 0.08), (end[0], y + 0.08), style["color"])
+    _dot(axes, y - 0.08, start, {**style, "mfc": "white", "label": f"{style['label']}, before"}, faint=True)
+    _dot(axes, y + 0.08, end, {**style, "label": f"{style['label']}, after"})
 
 
 def _rows(report: PairedReport, order: Sequence[str]) -> list[tuple[str, PairedCounts]]:
@@ -179,17 +158,16 @@ def _rows(report: PairedReport, order: Sequence[str]) -> list[tuple[str, PairedC
     return [*((short_type(kind), report.per_type[kind]) for kind in names), ("all", report.overall)]
 
 
-def _rate(counts: PairedCounts, key: str) -> tuple[float, Interval]:
+def _rate(counts: PairedCounts, key: str) -> _Rate:
     if key == "with":
         return counts.sr_with, counts.sr_with_interval
     return counts.sr_without, counts.sr_without_interval
 
 
-def _dot(axes: Any, y: float, rate: tuple[float, Interval], style: Mapping[str, Any], *, filled: bool) -> None:
+def _dot(axes: Any, y: float, rate: _Rate, style: Mapping[str, Any], *, faint: bool = False) -> None:
     value, interval = rate
-    colour = style["color"]
-    axes.plot(list(interval), [y, y], color=colour, linewidth=1.2, alpha=1.0 if filled else 0.5)
-    axes.plot(value, y, marker=style["marker"], color=colour, markersize=6, zorder=4, mfc=colour if filled else "white")
+    axes.plot(list(interval), [y, y], color=style["color"], linewidth=1.2, alpha=0.5 if faint else 1.0)
+    axes.plot(value, y, **{**style, "linestyle": "none", "markersize": 6, "zorder": 4})
 
 
 def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
@@ -197,25 +175,3 @@ def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float], colo
         return  # the points touch; an arrow between them would be all head
     look = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.0, "alpha": 0.55, "shrinkA": 4, "shrinkB": 4}
     axes.annotate("", xy=end, xytext=start, arrowprops=look, zorder=3)
-
-
-def _finish(axes: Any, rows: Sequence[tuple[str, PairedCounts]], what: str, how: str) -> None:
-    axes.axhline(len(rows) - 1.5, color="#c9cdd4", linewidth=0.8)
-    rates_across(axes, [f"{name}\n(n = {counts.n})" for name, counts in rows])
-    title(axes, what, how)
-
-
-def _legend(axes: Any, entries: Sequence[tuple[Mapping[str, Any], bool, str]]) -> None:
-    from matplotlib.lines import Line2D
-
-    looks = [
-        {
-            "label": label,
-            "color": style["color"],
-            "marker": style["marker"],
-            "mfc": "white" if hollow else style["color"],
-        }
-        for style, hollow, label in entries
-    ]
-    handles = [Line2D([], [], linestyle="none", **look) for look in looks]
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=2)

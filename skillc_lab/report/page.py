@@ -17,14 +17,13 @@ from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_
 from skillc_gym.files import replace_file
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
 from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
-from skillc_lab.report.plots import quiet_figures
+from skillc_lab.report.plots import said_of
 from skillc_lab.report.records import ComparedRun, Source, read_run, read_source, transcripts_of_step
 from skillc_lab.report.style import method_words
 from skillc_lab.report.tables import (
     acted_table,
     cards,
     cut_notes,
-    first_validation,
     lead,
     measures,
     results,
@@ -84,13 +83,12 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     values: dict[str, Any] = {"config": source.config, "versions": source.versions}
     method = method_words(str(source.config["method"])) if run and "method" in source.config else ""
     if after is not None:
-        values["cards"], values["cuts"] = cards(before, after, runs[1:]), list(cut_notes(after))
+        values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
-        values["first"] = first_validation(run) if run is not None and before is None else ""
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)
     if run is not None:
-        values["retirements"], values["quiet"] = retirements(run.retirements), quiet_figures(run)
+        values["retirements"], values["said"] = retirements(run.retirements), said_of(run)
     values["versus"] = versus_table(runs) if len(runs) > 1 else None
     values["acted"] = acted_table(runs)
     values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}

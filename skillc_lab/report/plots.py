@@ -23,8 +23,11 @@ _OUTCOMES: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "without_success": (WITHOUT, "-", "without, solved"),
     "without_failure": (WITHOUT, ":", "without, failed"),
 }
-_CUTS = ("cut_by_context_with", "cut_by_context_without")
-_REINFORCED = "failed_with_positive_advantage"
+_COUNTED: Mapping[str, Sequence[str]] = {
+    "failed rollouts were reinforced": ["failed_with_positive_advantage"],
+    "training episodes were cut by the context": ["cut_by_context_with", "cut_by_context_without"],
+}
+"""Shares of an update's rollouts, as a sentence has them; of several, the largest counts."""
 
 
 def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
@@ -40,31 +43,20 @@ def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
     if len(_shares(run)) > 1:
         found["rollout_fraction"] = (draw_fraction, strips)
     found["advantages"] = (draw_advantages, 3.7)
-    if any(run.overall(f"episode_length_{key}").steps for _, key, _ in _ARMS):
-        found["lengths"] = (draw_lengths, 3.4)
-    for name, draw, keys in (("failed_rewarded", draw_failed_rewarded, [_REINFORCED]), ("cuts", draw_cuts, _CUTS)):
-        if any(value for key in keys for value in run.overall(key).values):
-            found[name] = (draw, 3.2)
     return found
 
 
-def quiet_figures(run: RunRecords) -> list[str]:
-    """What needs no plot, as sentences: shares that never changed, and that were 0 in every update or not recorded."""
+def said_of(run: RunRecords) -> list[str]:
+    """What needs no plot, as sentences: a share that never changed, failures that were reinforced, episodes cut."""
     shares, said = _shares(run), []
     if len(shares) == 1:
-        share = shares.pop()
-        said.append(
-            {0.0: "No training rollout sees the skill.", 1.0: "Every training rollout sees the skill."}.get(
-                share, f"{100 * share:.0f} % of each type's training rollouts see the skill."
-            )
-        )
-    for what, keys in (
-        ("a failed rollout was reinforced", [_REINFORCED]),
-        ("the context cut a training episode", _CUTS),
-    ):
+        (share,) = shares
+        whom = {0.0: "No training rollout sees", 1.0: "Every training rollout sees"}
+        said.append(whom.get(share, f"{100 * share:.0f} % of each type's training rollouts see") + " the skill.")
+    for what, keys in _COUNTED.items():
         values = [value for key in keys for value in run.overall(key).values]
-        if not any(values):
-            said.append(f"In no update {what}." if values else f"It was not recorded whether {what}.")
+        most = f"At most {100 * max(values):.0f} % of an update's {what}." if values else ""
+        said.append(most or f"It was not recorded how many {what}.")
     return said
 
 
@@ -72,9 +64,9 @@ def _shares(run: RunRecords) -> set[float]:
     return {value for kind in run.task_types for value in run.trained("rollout_fraction_with", kind).values}
 
 
-def _course(series: Series, scale: float = 100) -> str:
+def _course(series: Series) -> str:
     """The first and the last value in words."""
-    ends = [f"{scale * value:.0f}" for value in (series.values[:1] + series.values[-1:])]
+    ends = [f"{100 * value:.0f}" for value in (series.values[:1] + series.values[-1:])]
     return " → ".join(ends if len(series.values) > 1 else ends[:1])
 
 
@@ -139,14 +131,11 @@ def _points(axes: Any, series: Series, n: int, style: Mapping[str, Any], apart: 
 
 
 def _shade_retired(axes: Any, run: RunRecords, step: int, reason: str) -> None:
-    """Greys the steps after a retirement and says within the grey why; the less room, the narrower the text."""
+    """Greys the steps after a retirement and says within the grey why; where there is little room, upright."""
     axes.axvspan(step, run.total_steps * 1.02, color="#f0f1f4", zorder=0)
-    room, why = 1.02 - step / run.total_steps, _REASONS.get(reason, reason)
-    text = f"retired by {why}" if room > 0.45 or room < 0.3 else f"retired by\n{why}"
+    upright, text = step > 0.6 * run.total_steps, f"retired by {_REASONS.get(reason, reason)}"
     place = {"xytext": (4, 1), "textcoords": "offset points", "ha": "left", "va": "bottom"}
-    axes.annotate(
-        text, (step, 0.0), rotation=90 if room < 0.3 else 0, fontsize=8 if room >= 0.3 else 6, color=SOFT, **place
-    )
+    axes.annotate(text, (step, 0.0), rotation=90 * upright, fontsize=6 if upright else 8, color=SOFT, **place)
 
 
 def draw_gap(axes: Any, run: RunRecords) -> None:
@@ -157,9 +146,8 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
     for kind, style in type_styles(run.task_types).items():
         end = run.retirements.get(kind, (run.total_steps, ""))[0]
         until, later = (found[kind].where([side * s <= side * end for s in found[kind].steps]) for side in (1, -1))
-        look = {"color": style.colour, "linestyle": style.linestyle}
-        axes.plot(until.steps, until.values, marker=style.marker, label=style.label, **look)
-        axes.plot(later.steps, later.values, alpha=0.25, **look)
+        axes.plot(until.steps, until.values, label=style.label, **style.look)
+        axes.plot(later.steps, later.values, alpha=0.25, color=style.colour, linestyle=style.linestyle)
         if kind in run.retirements and until.steps:
             mark = {"marker": "x", "color": style.colour, "markersize": 9, "mew": 2.2, "zorder": 5}
             axes.plot(until.steps[-1], until.values[-1], **mark)
@@ -215,49 +203,47 @@ def _bar(axes: Any, run: RunRecords, row: int, kind: str, style: LineStyle) -> N
 
 def draw_gate(axes: Any, run: RunRecords) -> None:
     """The gate per type while it is active."""
-    drawn = []
-    for row, (kind, style) in enumerate(type_styles(run.task_types).items()):
-        end = run.retirements.get(kind, (run.last_step, ""))[0]
-        series = run.validated("gate", kind)
-        drawn.append(series.where([step < end or step == 0 for step in series.steps]))
-        _strip(axes, row, drawn[-1], style, end)
+    ends = {kind: run.retirements.get(kind, (run.last_step, ""))[0] for kind in run.task_types}
+    found = {kind: run.validated("gate", kind) for kind in ends}
+    drawn = {kind: one.where([step < ends[kind] or step == 0 for step in one.steps]) for kind, one in found.items()}
+    mean = _draw_strips(axes, run, drawn, ends)
     how = "0.5: no gap; 1: the type leans wholly on its skill" + "; ends where it retires" * run.retires
-    mean = _mean_over(drawn)
     title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how)
-    _finish_strips(axes, run)
 
 
 def draw_fraction(axes: Any, run: RunRecords) -> None:
     """The share of training rollouts with the skill, per type."""
     found = {kind: run.trained("rollout_fraction_with", kind) for kind in run.task_types}
-    for row, (kind, style) in enumerate(type_styles(run.task_types).items()):
-        _strip(axes, row, found[kind], style, run.last_step)
-    what = f"{_course(_mean_over(list(found.values())))} % of training rollouts see the skill"
-    title(axes, what, "share of each type's rollouts in the updates that trained it")
-    _finish_strips(axes, run)
+    mean = _draw_strips(axes, run, found, dict.fromkeys(found, run.last_step))
+    how = "share of each type's rollouts in the updates that trained it"
+    title(axes, f"{_course(mean)} % of training rollouts see the skill", how)
 
 
-def _strip(axes: Any, row: int, series: Series, style: LineStyle, end: int) -> None:
-    """Steps of one type's figure, filled down to the strip's own zero line."""
-    if not series.steps:
-        return
-    steps, values = [*series.steps, max(end, series.steps[-1])], [*series.values, series.values[-1]]
-    heights = [row + 1 - _STRIP * value for value in values]
-    axes.fill_between(steps, heights, row + 1, step="post", color=style.colour, alpha=0.22, linewidth=0)
-    axes.plot(steps, heights, color=style.colour, drawstyle="steps-post", linewidth=1.5)
-
-
-def _finish_strips(axes: Any, run: RunRecords) -> None:
-    styles = list(type_styles(run.task_types).values())
-    place = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points", "va": "center"}
-    for height, mark in ((row + 1 - _STRIP * mark, mark) for row in range(len(styles)) for mark in (0.0, 0.5, 1.0)):
-        axes.axhline(height, color="#eceef1" if mark else "#d5d8de", linewidth=0.7, zorder=0)
-        axes.annotate(f"{mark:g}", (1.0, height), fontsize=7, color=SOFT, **place)
-    axes.set_yticks([row + 1 - _STRIP / 2 for row in range(len(styles))], [style.label for style in styles])
+def _draw_strips(axes: Any, run: RunRecords, found: Mapping[str, Series], ends: Mapping[str, int]) -> Series:
+    """A strip for every type's figure, up to an end; their mean."""
+    styles = type_styles(run.task_types)
+    for row, (kind, style) in enumerate(styles.items()):
+        _strip(axes, row, found[kind], style, ends[kind])
+    axes.set_yticks([row + 1 - _STRIP / 2 for row in range(len(styles))], [style.label for style in styles.values()])
     axes.set_ylim(len(styles) + 0.08, 0.0)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     step_axis(axes, run.total_steps)
+    return _mean_over(list(found.values()))
+
+
+def _strip(axes: Any, row: int, series: Series, style: LineStyle, end: int) -> None:
+    """Steps of one type's figure, filled down to the strip's own zero line, with its scale on the right."""
+    place = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    for mark in (0.0, 0.5, 1.0):
+        height = row + 1 - _STRIP * mark
+        axes.axhline(height, color="#eceef1" if mark else "#d5d8de", linewidth=0.7, zorder=0)
+        axes.annotate(f"{mark:g}", (1.0, height), fontsize=7, color=SOFT, **place)
+    if series.steps:
+        steps = [*series.steps, max(end, series.steps[-1])]
+        heights = [row + 1 - _STRIP * value for value in (*series.values, series.values[-1])]
+        axes.fill_between(steps, heights, row + 1, step="post", color=style.colour, alpha=0.22, linewidth=0)
+        axes.plot(steps, heights, color=style.colour, drawstyle="steps-post", linewidth=1.5)
 
 
 def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> None:
@@ -265,12 +251,12 @@ def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> Non
     from matplotlib.lines import Line2D
 
     styles = type_styles(task_types).values()
-    handles = [Line2D([], [], color=s.colour, marker=s.marker, linestyle=s.linestyle, label=s.label) for s in styles]
+    handles = [Line2D([], [], label=style.label, **style.look) for style in styles]
     if handles:
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
 
 
-# What the advantages did: whom they rewarded, how long episodes were, and what cut them -------------------------------
+# Whom the advantages rewarded -----------------------------------------------------------------------------------------
 
 
 def draw_advantages(axes: Any, run: RunRecords) -> None:
@@ -289,50 +275,11 @@ def draw_advantages(axes: Any, run: RunRecords) -> None:
     _legend(axes)
 
 
-def draw_lengths(axes: Any, run: RunRecords) -> None:
-    """Length of training episodes by condition."""
-    drawn = {key: _smooth(axes, run.overall(f"episode_length_{key}"), **_line(style)) for style, key, _ in _ARMS}
-    said = [f"{key} the skill {_course(series, 1)}" for key, series in drawn.items() if series.values]
-    title(axes, f"Steps of an episode {', '.join(said)}", f"training rollouts, mean of {_WINDOW} steps")
-    axes.set_ylabel("environment steps")
-    axes.set_ylim(0, 1.1 * max([1.0, *(value for series in drawn.values() for value in series.values)]))
-    step_axis(axes, run.total_steps)
-    _legend(axes)
-
-
-def draw_failed_rewarded(axes: Any, run: RunRecords) -> None:
-    """How many failed rollouts are reinforced nevertheless."""
-    _smooth(axes, run.overall(_REINFORCED), **_line(WITHOUT))
-    _finish_shares(axes, run, "of the failed rollouts were reinforced", [_REINFORCED])
-
-
-def draw_cuts(axes: Any, run: RunRecords) -> None:
-    """Which share of the training episodes the context cut, by condition."""
-    for style, key, _ in _ARMS:
-        _smooth(axes, run.overall(f"cut_by_context_{key}"), **_line(style))
-    _finish_shares(axes, run, "of the episodes were cut by the context's end", _CUTS)
-    _legend(axes)
-
-
-def _line(style: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: style[name] for name in ("color", "linestyle", "label")}
-
-
-def _smooth(axes: Any, series: Series, **look: Any) -> Series:
-    """Draws the mean over the last steps, where anything was measured, and returns it."""
+def _smooth(axes: Any, series: Series, **look: Any) -> None:
+    """Draws the mean over the last steps, where anything was measured."""
     smooth = moving_mean(series, _WINDOW)
     if smooth.steps:
         axes.plot(smooth.steps, smooth.values, **look)
-    return smooth
-
-
-def _finish_shares(axes: Any, run: RunRecords, what: str, keys: Sequence[str]) -> None:
-    """A title that says how many at most, and a scale that fits."""
-    top = max((value for key in keys for value in run.overall(key).values), default=1.0)
-    title(axes, f"Up to {100 * top:.0f} % {what}", f"share in an update; line: mean of {_WINDOW} steps")
-    axes.set_ylim(0.0, min(1.03, 1.15 * top))
-    axes.set_ylabel("share")
-    step_axis(axes, run.total_steps)
 
 
 def _legend(axes: Any) -> None:

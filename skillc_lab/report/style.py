@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 from zlib import crc32
 
 from skillc_gym.errors import needs_extra
+from skillc_gym.files import replace_file
 from trainers.tracking import short_type
 
 COLUMN = 4.2
@@ -60,6 +63,11 @@ class LineStyle:
     colour: str
     marker: str
     linestyle: Any
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """What matplotlib's ``plot`` is told of it."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.linestyle}
 
 
 def type_styles(task_types: Sequence[str]) -> dict[str, LineStyle]:
@@ -138,11 +146,26 @@ def figure_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Any:
-    """A figure without pyplot, hence without a window system or global state."""
-    from matplotlib.figure import Figure
+@contextmanager
+def canvas(path: Path, width: float, height: float, said: str = "") -> Iterator[Any]:
+    """A figure in the project's look, without pyplot, hence without global state; written once the drawing is done.
 
-    return Figure(figsize=(width, height), layout="constrained")
+    Args:
+        path: The PNG file; what lies in its place is replaced, and a link is not followed.
+        width: In inches.
+        height: In inches.
+        said: A headline over all of its plots.
+    """
+    with figure_style():
+        from matplotlib.figure import Figure
+
+        figure, picture = Figure(figsize=(width, height), layout="constrained"), BytesIO()
+        if said:
+            size = 11 if width <= COLUMN else 12.5
+            figure.suptitle("\n".join(wrap(said, int(10.5 * width))), x=0.01, ha="left", fontsize=size, weight="bold")
+        yield figure
+        figure.savefig(picture, format="png")
+        replace_file(path, [picture.getvalue()])
 
 
 def title(axes: Any, what: str, how: str = "") -> None:
@@ -158,6 +181,14 @@ def title(axes: Any, what: str, how: str = "") -> None:
     if explained:
         place = {"xytext": (0, 6), "xycoords": "axes fraction", "textcoords": "offset points"}
         axes.annotate("\n".join(explained), (0, 1), fontsize=8.5, color=SOFT, **place)
+
+
+def shared_legend(figure: Any, columns: int) -> None:
+    """One legend below all plots of a figure: every label once."""
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    lines = {label: line for lines, labels in found for line, label in zip(lines, labels, strict=True)}
+    if lines:
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
 
 
 def step_axis(axes: Any, total_steps: int) -> None:

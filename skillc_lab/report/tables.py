@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
-from skillc_lab.report.records import ComparedRun, RunRecords
+from skillc_lab.report.records import ComparedRun
 from skillc_lab.report.style import method_words
 from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
 from trainers.evaluation import (
@@ -26,41 +25,28 @@ _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut b
 
 
 class Card(NamedTuple):
-    """A headline figure: its name, the figure, what explains it, and the same of other runs."""
+    """A headline figure: its name, the figure, and what explains it."""
 
     name: str
     figure: str
     how: str
-    others: Sequence[str] = ()
 
 
-def cards(before: PairedReport | None, after: PairedReport, others: Sequence[ComparedRun] = ()) -> list[Card]:
-    """The headline: success without and with the skill, and the gap between them, and what other methods came to."""
+def cards(before: PairedReport | None, after: PairedReport) -> list[Card]:
+    """The headline: success without and with the skill, and the gap between them."""
     last = after.overall
     rates = {"Success without the skill": "without", "Success with the skill": "with"}
     found = []
     for name, arm in rates.items():
-        own, interval = _rate_of(after, arm), getattr(last, f"sr_{arm}_interval")
-        if before is None:
-            found.append(Card(name, f"{_percent(own)} %", f"95 % interval {_range(interval)}"))
-            continue
-        change = compare_reports(before, after, skill=arm == "with")["overall"]
-        how = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
-        more = [_other(each, partial(_percent_of, arm=arm), " %") for each in others]
-        found.append(Card(name, f"{_percent(_rate_of(before, arm))} → {_percent(own)} %", how, more))
-    how = f"points; 95 % interval {_range(last.gap_interval)}"
+        figure, interval = f"{_percent(_rate_of(after, arm))} %", getattr(last, f"sr_{arm}_interval")
+        how = f"95 % interval {_range(interval)}"
+        if before is not None:
+            change = compare_reports(before, after, skill=arm == "with")["overall"]
+            figure = f"{_percent(_rate_of(before, arm))} → {figure}"
+            how = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
+        found.append(Card(name, figure, how))
     gap = _points(last.gap) if before is None else f"{_points(before.overall.gap)} → {_points(last.gap)}"
-    more = [_other(each, lambda report: _points(report.overall.gap), "") for each in others]
-    return [*found, Card("Gap (with minus without)", gap, how, more)]
-
-
-def _other(each: ComparedRun, show: Callable[[PairedReport], str], unit: str) -> str:
-    ends = [show(report) for report in (each.before, each.after) if report is not None]
-    return f"{method_words(each.name)}: {' → '.join(ends)}{unit}"
-
-
-def _percent_of(report: PairedReport, arm: str) -> str:
-    return _percent(_rate_of(report, arm))
+    return [*found, Card("Gap (with minus without)", gap, f"points; 95 % interval {_range(last.gap_interval)}")]
 
 
 def _rate_of(report: PairedReport, arm: str) -> float:
@@ -79,18 +65,6 @@ def lead(method: str, before: PairedReport | None, after: PairedReport, others: 
     return (
         f"Without the skill, success goes from {_percent(before.overall.sr_without)} % to {' and to '.join(ends)}; "
         f"{how} (before: {_percent(before.overall.sr_with)} %)."
-    )
-
-
-def first_validation(run: RunRecords) -> str:
-    """Success before the first update on the validation panel, where nobody evaluated the start; "" if unknown."""
-    found = [run.overall(f"overall_{arm}", "validation") for arm in ("without", "with")]
-    if not all(series.steps and series.steps[0] == 0 for series in found):
-        return ""
-    without, with_skill = (f"{_percent(series.values[0])} %" for series in found)
-    return (
-        f"Nobody evaluated the start on these tasks. On the {run.panel_size()} tasks of the validation panel it solved "
-        f"{without} without the skill and {with_skill} with it, before the first update."
     )
 
 

@@ -2,8 +2,7 @@
 
 from skillc_lab.studies.cells import Changed, Replay, run_cell
 from skillc_lab.studies.check import check_cell, require_recorded, restore_cells
-from skillc_lab.studies.hero import draw_hero
-from skillc_lab.studies.pictures import draw_comparison, draw_curves, draw_record, draw_regime_map
+from skillc_lab.studies.pictures import draw_curves, draw_record, draw_regime_map
 from skillc_lab.studies.plan import UNTRAINED, Cell, ComparisonPlan, read_method
 from skillc_lab.studies.record import ComparisonRecord, Regime, read_record, regimes_of, write_comparison
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
@@ -35,9 +34,7 @@ __all__ = [
     "comparison_table",
     "cross",
     "difference",
-    "draw_comparison",
     "draw_curves",
-    "draw_hero",
     "draw_record",
     "draw_regime_map",
     "held_out_split",

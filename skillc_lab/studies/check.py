@@ -3,66 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from skillc_gym.errors import CheckpointError, ConfigError
+from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import cell_path, write_cell
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord
 from skillc_lab.studies.result import CellResult, TaskOutcome
-from trainers.config import TrainConfig
+from trainers.config import TrainConfig, current_settings
 from trainers.tracking import make_folder
 
 
-@dataclass(frozen=True)
-class CellCheck:
-    """A cell compared with the same one of a record.
+class CellCheck(NamedTuple):
+    """A cell compared with the same one of a record: whether every outcome is equal, and a sentence on it."""
 
-    Attributes:
-        without: Tasks, of so many, whose outcome without the skill differs.
-        with_skill: The same with it.
-        validations: Updates whose validations differ, in their tokens or in the outcome of a task.
-        versions: What computed them, where that differs: by its name, the record's and this one's.
-    """
-
-    name: str
-    tasks: int
-    without: int
-    with_skill: int
-    validations: tuple[int, ...]
-    versions: Mapping[str, tuple[str, str]]
-
-    @property
-    def equal(self) -> bool:
-        """Whether every outcome is that of the record."""
-        return not (self.without or self.with_skill or self.validations)
+    equal: bool
+    said: str
 
     def __str__(self) -> str:
-        if self.equal:
-            return f"{self.name}: equal to the record in all {self.tasks} tasks, with the skill and without"
-        differ = f"differs in {self.without} of {self.tasks} tasks without the skill, {self.with_skill} with"
-        parted = f"; its validations part at update {self.validations[0]}" if self.validations else ""
-        changed = ", ".join(f"{name} was {was} and is {now}" for name, (was, now) in self.versions.items())
-        return f"{self.name}: {differ}{parted}{f' ({changed})' if changed else ''}"
+        return self.said
 
 
 def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
-    """Compares a cell with that of a record, which must have it, task by task."""
-    cell, recorded = Cell(*result.place), record.found.get(result.place)
+    """Compares a cell with that of a record, which must have it: task by task, and validation by validation.
+
+    Where they differ, the sentence says in how many tasks, at which update first, and what else computed them.
+    """
+    name, recorded = Cell(*result.place).name, record.found.get(result.place)
     if recorded is None:
-        raise ConfigError(f"The record {record.title} has no cell {cell.name}")
+        raise ConfigError(f"The record {record.title} has no cell {name}")
     own, other = ({outcome.task_id: outcome for outcome in each.outcomes} for each in (result, recorded))
     now, then = ({point.update: point for point in each.curve} for each in (result, recorded))
-    made, was_made = _computed_by(result), _computed_by(recorded)
-    return CellCheck(
-        name=cell.name,
-        tasks=len(own.keys() | other.keys()),
-        without=_differing(own, other, "without"),
-        with_skill=_differing(own, other, "with"),
-        validations=tuple(update for update in sorted(now.keys() | then.keys()) if now.get(update) != then.get(update)),
-        versions={name: (was, made[name]) for name, was in was_made.items() if made.get(name, was) != was},
-    )
+    tasks = own.keys() | other.keys()
+    without, with_skill = (_differing(own, other, arm) for arm in ("without", "with"))
+    parted = [update for update in sorted(now.keys() | then.keys()) if now.get(update) != then.get(update)]
+    if not (without or with_skill or parted):
+        return CellCheck(True, f"{name}: equal to the record in all {len(tasks)} tasks, with the skill and without")
+    differ = f"{name}: differs in {without} of {len(tasks)} tasks without the skill, {with_skill} with"
+    on_the_way = f"; its validations part at update {parted[0]}" if parted else ""
+    return CellCheck(False, differ + on_the_way + _changed_versions(recorded, result))
 
 
 def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: ComparisonRecord) -> None:
@@ -73,8 +52,7 @@ def require_recorded(plan: ComparisonPlan, cells: Iterable[Cell], record: Compar
                 f"The record {record.title} has no cell {cell.name}; choose some that it has by --methods, --starts "
                 "and --seeds"
             )
-        if changed := _protocol_differences(record.protocol, plan.protocol, cell):
-            raise ConfigError(f"{cell.name} of the record {record.title} was run under another protocol: {changed}")
+        _require_protocol(plan, cell, record)
 
 
 def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
@@ -83,12 +61,11 @@ def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
     The plan may have more cells. The record's revision is left to :func:`~skillc_lab.studies.require_one_revision`.
 
     Raises:
-        CheckpointError: One of them was run under another protocol; none has been written then.
+        ConfigError: One of them was run under another protocol; none has been written then.
     """
     known = [cell for cell in plan.jobs if cell.place in record.found]
     for cell in known:
-        if changed := _protocol_differences(record.protocol, plan.protocol, cell):
-            raise CheckpointError(f"{cell.name} of the record was run under another protocol: {changed}")
+        _require_protocol(plan, cell, record)
     restored = [cell for cell in known if not cell_path(plan, cell).is_file()]
     make_folder(plan.folder / "cells")
     for cell in restored:
@@ -96,15 +73,16 @@ def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
     return restored
 
 
-def _protocol_differences(was: Mapping[str, Any], now: Mapping[str, Any], cell: Cell) -> str:
-    """What decides a cell's figures, apart from code and seed, and differs: ``name was X and is Y``, with commas.
+def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord) -> None:
+    """Refuses a cell if something that decides its figures, apart from code and seed, differs.
 
     A setting that a record does not have came later, and stood at what is its default now.
     """
-    before, after = {**TrainConfig(model="").legacy_json(), **_decisive(was, cell)}, _decisive(now, cell)
-    names = [*after, *(name for name in _decisive(was, cell) if name not in after)]
-    values = [(name, before.get(name, "nothing"), after.get(name, "nothing")) for name in names]
-    return ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here)
+    was, now = _decisive(record.protocol, cell), _decisive(plan.protocol, cell)
+    before = {**TrainConfig(model="").legacy_json(), **was}
+    values = [(name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was}]
+    if changed := ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here):
+        raise ConfigError(f"{cell.name} of the record {record.title} was run under another protocol: {changed}")
 
 
 def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
@@ -113,7 +91,7 @@ def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
-        "overrides": protocol["overrides"].get(cell.method, {}),
+        "overrides": current_settings(protocol["overrides"].get(cell.method, {})),
     }
 
 
@@ -124,6 +102,14 @@ def _differing(own: Mapping[str, TaskOutcome], other: Mapping[str, TaskOutcome],
         return found and (getattr(found, f"won_{arm}"), getattr(found, f"score_{arm}"))
 
     return sum(outcome(own.get(task)) != outcome(other.get(task)) for task in own.keys() | other.keys())
+
+
+def _changed_versions(was: CellResult, now: CellResult) -> str:
+    """What else computed a cell: ``(torch was 2 and is 3)``; nothing where all that both say is equal."""
+    before, after = _computed_by(was), _computed_by(now)
+    changed = [(name, then, after[name]) for name, then in before.items() if after.get(name, then) != then]
+    said = ", ".join(f"{name} was {then} and is {here}" for name, then, here in changed)
+    return f" ({said})" if said else ""
 
 
 def _computed_by(cell: CellResult) -> dict[str, str]:

@@ -1,32 +1,28 @@
-"""The pictures of a comparison: success after training and on the way, the regime map, and the learning curves."""
+"""The two pictures of a comparison: the map of what every method came to, and the learning curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import zip_longest
 from math import ceil, sqrt
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from skillc_lab.report import (
     SOFT,
-    WITH,
-    WITHOUT,
     LineStyle,
-    figure_style,
+    canvas,
     method_styles,
     method_words,
-    new_figure,
     rate_axis,
-    rates_across,
+    shared_legend,
     title,
 )
-from skillc_lab.studies.record import ComparisonRecord, Regime, by_lead, regimes_of
-from skillc_lab.studies.result import CurvePoint, by_env_steps
+from skillc_lab.studies.record import ComparisonRecord, Regime, by_lead
+from skillc_lab.studies.result import CurvePoint
 from skillc_lab.studies.table import MethodRow, comparison_table
 from trainers.recipes import RECOMMENDED
 from trainers.stats import MeanEstimate
@@ -36,7 +32,7 @@ TOLD_APART = (RECOMMENDED, "skillc", "half_skill_grpo", "skill_grpo", "skill0")
 and what shows skills otherwise."""
 
 _NAMED = 5
-"""Methods whose curves are drawn in colour, apart from the baseline's."""
+"""Most methods whose curves are drawn, apart from the baseline's."""
 _HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "hatch": "////"}
 _DASHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#aab0b9", "linestyle": (0, (2, 2))}
 _PLAIN: dict[str, dict[str, Any]] = {
@@ -53,46 +49,33 @@ _QUIET, _FELL = "#5b626d", "#b2182b"
 
 
 def draw_record(record: ComparisonRecord, folder: Path) -> list[Path]:
-    """Writes ``table.md``, a picture per starting point, the regime map and the learning curves; their paths.
+    """Writes ``table.md``, the map of outcomes and the learning curves; their paths.
 
     Nothing is drawn before the baseline has a cell.
     """
-    if not record.starts:
+    regimes = record.regimes
+    if not regimes:
         return []
-    regimes, table = regimes_of([record]), folder / "table.md"
+    paths = [folder / name for name in ("table.md", f"{record.title}.png", f"{record.title}-curves.png")]
     sections = [
         f"## {each.start}\n\n" * bool(each.start) + comparison_table(each.rows, each.before).markdown()
         for each in regimes
     ]
-    table.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
-    paths = [table]
-    for regime in regimes:
-        paths.append(folder / (f"{record.title}-{regime.start}.png" if regime.start else f"{record.title}.png"))
-        draw_comparison(regime, paths[-1])
-    for name, draw in (("map", draw_regime_map), ("curves", draw_curves)):
-        paths.append(folder / f"{record.title}-{name}.png")
-        draw(regimes, paths[-1])
+    paths[0].write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    draw_regime_map(regimes, paths[1])
+    draw_curves(regimes, paths[2])
     return paths
 
 
-@contextmanager
-def _canvas(path: Path, width: float, height: float) -> Iterator[Any]:
-    """A figure in the project's look, written when the drawing is done."""
-    with figure_style():
-        figure = new_figure(width, height)
-        yield figure
-        figure.savefig(path)
-
-
-def _interval(axes: Any, y: float, estimate: MeanEstimate, colour: str, width: float = 1.3) -> float:
+def _interval(axes: Any, y: float, estimate: MeanEstimate, colour: str) -> float:
     """Draws the interval where there is one, white around it for dark bars, and returns where it ends on the right."""
     from matplotlib.patheffects import withStroke
 
     if estimate.interval is None:
         return estimate.mean
     low, high = max(0.0, estimate.interval.low), min(1.0, estimate.interval.high)
-    halo = [withStroke(linewidth=width + 1.6, foreground="white")]
-    axes.plot([low, high], [y, y], color=colour, linewidth=width, zorder=3, path_effects=halo)
+    halo = [withStroke(linewidth=2.8, foreground="white")]
+    axes.plot([low, high], [y, y], color=colour, linewidth=1.2, zorder=3, path_effects=halo)
     return high
 
 
@@ -111,81 +94,6 @@ def _seeds(axes: Any, y: float, values: Sequence[float], colour: str) -> None:
     axes.plot(values, [y] * len(values), linestyle="none", color=colour, **look)
 
 
-def _heights(grid: Any, curves: Sequence[Sequence[CurvePoint]]) -> list[tuple[float, ...]]:
-    """Skill-free success of some runs at every point of a grid of tokens."""
-    rows = [np.interp(grid, [p.tokens for p in curve], [p.without for p in curve]) for curve in curves]
-    return list(zip(*rows, strict=True))
-
-
-# One starting point: every method after training, and on the way -----------------------------------------------------
-
-
-def draw_comparison(regime: Regime, path: Path) -> None:
-    """Draws outcomes with intervals over seeds next to mean learning curves over tokens and environment steps."""
-    rows, styles = regime.rows, _named_styles(regime.rows)
-    curves = {row.method: [cell.curve for cell in row.cells] for row in rows}
-    steps = {name: [by_env_steps(curve) for curve in found] for name, found in curves.items()}
-    with _canvas(path, 12.5, 2.6 + 0.26 * max(len(rows), 6)) as figure:
-        left, middle, right = figure.subplots(1, 3, width_ratios=[1.25, 1, 1])
-        _draw_outcomes(left, regime, styles)
-        _draw_means(middle, curves, styles, regime.budget)
-        _draw_means(right, steps, styles, rows[0].steps)
-        how = "without the skill, validation panel, mean of seeds"
-        title(middle, f"{_headline(rows, 'area')} averaged over tokens", how)
-        title(right, f"{_headline(rows, 'area_by_steps')} averaged over steps", "as many as every run took")
-        middle.set_xlabel("tokens generated (thousands)")
-        right.set_xlabel("environment steps (thousands)")
-        middle.legend(loc="upper left")
-        if regime.start:
-            figure.suptitle(f"Starting point: {regime.start}", x=0.01, ha="left", fontsize=11.5)
-
-
-def _named_styles(rows: Sequence[MethodRow]) -> Mapping[str, LineStyle]:
-    """Styles of the methods that are told apart: the baseline and those of the largest areas."""
-    ranked = sorted(rows[1:], key=lambda row: -row.area.mean)
-    return method_styles([rows[0].method, *(row.method for row in ranked[:_NAMED])])
-
-
-def _draw_outcomes(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -> None:
-    for place, row in enumerate(regime.rows):
-        colour = styles[row.method].colour if row.method in styles else SOFT
-        for y, estimate, seeds, look in (
-            (place + 0.14, row.with_skill, row.by_seed("with_skill"), {"marker": "s", "mfc": "white"}),
-            (place - 0.14, row.without, row.by_seed("without"), {"marker": "o", "mfc": colour}),
-        ):
-            _interval(axes, y, estimate, colour)
-            _seeds(axes, y + 0.12, seeds, colour)
-            axes.plot(estimate.mean, y, color=colour, markersize=5, zorder=4, **look)
-    if regime.before is not None:
-        axes.axvline(regime.before.without, color=WITHOUT["color"], linewidth=0.9, linestyle=":")
-        axes.axvline(regime.before.with_skill, color=WITH["color"], linewidth=0.9, linestyle=":")
-    rates_across(axes, [method_words(row.method) for row in regime.rows])
-    how = "held-out tasks; filled: without the skill; hollow: with; points: seeds; bars: 95 %; dotted: before"
-    title(axes, f"{_headline(regime.rows, 'without')} without the skill", how)
-
-
-def _draw_means(
-    axes: Any, curves: Mapping[str, Sequence[Sequence[CurvePoint]]], styles: Mapping[str, LineStyle], end: int
-) -> None:
-    grid = np.linspace(0, end, 101)
-    for name in sorted(curves, key=lambda name: name in styles):
-        own = styles.get(name)
-        look: dict[str, Any] = {"color": "#c9cdd4", "linewidth": 0.9}
-        if own is not None:
-            look = {"color": own.colour, "linestyle": own.linestyle, "label": own.label}
-            look |= _markers(curves[name], grid, own)
-        axes.plot(grid / 1000, [fmean(at) for at in _heights(grid, curves[name])], **look)
-    rate_axis(axes)
-
-
-def _markers(curves: Sequence[Sequence[CurvePoint]], grid: Any, style: LineStyle) -> dict[str, Any]:
-    """Where there are few validations, a marker at each, at the mean of the runs' tokens."""
-    if max(map(len, curves)) > _FEW:
-        return {}
-    tokens = [fmean(point.tokens for point in points) for points in zip(*curves, strict=False)]
-    return {"marker": style.marker, "markevery": sorted({int(np.abs(grid - at).argmin()) for at in tokens})}
-
-
 # Learning curves: one plot per regime ---------------------------------------------------------------------------------
 
 
@@ -202,7 +110,7 @@ def draw_curves(regimes: Sequence[Regime], path: Path) -> None:
     styles = method_styles(curve_names(regimes))
     across = min(3, len(regimes))
     down = ceil(len(regimes) / across)
-    with _canvas(path, max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5) as figure:
+    with canvas(path, max(6.5, 1.0 + 4.2 * across), 3.6 * down + 0.5) as figure:
         for axes, regime in zip_longest(figure.subplots(down, across, squeeze=False, sharey=True).flat, regimes):
             if regime is None:
                 axes.axis("off")
@@ -214,26 +122,31 @@ def draw_curves(regimes: Sequence[Regime], path: Path) -> None:
             title(axes, f"{_headline(drawn, 'area')} averaged over training", how)
             axes.set_xlabel("tokens generated (thousands)")
             rate_axis(axes, "success in %" if axes.get_subplotspec().is_first_col() else "")
-        legends = [axes.get_legend_handles_labels() for axes in figure.axes]
-        lines = {label: line for found in legends for line, label in zip(*found, strict=True)}
-        columns = min(len(styles), 2 * across + 1)
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
+        shared_legend(figure, min(len(styles), 2 * across + 1))
 
 
 def _draw_band(axes: Any, row: MethodRow, budget: int, style: LineStyle) -> None:
+    curves = [cell.curve for cell in row.cells]
+    ends = [curve[-1] for curve in curves]
     grid = np.linspace(0, budget, 101)
     # A curve ends where the first of its runs did.
-    grid = grid[grid <= min(cell.curve[-1].tokens for cell in row.cells)]
-    columns = _heights(grid, [cell.curve for cell in row.cells])
-    mean = np.array([fmean(at) for at in columns])
-    look = _markers([cell.curve for cell in row.cells], grid, style)
-    axes.plot(grid / 1000, mean, color=style.colour, linestyle=style.linestyle, label=style.label, **look)
-    ends = [cell.curve[-1] for cell in row.cells]
+    grid = grid[grid <= min(end.tokens for end in ends)]
+    heights = np.array([np.interp(grid, [p.tokens for p in curve], [p.without for p in curve]) for curve in curves])
+    mean, look = heights.mean(axis=0), {**style.look, "markevery": _validations(curves, grid)}
+    axes.plot(grid / 1000, mean, label=style.label, **look)
     look = {"marker": ".", "markersize": 5, "alpha": 0.7, "markeredgewidth": 0}
     axes.plot([e.tokens / 1000 for e in ends], [e.without for e in ends], linestyle="none", color=style.colour, **look)
-    if len(row.cells) > 1:
-        error = np.array([stdev(at) / sqrt(len(at)) for at in columns])
+    if len(curves) > 1:
+        error = heights.std(axis=0, ddof=1) / sqrt(len(curves))
         axes.fill_between(grid / 1000, mean - error, mean + error, color=style.colour, alpha=0.18, linewidth=0)
+
+
+def _validations(curves: Sequence[Sequence[CurvePoint]], grid: Any) -> list[int]:
+    """Where markers stand: at each validation, at the mean of the runs' tokens; nowhere if there are many."""
+    if max(map(len, curves)) > _FEW:
+        return []
+    tokens = [fmean(point.tokens for point in points) for points in zip(*curves, strict=False)]
+    return sorted({int(np.abs(grid - at).argmin()) for at in tokens})
 
 
 # The regime map: what each method gains over the baseline and what it costs -------------------------------------------
@@ -249,7 +162,7 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path) -> None:
     names = by_lead(regimes)
     across = min(2, len(regimes))
     down = ceil(len(regimes) / across)
-    with _canvas(path, max(9.5, 5.2 * across + 1.6), down * (1.5 + 0.24 * len(names)) + 0.9) as figure:
+    with canvas(path, max(9.5, 5.2 * across + 1.6), down * (1.5 + 0.24 * len(names)) + 0.9) as figure:
         plots = figure.subplots(down, 2 * across, width_ratios=[1.9, 1.0] * across, squeeze=False)
         colours = _colours(regimes)
         for place, regime in enumerate(regimes):
@@ -295,7 +208,7 @@ def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any)
             continue
         axes.barh(place, row.without.mean, height=0.68, linewidth=0.8, **_look(row, colours))
         _seeds(axes, place + 0.2, row.by_seed("without"), "#111418")
-        end = _interval(axes, place, row.without, "#111418", 1.2)
+        end = _interval(axes, place, row.without, "#111418")
         lead = "" if row.against is None else f" ({_whole_points(row.against.difference.mean)})"
         axes.annotate(f"{100 * row.without.mean:.0f}{lead}", (end + 0.015, place), va="center", fontsize=8.5)
     axes.axvline(regime.rows[0].without.mean, color="#3b414a", linewidth=0.9, linestyle=":", zorder=0)
@@ -310,7 +223,7 @@ def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
         change = row.changes.get("with")
         fell = change is not None and change.interval is not None and change.interval.high < 0 and change.seeds > 1
         colour = _FELL if fell else _QUIET
-        end = _interval(axes, place, row.with_skill, colour, 1.2)
+        end = _interval(axes, place, row.with_skill, colour)
         _seeds(axes, place + 0.25, row.by_seed("with_skill"), colour)
         axes.plot(row.with_skill.mean, place, marker="s", markersize=5, color=colour, mfc="white", zorder=4)
         if change is not None:

@@ -22,6 +22,14 @@ _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transc
 """Settings that move no figure, and the seed, which the cell names."""
 
 
+def typed(text: str) -> Any:
+    """The value that was typed: JSON, or else the text itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
 def read_method(label: str) -> tuple[str, dict[str, Any]]:
     """Reads ``skillc`` or ``skillc:omega=0.2,lam=0``: a recipe that exists, and changed options, values as JSON."""
     name, _, changes = label.partition(":")
@@ -30,10 +38,7 @@ def read_method(label: str) -> tuple[str, dict[str, Any]]:
         option, equals, value = change.partition("=")
         if not equals:
             raise ConfigError(f"A method's options are written name:option=value,option=value; got {label!r}")
-        try:
-            options[option] = json.loads(value)
-        except json.JSONDecodeError:
-            options[option] = value
+        options[option] = typed(value)
     get_recipe(name, **options)
     return name, options
 

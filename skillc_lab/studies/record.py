@@ -19,6 +19,39 @@ from trainers.tracking import one_revision, provenance, write_json
 
 
 @dataclass(frozen=True)
+class Regime:
+    """A starting point in a world, and what every method came to from there.
+
+    ``world`` is the environment and, where they are not generated, its tasks. ``rows`` are the table's, the baseline
+    first, ``cells`` the trained ones behind them; ``before`` is the starting point itself.
+    """
+
+    env: str
+    world: str
+    start: str
+    rows: Sequence[MethodRow]
+    cells: Sequence[CellResult]
+    budget: int
+    before: CellResult | None
+
+    @property
+    def name(self) -> str:
+        """What its part of a picture is called."""
+        return f"{self.world}, {self.start} start" if self.start else self.world
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds the methods have: ``3 seeds``, or ``1 to 3 seeds`` where they differ."""
+        counts = [len(row.seeds) for row in self.rows]
+        least = "" if min(counts) == max(counts) else f"{min(counts)} to "
+        return f"{least}{max(counts)} seed{'' if max(counts) == 1 else 's'}"
+
+    def row(self, method: str) -> MethodRow | None:
+        """A method's row; None where it was not run."""
+        return next((row for row in self.rows if row.method == method), None)
+
+
+@dataclass(frozen=True)
 class ComparisonRecord:
     """What a comparison's file holds: title, what all cells share, and the cells that are done, starting points too."""
 
@@ -31,35 +64,29 @@ class ComparisonRecord:
         """The method that the others are compared with."""
         return str(self.protocol["methods"][0])
 
-    @property
-    def budget(self) -> int:
-        """Generated tokens of every run."""
-        return int(self.protocol["settings"]["budget_tokens"])
-
     @cached_property
     def found(self) -> dict[tuple[str, str, int], CellResult]:
         """The cells by starting point, method and seed."""
         return {cell.place: cell for cell in self.results}
 
-    def cells(self, start: str) -> list[CellResult]:
-        """Trained cells from a starting point, of those seeds that the baseline has."""
-        own = [cell for cell in self.results if cell.start == start and cell.method != UNTRAINED]
-        seeds = {cell.seed for cell in own if cell.method == self.baseline}
-        return [cell for cell in own if cell.seed in seeds]
+    @cached_property
+    def regimes(self) -> list[Regime]:
+        """The starting points from which the baseline has cells, with all trained cells of the baseline's seeds."""
+        found = []
+        for start in self.protocol["starts"]:
+            own = [cell for cell in self.results if cell.start == start]
+            seeds = {cell.seed for cell in own if cell.method == self.baseline}
+            cells = [cell for cell in own if cell.method != UNTRAINED and cell.seed in seeds]
+            before = next((cell for cell in own if cell.method == UNTRAINED), None)
+            if cells:
+                found.append(self._regime(start, cells, before))
+        return found
 
-    def untrained(self, start: str) -> CellResult | None:
-        """A starting point as it is."""
-        return next((cell for cell in self.results if cell.start == start and cell.method == UNTRAINED), None)
-
-    def rows(self, start: str) -> list[MethodRow]:
-        """The table's rows for a starting point; none before the baseline has a cell there."""
-        cells = self.cells(start)
-        return method_rows(cells, self.baseline, self.budget, self.untrained(start)) if cells else []
-
-    @property
-    def starts(self) -> list[str]:
-        """The starting points that have rows."""
-        return [start for start in self.protocol["starts"] if self.cells(start)]
+    def _regime(self, start: str, cells: Sequence[CellResult], before: CellResult | None) -> Regime:
+        settings = self.protocol["settings"]
+        env, data, budget = str(settings["env"]), settings.get("data"), int(settings["budget_tokens"])
+        world = env if data in (None, "generated") else f"{env} (real tasks)"
+        return Regime(env, world, start, method_rows(cells, self.baseline, budget, before), cells, budget, before)
 
 
 def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> ComparisonRecord:
@@ -73,7 +100,6 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Com
         if plan.preregistered
         else None,
         "versions": provenance(),
-        "rows": {start: [row.to_json() for row in record.rows(start)] for start in record.starts},
         **_packed(results),
     }
     write_json(plan.folder / f"{plan.title}.json", values)
@@ -114,45 +140,12 @@ def _packed(results: Sequence[CellResult]) -> dict[str, Any]:
     return {"panels": panels, "versions_of_cells": versions, "cells": cells}
 
 
-@dataclass(frozen=True)
-class Regime:
-    """A starting point in a world, and what every method came to from there.
-
-    ``world`` is the environment and, where they are not generated, its tasks. ``rows`` are the table's, the baseline
-    first, ``cells`` the trained ones behind them; ``before`` is the starting point itself.
-    """
-
-    env: str
-    world: str
-    start: str
-    rows: Sequence[MethodRow]
-    cells: Sequence[CellResult]
-    budget: int
-    before: CellResult | None
-
-    @property
-    def name(self) -> str:
-        """What its part of a picture is called."""
-        return f"{self.world}, {self.start} start" if self.start else self.world
-
-    @property
-    def seeds(self) -> str:
-        """How many seeds the methods have: ``3 seeds``, or ``1 to 3 seeds`` where they differ."""
-        counts = [len(row.seeds) for row in self.rows]
-        least = "" if min(counts) == max(counts) else f"{min(counts)} to "
-        return f"{least}{max(counts)} seed{'' if max(counts) == 1 else 's'}"
-
-    def row(self, method: str) -> MethodRow | None:
-        """A method's row; None where it was not run."""
-        return next((row for row in self.rows if row.method == method), None)
-
-
 def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
     """The starting points of some records of one baseline, in their order, as far as it has cells."""
     baselines = sorted({record.baseline for record in records})
     if len(baselines) > 1:
         raise ConfigError(f"Regimes are drawn over one baseline, and these records have {', '.join(baselines)}")
-    found = [_regime(record, start) for record in records for start in record.starts]
+    found = [regime for record in records for regime in record.regimes]
     if not found:
         raise ConfigError("There is nothing to draw: no record has a cell of its baseline")
     return found
@@ -168,10 +161,3 @@ def by_lead(regimes: Sequence[Regime]) -> list[str]:
     baseline = regimes[0].rows[0].method
     others = [name for name in leads if name != baseline]
     return [baseline, *sorted(others, key=lambda name: -fmean(leads[name]))]
-
-
-def _regime(record: ComparisonRecord, start: str) -> Regime:
-    settings = record.protocol["settings"]
-    env, data = str(settings["env"]), settings.get("data")
-    world = env if data in (None, "generated") else f"{env} (real tasks)"
-    return Regime(env, world, start, record.rows(start), record.cells(start), record.budget, record.untrained(start))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import fmean, median
-from typing import Any
+from typing import NamedTuple
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
@@ -25,10 +25,6 @@ class BaselineComparison:
     difference: Difference
     adjusted_p: float
     verdict: Verdict
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-able values."""
-        return {**self.difference.to_json(), "adjusted_p": self.adjusted_p}
 
 
 @dataclass(frozen=True)
@@ -95,13 +91,6 @@ class MethodRow:
         """The mean of something over the seeds."""
         return fmean(map(what, self.cells))
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON-able values: those of every column, and the changes."""
-        values: dict[str, Any] = {"method": self.method}
-        for column in (*COLUMNS, *OPTIONAL_COLUMNS):
-            values.update(column.record(self))
-        return {**values, "changes": {arm: found.to_json() for arm, found in self.changes.items()}}
-
 
 def method_rows(
     cells: Sequence[CellResult], baseline: str, budget: int, before: CellResult | None = None
@@ -148,13 +137,11 @@ def _against(differences: Mapping[str, Difference], seeds: int) -> dict[str, Bas
 # The table ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column: its head, what it says of a method in the table and in the record, and of the starting point."""
+class Column(NamedTuple):
+    """One column: its head, what it says of a method, and of the starting point."""
 
     name: str
     show: Callable[[MethodRow], str]
-    record: Callable[[MethodRow], Mapping[str, Any]] = lambda row: {}
     start: Callable[[CellResult], str] = lambda before: ""
 
 
@@ -170,91 +157,44 @@ def _said(against: BaselineComparison | None) -> str:
     return f"{_points(against.difference)}: {against.verdict}" if against else "(baseline)"
 
 
-def _estimated(name: str, estimate: MeanEstimate) -> dict[str, Any]:
-    interval = estimate.interval and estimate.interval.to_json()
-    return {name: {"mean": estimate.mean, "interval": interval, "n": estimate.n}}
-
-
-def _compared(prefix: str, against: BaselineComparison | None) -> dict[str, Any]:
-    return {f"{prefix}difference": against and against.to_json(), f"{prefix}verdict": against and against.verdict}
-
-
-def _cost(head: str, key: str, value: Callable[[MethodRow], float | None], form: str = ",.0f") -> Column:
-    def show(row: MethodRow) -> str:
-        found = value(row)
-        return "never" if found is None else f"{found:{form}}"
-
-    return Column(head, show, lambda row: {key: value(row)})
+def _mean(value: Callable[[CellResult], float]) -> Callable[[MethodRow], str]:
+    return lambda row: f"{row.mean(value):,.0f}"
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("method", lambda row: row.method, start=lambda before: "(starting point)"),
-    Column("seeds", lambda row: str(len(row.seeds)), lambda row: {"seeds": list(row.seeds)}),
-    Column("mean over training", lambda row: _rate(row.area), lambda row: _estimated("area", row.area)),
-    Column(
-        "against the baseline", lambda row: _said(row.area_against), lambda row: _compared("area_", row.area_against)
-    ),
-    Column(
-        "without skill",
-        lambda row: _rate(row.without),
-        lambda row: _estimated("without", row.without),
-        lambda before: f"{100 * before.without:.1f}",
-    ),
-    Column("against the baseline", lambda row: _said(row.against), lambda row: _compared("", row.against)),
-    Column(
-        "with skill",
-        lambda row: _rate(row.with_skill),
-        lambda row: _estimated("with_skill", row.with_skill),
-        lambda before: f"{100 * before.with_skill:.1f}",
-    ),
+    Column("method", lambda row: row.method, lambda before: "(starting point)"),
+    Column("seeds", lambda row: str(len(row.seeds))),
+    Column("mean over training", lambda row: _rate(row.area)),
+    Column("against the baseline", lambda row: _said(row.area_against)),
+    Column("without skill", lambda row: _rate(row.without), lambda before: f"{100 * before.without:.1f}"),
+    Column("against the baseline", lambda row: _said(row.against)),
+    Column("with skill", lambda row: _rate(row.with_skill), lambda before: f"{100 * before.with_skill:.1f}"),
     Column("with, change", lambda row: _points(row.changes["with"]) if row.changes else ""),
-    Column(
-        "mean over environment steps",
-        lambda row: _rate(row.area_by_steps),
-        lambda row: _estimated("area_by_env_steps", row.area_by_steps),
-    ),
-    _cost("tokens to 60 %", "tokens_to_60", lambda row: row.tokens_to_target),
-    _cost("tokens", "tokens", lambda row: row.mean(lambda cell: cell.usage.tokens_generated)),
-    _cost("environment steps", "env_steps", lambda row: row.mean(lambda cell: cell.usage.env_steps)),
-    _cost(
-        "prompt tokens per update",
-        "prompt_tokens_per_update",
-        lambda row: row.mean(lambda cell: cell.usage.prompt_tokens / max(cell.usage.updates, 1)),
-    ),
-    _cost(
-        "s per update",
-        "seconds_per_update",
-        lambda row: median(cell.usage.seconds_per_update for cell in row.cells),
-        ".2f",
-    ),
+    Column("mean over environment steps", lambda row: _rate(row.area_by_steps)),
+    Column("tokens to 60 %", lambda row: "never" if (found := row.tokens_to_target) is None else f"{found:,}"),
+    Column("tokens", _mean(lambda cell: cell.usage.tokens_generated)),
+    Column("environment steps", _mean(lambda cell: cell.usage.env_steps)),
+    Column("prompt tokens per update", _mean(lambda cell: cell.usage.prompt_tokens / max(cell.usage.updates, 1))),
+    Column("s per update", lambda row: f"{median(cell.usage.seconds_per_update for cell in row.cells):.2f}"),
 )
 """What the table says of a method: percent and points with 95 % intervals over seeds and tasks."""
 
 
-def _acted(name: str) -> Column:
-    def show(row: MethodRow) -> str:
-        return acted_cell(name, [cell.acted for cell in row.cells])
-
-    return Column(ACTED[name][0], show, lambda row: {name: [cell.acted.get(name) for cell in row.cells if cell.acted]})
-
-
-def _good(name: str, head: str) -> Column:
+def _good(name: str, row: MethodRow) -> str:
     """A share of the panel's turns without the skill."""
+    found = [cell.actions.get("without", {}).get(name) for cell in row.cells]
+    shares = [share for share in found if share is not None]
+    return f"{100 * fmean(shares):.1f}" if shares else ""
 
-    def shares(row: MethodRow) -> list[float]:
-        found = [cell.actions.get("without", {}).get(name) for cell in row.cells]
-        return [share for share in found if share is not None]
 
-    def show(row: MethodRow) -> str:
-        return f"{100 * fmean(shares(row)):.1f}" if shares(row) else ""
-
-    return Column(head, show, lambda row: {name: shares(row)} if shares(row) else {})
+def _acted(name: str, row: MethodRow) -> str:
+    return acted_cell(name, [cell.acted for cell in row.cells])
 
 
 OPTIONAL_COLUMNS = (
-    _good("well_formed", "well-formed, without"),
-    _good("admissible", "admissible, without"),
-    *map(_acted, ACTED),
+    Column("well-formed, without", partial(_good, "well_formed")),
+    Column("admissible, without", partial(_good, "admissible")),
+    *(Column(head, partial(_acted, name)) for name, (head, _) in ACTED.items()),
 )
 """How good replies and commands were, and what the method's own parts did: those of which any row has something."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.plan import ComparisonPlan
+from skillc_lab.studies.plan import ComparisonPlan, typed
 from skillc_lab.studies.result import CellResult, area_under_curve
 from skillc_lab.studies.run import compare
 from skillc_lab.tables import Row, Table
@@ -150,12 +149,5 @@ def read_grid(options: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 def _values(value: Any) -> list[Any]:
     if isinstance(value, str):
-        return [_value(text) for text in value.split(",") if text.strip()]
+        return [typed(text) for text in value.split(",") if text.strip()]
     return list(value) if isinstance(value, list) else [value]
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.across_studies import main, visible
-from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_run_file, write_comparison
-from tests.benchmarks.study_records import METHODS, cell, outcomes, written
+from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_record, read_run_file, write_comparison
+from tests.benchmarks.study_records import METHODS, cell, won, written
 from trainers.stats import Difference
 
 
@@ -33,11 +33,13 @@ def test_each_other_method_is_judged_by_both_measures(tmp_path: Path):
 
 
 def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
-    won = {UNTRAINED: (10, 0), "grpo": (12, 1), "skillc": (12, 11)}
+    wins = {UNTRAINED: (10, 0), "grpo": (12, 1), "skillc": (12, 11)}
 
     def both(method: str, seed: int) -> CellResult:
-        kinds = zip(("pick", "heat"), won[method], strict=True)
-        return cell(method, seed, tuple(each for kind, wins in kinds for each in outcomes(wins, 0, kind)))
+        own = cell(method, seed, [each for many in wins[method] for each in won(many, 0)])
+        kinds = ["pick"] * 20 + ["heat"] * 20
+        typed = (replace(each, task_type=kind) for each, kind in zip(own.outcomes, kinds, strict=True))
+        return replace(own, outcomes=tuple(typed))
 
     cells = [both(UNTRAINED, 0), *(both(method, seed) for method in ("grpo", "skillc") for seed in range(3))]
     path = written(tmp_path, cells, ("grpo", "skillc"))
@@ -78,10 +80,9 @@ def test_what_is_visible_grows_with_the_error_and_needs_two_seeds():
 def replayed(tmp_path: Path) -> tuple[Path, Path]:
     """A study's record and that of its policies shown another text, by which they lose everything."""
     path = written(tmp_path, methods=("grpo",))
-    plan = read_run_file(tmp_path / "own.yaml", tmp_path)
-    wrong = Changed(library="alfworld:wrong").plan(plan)
+    wrong = Changed(library="alfworld:wrong").plan(read_run_file(tmp_path / "own.yaml", tmp_path))
     wrong.folder.mkdir()
-    cells = [cell(UNTRAINED, 0), *(cell("grpo", seed) for seed in range(3))]
+    cells = read_record(path).results
     lost = [
         replace(each, outcomes=tuple(replace(one, won_with=False, score_with=0.0) for one in each.outcomes))
         for each in cells

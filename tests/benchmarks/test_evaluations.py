@@ -78,32 +78,35 @@ def test_a_folder_without_an_evaluation_is_said(tmp_path: Path, capsys):
     assert "of an evaluation" in capsys.readouterr().err
 
 
-@pytest.fixture
-def course(tmp_path: Path) -> Path:
-    folder = tmp_path / "course"
+def course(folder: Path, seed: int) -> Path:
     card = {"parameters": 1000, "loss_held_out": [1.5, 0.25], "demonstrator_success": {}, "recipe": {"episodes": 12}}
     write(folder / "start" / "policy_card.json", {**card, "versions": {"git": {**GIT, "revision": "b" * 40}}})
     (folder / "start" / "model.safetensors").write_bytes(b"weights")
     write_run(folder / "run", steps=12)
-    for part, step in (("before", 0), ("after", 180)):
-        write(folder / part / "report.json", report(step, seed=1).to_json())
+    for part, step, drawn in (("before", 0, 0), ("after", 180, seed)):
+        write(folder / part / "report.json", report(step, seed=drawn).to_json())
     for part in ("before", "run", "after"):
         write(folder / part / "versions.json", {"git": GIT})
     return folder
 
 
-def test_a_course_holds_its_start_its_updates_and_the_change_by_task(course: Path, tmp_path: Path):
-    record = gathered(tmp_path, "course", str(course))
-    before, after = (report(step, seed=1) for step in (0, 180))
-    gained = after.to_json()["overall"]["sr_without"] - before.to_json()["overall"]["sr_without"]
-    assert record["change"]["without"]["points"] == pytest.approx(100 * gained)
-    assert len(record["evaluations"]["after"]["outcomes"]) == len(after.outcomes)
-    assert record["start"]["loss_held_out"] == [1.5, 0.25]
+def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path: Path):
+    record = gathered(tmp_path, "courses", *(str(course(tmp_path / str(seed), seed)) for seed in (1, 2)))
+    before, *after = (report(step, seed) for step, seed in ((0, 0), (180, 1), (180, 2)))
+    ((method, found),) = record["methods"].items()
+    gains = [each.overall.sr_without - before.overall.sr_without for each in after]
+    assert found["change"]["without"]["mean"] == pytest.approx(sum(gains) / 2)
+    assert found["change"]["without"]["interval"][0] > 0
+    assert found["against_first"]["with"] == {**found["against_first"]["with"], "mean": 0.0, "interval": None}
+    assert [PairedReport.from_json(run["after"]) for run in found["runs"]] == after
+    assert method == "skillc"
+    assert [len(run["updates"]) for run in found["runs"]] == [12, 12]
     assert record["start"]["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert record["versions"]["git"] == {"revisions": ["a" * 40], "clean": True}
 
 
-def test_a_course_that_is_not_finished_says_what_is_missing(course: Path, capsys):
-    (course / "after" / "report.json").unlink()
-    assert main(["course", str(course)]) == 2
+def test_a_course_that_is_not_finished_says_what_is_missing(tmp_path: Path, capsys):
+    folder = course(tmp_path, 1)
+    (folder / "after" / "report.json").unlink()
+    assert main(["courses", str(folder)]) == 2
     assert "after" in capsys.readouterr().err

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from benchmarks.language_model_costs import measure as measure_settings
-from benchmarks.trl_throughput import _padded
+from benchmarks.trl_throughput import OURS, _padded
 from benchmarks.trl_throughput import measure as measure_throughput
-from tests.trainers.toys import toy_config
+from tests.trainers.toys import TOY_ID, toy_config
 from trainers.base import TokenRow
 
 
@@ -28,11 +28,16 @@ def test_rows_are_padded_as_trl_has_them():
 
 
 def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
-    config = toy_config(toy_folder, kl_coef=0.0, steps=3, micro_batches=2, transcripts_every=0, validate_every=99)
+    # The process that plays ahead finds an environment by its module.
+    named = {"env": f"tests.trainers.toys:{TOY_ID}", "steps": 3, "micro_batches": 2}
+    config = toy_config(toy_folder, kl_coef=0.0, transcripts_every=0, validate_every=99, **named)
     record = measure_throughput(config)
     assert record["rows"] == config.tasks_per_step * config.group_size
-    assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in record["seconds"].values())
-    assert record["ratio"] > 0
+    assert set(record["sides"]) == {*OURS, "trl"}
+    for side in record["sides"].values():
+        assert len(side["tokens"]) == len(side["learning"]["seconds"]) == 2
+        assert 0 < side["whole"]["tokens_per_second"] < side["learning"]["tokens_per_second"]
+    assert record["sides"]["trl"]["learning"]["ratio"] == 1.0
 
 
 def test_settings_are_measured_on_the_same_rollouts(toy_folder: Path):

@@ -34,24 +34,17 @@ def make_tokenizer(words: list[str], template: str = TEMPLATE) -> Any:
     )
 
 
-def make_model(vocabulary: int, *, layers: int = 2, kv_heads: int = 2, seed: int = 0) -> Any:
+def make_model(vocabulary: int, *, layers: int = 2, kv_heads: int = 2, seed: int = 0, **changes: Any) -> Any:
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    config = Qwen2Config(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=kv_heads,
-        max_position_embeddings=2048,
-        tie_word_embeddings=False,
-        initializer_range=0.3,
-        pad_token_id=0,
-        eos_token_id=1,
-        bos_token_id=None,
-    )
+    shape: dict[str, Any] = {
+        **{"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "max_position_embeddings": 2048},
+        **{"tie_word_embeddings": False, "initializer_range": 0.3},
+        **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None},
+    }
+    sizes = {"vocab_size": vocabulary, "num_hidden_layers": layers, "num_key_value_heads": kv_heads}
+    config = Qwen2Config(**sizes, **{**shape, **changes})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Qwen2ForCausalLM(config).eval()

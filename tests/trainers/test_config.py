@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,14 +46,6 @@ def test_an_engine_that_cannot_be_is_refused_before_anything_is_loaded(settings:
     for starts in (run, policy_player):
         with pytest.raises((ConfigError, UnknownNameError), match=r"transformers, vllm|draft_tokens"):
             starts(config)
-
-
-def test_the_shipped_policy_is_the_environments() -> None:
-    houses, shop = TrainConfig(model="shipped"), TrainConfig(model="shipped", env="webshop")
-    assert (Path(houses.model_path) / "config.json").is_file()
-    assert (Path(shop.model_path) / "config.json").is_file()
-    assert houses.model_path != shop.model_path
-    assert houses.to_json()["model"] == "shipped"
 
 
 def test_old_names_are_understood_and_the_new_ones_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.rollout import make_chat, make_rollouts, token_policy
 from trainers.rollout.collect import GroupRollouts
+from trainers.tracking.progress import SilentProgress
 
 if TYPE_CHECKING:
     from trainers.learner import Learner
@@ -126,6 +128,17 @@ def toy_config(folder: Path, **changes: Any) -> TrainConfig:
 def timeless(metrics: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Records of a run without what a clock says."""
     return [{name: value for name, value in record.items() if not name.startswith("seconds")} for record in metrics]
+
+
+def start_learner(config: TrainConfig, *, trains: bool = True) -> Learner:
+    """What trains a run, ready for its first update; with optimiser and all, if it ``trains``."""
+    from trainers.training import prepare
+
+    with ExitStack() as stack:
+        learner = prepare(config, SilentProgress(), stack)[0]
+    if trains:
+        learner.backend.prepare(None)
+    return learner
 
 
 def next_batches(learner: Learner) -> list[MicroBatch]:

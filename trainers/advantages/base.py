@@ -35,31 +35,28 @@ class Signals:
 
 @dataclass(frozen=True)
 class RolloutBatch:
-    """The rollouts of one update over all processes, one entry per rollout in every field.
-
-    Attributes:
-        returns: What the learner maximises; the success scale [0, 1] unless the configuration chooses another.
-        outcome: The return on the success scale [0, 1], from which contrast and curriculum are made. float64[N].
-        task: Task ids, the same string for the same task in every update.
-        task_type: Type of each task.
-        condition: True with the skill. bool[N].
-        success: True where the episode succeeded. bool[N].
-        length: Steps of each episode. float64[N].
-        trajectories: The episodes themselves, with their tokens; empty where a batch was built from columns alone.
-        signals: What the method's other parts say of each rollout.
-        scores: Figures per own token that a scheme asked for, by name; one array per rollout.
-    """
+    """The rollouts of one update over all processes, one entry per rollout in every field."""
 
     returns: FloatArray
+    """What the learner maximises; the success scale [0, 1] unless the configuration chooses another."""
     outcome: FloatArray
+    """The return on the success scale [0, 1], from which contrast and curriculum are made. float64[N]."""
     task: tuple[str, ...]
+    """Task ids, the same string for the same task in every update."""
     task_type: tuple[str, ...]
+    """Type of each task."""
     condition: NDArray[np.bool_]
+    """True with the skill. bool[N]."""
     success: NDArray[np.bool_]
+    """True where the episode succeeded. bool[N]."""
     length: FloatArray
+    """Steps of each episode. float64[N]."""
     trajectories: tuple[Trajectory, ...]
+    """The episodes themselves, with their tokens; empty where a batch was built from columns alone."""
     signals: Signals
+    """What the method's other parts say of each rollout."""
     scores: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
+    """Figures per own token that a scheme asked for, by name; one array per rollout."""
 
     @classmethod
     def build(
@@ -143,19 +140,16 @@ Values = FloatArray | Sequence[FloatArray]
 
 @dataclass(frozen=True)
 class Advantages:
-    """What a scheme makes of a batch.
-
-    Attributes:
-        values: The advantages.
-        targets: Further figures for losses, in the same form; they reach :class:`trainers.losses.LossInputs` by name.
-        parts: Shares that sum to the values, in the same form; their gradient norms can be measured apart.
-        log: What the scheme has to say beside them, JSON-able.
-    """
+    """What a scheme makes of a batch."""
 
     values: Values
+    """The advantages."""
     targets: Mapping[str, Values] = field(default_factory=dict)
+    """Further figures for losses, in the same form; they reach :class:`trainers.losses.LossInputs` by name."""
     parts: Mapping[str, Values] = field(default_factory=dict)
+    """Shares that sum to the values, in the same form; their gradient norms can be measured apart."""
     log: Mapping[str, Any] = field(default_factory=dict)
+    """What the scheme has to say beside them, JSON-able."""
 
 
 class Scheme(Options):

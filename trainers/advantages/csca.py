@@ -30,19 +30,16 @@ Branch = Literal["condition", "mixed"]
 
 @dataclass(frozen=True)
 class Streams:
-    """The parts of the advantage; each float64[N].
-
-    Attributes:
-        outcome: Phi, the return normalised over the scope (stream 1).
-        conditional: The return normalised within its branch (stream 2 without the correction).
-        correction: The signed correction: -C(x) with the skill, +C(x) or 0 without it.
-        omega: Weight of stream 2.
-    """
+    """The parts of the advantage; each float64[N]."""
 
     outcome: FloatArray
+    """Phi, the return normalised over the scope (stream 1)."""
     conditional: FloatArray
+    """The return normalised within its branch (stream 2 without the correction)."""
     correction: FloatArray
+    """The signed correction: -C(x) with the skill, +C(x) or 0 without it."""
     omega: float
+    """Weight of stream 2."""
 
     @property
     def advantage(self) -> FloatArray:
@@ -52,22 +49,19 @@ class Streams:
 
 @dataclass(frozen=True)
 class Csca(Scheme):
-    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals.
-
-    Attributes:
-        omega: Weight of the conditional stream.
-        eps: Added to every standard deviation.
-        scope: Over what stream 1 is normalised: the whole batch, or each task's group.
-        correction_mask: Which skill-free rollouts receive +C: all, or only the successful ones.
-        branch: Within what stream 2 is normalised: (task, condition), or the task alone ("mixed").
-    """
+    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals."""
 
     name: ClassVar[str] = "csca"
     omega: NotNegative = 0.4
+    """Weight of the conditional stream."""
     eps: Positive = 1e-6
+    """Added to every standard deviation."""
     scope: Scope = "batch"
+    """Over what stream 1 is normalised: the whole batch, or each task's group."""
     correction_mask: CorrectionMask = "all"
+    """Which skill-free rollouts receive +C: all, or only the successful ones."""
     branch: Branch = "condition"
+    """Within what stream 2 is normalised: (task, condition), or the task alone ("mixed")."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage with its parts ``outcome``, ``conditional`` and ``correction``, each as weighted in the sum."""
@@ -156,20 +150,9 @@ def relabelling_weights(
 
     Such an episode is trained on a second time, behind the prompt without the skill. ``b0`` is the skill-free success
     of its task in this update (0 where no rollout was skill-free) and ``w(k)`` the smoothed contrast of its task type,
-    cut at 0, so the term fades as the gap closes.
+    cut at 0, so the term fades as the gap closes; without ``discounted`` the factor ``1 - b0`` is left out.
 
-    Args:
-        success: 1 where the episode succeeded, [N].
-        task: Which task each rollout belongs to, N keys.
-        condition: 1 with the skill, 0 without, [N].
-        contrast: Smoothed contrast of each rollout's task type, float[N].
-        discounted: Whether the factor ``1 - b0`` is there.
-
-    Returns:
-        float64[N], never negative.
-
-    Raises:
-        ConfigError: Lengths differ or a flag is not 0 or 1.
+    One entry per rollout in every argument, flags 0 or 1 (else a ConfigError); float64[N], never negative.
     """
     gap = finite_vector("contrast", contrast)
     won = flag_vector("success", success, gap.size)

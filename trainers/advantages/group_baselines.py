@@ -26,17 +26,14 @@ from trainers.advantages.grouping import (
 
 @dataclass(frozen=True)
 class Grpo(Scheme):
-    """The group advantage as a scheme.
-
-    Attributes:
-        eps: Added to every standard deviation.
-        group_by: What makes a group: the rollouts of a task, or those of a task and condition. The latter never
-            compares a rollout with the skill to one without; where no rollout sees a skill, both are the same.
-    """
+    """The group advantage as a scheme."""
 
     name: ClassVar[str] = "grpo"
     eps: float = 1e-6
+    """Added to every standard deviation."""
     group_by: Literal["task", "condition"] = "task"
+    """What makes a group: the rollouts of a task, or those of a task and condition. The latter never compares a rollout
+    with the skill to one without; where no rollout sees a skill, both are the same."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""
@@ -53,16 +50,8 @@ class Grpo(Scheme):
 def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:
     """``(R_i - mean) / (std + eps)`` within the rollouts of each task, population standard deviation.
 
-    Args:
-        returns: Episode returns, float[N].
-        task: Which task each rollout belongs to, N keys.
-        eps: Added to the standard deviation.
-
-    Returns:
-        float64[N]; exactly 0 for tasks with one rollout or equal returns.
-
-    Raises:
-        ConfigError: Lengths differ or a return is not finite.
+    From returns, float[N], and the task of each rollout, N keys, gives float64[N]; exactly 0 for tasks with one rollout
+    or equal returns. A ConfigError if lengths differ or a return is not finite.
     """
     values = finite_vector("returns", returns)
     return normalise_groups(values, group_keys(task, values.size), eps)
@@ -96,16 +85,13 @@ def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
 
 @dataclass(frozen=True)
 class RaisedBaseline(Scheme):
-    """:func:`raised_baseline` as a scheme.
-
-    Attributes:
-        raise_by: How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1].
-        sigma_min: Smallest divisor.
-    """
+    """:func:`raised_baseline` as a scheme."""
 
     name: ClassVar[str] = "raised_baseline"
     raise_by: float = 0.5
+    """How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1]."""
     sigma_min: float = 0.1
+    """Smallest divisor."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """One number per rollout."""
@@ -126,18 +112,7 @@ def raised_baseline(
     own mean as a baseline. Raising it makes skill-free failures count although the whole branch failed, so a task that
     only the skill can win still gives a gradient; ``sigma_min`` bounds how far such a uniform branch is scaled up.
 
-    Args:
-        returns: Episode returns on the success scale, float[N].
-        task: Which task each rollout belongs to, N keys.
-        condition: 1 with the skill, 0 without, [N].
-        rho: How far the skill's success raises the baseline, in [0, 1].
-        sigma_min: Smallest divisor.
-
-    Returns:
-        float64[N].
-
-    Raises:
-        ConfigError: Lengths differ or a value lies out of range.
+    Returns are on the success scale, ``condition`` is 1 with the skill; else as of :func:`grpo`. float64[N].
     """
     if not 0.0 <= rho <= 1.0 or not sigma_min > 0.0:
         raise ConfigError(f"rho lies in [0, 1] and sigma_min is positive, got rho={rho}, sigma_min={sigma_min}")
@@ -205,17 +180,14 @@ def usual_success(batch: RolloutBatch) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Utilisation(Scheme):
-    """:func:`utilisation` as a scheme; guided rollouts have no advantage, they are distilled.
-
-    Attributes:
-        utilisation_weight: Weight of the part for using the skill (the paper's omega).
-        cap: Bound of that part.
-    """
+    """:func:`utilisation` as a scheme; guided rollouts have no advantage, they are distilled."""
 
     name: ClassVar[str] = "utilisation"
     whole_trajectories: ClassVar[bool] = True
     utilisation_weight: float = 1.0
+    """Weight of the part for using the skill (the paper's omega)."""
     cap: float = 3.0
+    """Bound of that part."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """One number per rollout."""

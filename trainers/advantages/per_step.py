@@ -27,19 +27,9 @@ from trainers.advantages.grouping import (
 def gae(rewards: ArrayLike, values: ArrayLike, gamma: float = 1.0, lam: float = 1.0) -> FloatArray:
     """``A_t = sum_k (gamma lam)^k (r_{t+k} + gamma V_{t+k+1} - V_{t+k})`` over one episode that ends in value 0.
 
-    Source: Schulman et al. 2016, arXiv 1506.02438.
-
-    Args:
-        rewards: Reward of each step, float[T].
-        values: Value before each step, float[T].
-        gamma: Discount.
-        lam: 0 gives the temporal difference, 1 the return to go minus the value.
-
-    Returns:
-        float64[T]; adding ``values`` gives the critic's targets.
-
-    Raises:
-        ConfigError: Lengths differ, a number is not finite, or ``gamma`` or ``lam`` lies outside [0, 1].
+    From the reward of each step and the value before it, float[T]; adding the values gives the critic's targets. With
+    ``lam`` 0 it is the temporal difference, with 1 the return to go minus the value. A ConfigError if lengths differ, a
+    number is not finite, or ``gamma`` or ``lam`` lies outside [0, 1]. Source: Schulman et al. 2016, arXiv 1506.02438.
     """
     value = finite_vector("values", values)
     reward = finite_vector("rewards", rewards, value.size)
@@ -68,19 +58,17 @@ class Ppo(Scheme):
 
     The episode's return stands on its last token; the figure ``values`` per own token is the critic's. With the
     defaults the advantage is the return minus the value, the same whether an episode is one sequence or one per step.
-
-    Attributes:
-        gamma: Discount per token.
-        gae_lambda: 0 trusts the critic, 1 the return.
-        whitening: Whether advantages get mean 0 and variance 1 over the update's tokens.
     """
 
     name: ClassVar[str] = "ppo"
     inputs: ClassVar[frozenset[str]] = frozenset({"values"})
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     gamma: float = 1.0
+    """Discount per token."""
     gae_lambda: float = 1.0
+    """0 trusts the critic, 1 the return."""
     whitening: bool = True
+    """Whether advantages get mean 0 and variance 1 over the update's tokens."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantages, and ``value_targets`` and ``old_values`` for the value loss."""
@@ -112,18 +100,16 @@ class Gigpo(Scheme):
 
     A step's reward is the turn's own where those of an episode add up to its return; otherwise the return stands on the
     last step.
-
-    Attributes:
-        gamma: Discount of the return to go.
-        step_weight: Weight of the step's part.
-        std: Divide both parts by their group's standard deviation.
     """
 
     name: ClassVar[str] = "gigpo"
     whole_trajectories: ClassVar[bool] = True
     gamma: float = 0.95
+    """Discount of the return to go."""
     step_weight: float = 1.0
+    """Weight of the step's part."""
     std: bool = False
+    """Divide both parts by their group's standard deviation."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """One array per rollout; logs ``step_cluster_share``, the share of steps whose anchor another step has too."""
@@ -152,22 +138,11 @@ def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
 
     ``A_episode`` is the return minus the mean of its task. For ``A_step`` the steps of one task that were taken at the
     same anchor observation form a cluster, over rollouts and over time; a step's value is its discounted return to go
-    minus the cluster's mean, so a cluster of one gives 0.
+    minus the cluster's mean, so a cluster of one gives 0. With ``std`` both parts are divided by their group's standard
+    deviation (population, plus 1e-6).
 
-    Args:
-        returns: Episode returns, float[N].
-        task: Which task each rollout belongs to, N keys.
-        anchors: Per rollout, the observation before each step.
-        rewards: Per rollout, the reward of each step.
-        gamma: Discount of the return to go.
-        step_weight: Weight of the step's part.
-        std: Divide both parts by their group's standard deviation (population, plus 1e-6).
-
-    Returns:
-        One float64 array per rollout, with one value per step.
-
-    Raises:
-        ConfigError: Lengths differ, a number is not finite or ``gamma`` lies outside [0, 1].
+    From returns, float[N], N tasks, and per rollout the observation before each step and the step's reward; gives one
+    float64 array per rollout. A ConfigError if lengths differ, a number is not finite or ``gamma`` is not in [0, 1].
     """
     values = finite_vector("returns", returns)
     keys = group_keys(task, values.size)

@@ -61,10 +61,7 @@ class TextEngine(Protocol):
 
 
 class FunctionEngine:
-    """Lets an asynchronous function answer: a client of the user's own.
-
-    Args:
-        ask: Called with each request; returns the text, or a :class:`TextReply` if tokens are to be counted.
+    """Lets an asynchronous function answer with a text, or a :class:`TextReply` if tokens are to be counted.
 
     Examples:
         >>> async def ask(request: TextRequest) -> str:

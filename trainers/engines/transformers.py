@@ -17,7 +17,7 @@ from trainers.engines.batching import Batch, chunks_by_length, common_prefix
 from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
-from trainers.models.segments import SEGMENTS
+from trainers.models.segments import SEGMENTS, attend_by_segments
 
 _Ints = npt.NDArray[np.int64]
 
@@ -64,6 +64,8 @@ class TransformersEngine:
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
         self._window = sliding_window(model)
         self._float_mask = _implementation(model) == "eager"
+        if not self._float_mask:
+            attend_by_segments(model)
         self._refresh = refresh or (lambda: None)
         self._forget()
 

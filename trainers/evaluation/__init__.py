@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         RunningAgent,
         TrialOutcome,
         TrialReport,
-        ZeroShotRunner,
         play_trials,
     )
     from trainers.evaluation.outcomes import (
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
         cut_warning,
         paired_evaluation,
     )
-    from trainers.evaluation.player import PolicyPlayer, no_price, policy_player, usage_report
+    from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
     from trainers.evaluation.table import retirement_rule, trial_table, usage_table, validation_record
     from trainers.evaluation.table import table as report_table
@@ -43,9 +42,9 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialOutcome", "TrialReport"]
-__all__ += ["ZeroShotRunner", "play_trials"]
+__all__ += ["play_trials"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
-__all__ += ["PolicyPlayer", "Usage", "no_price", "policy_player", "usage_report"]
+__all__ += ["PolicyPlayer", "Usage", "policy_player"]
 __all__ += ["PolicyReport", "evaluate_policy", "open_panel"]
 __all__ += ["report_table", "retirement_rule", "trial_table", "usage_table", "validation_record"]

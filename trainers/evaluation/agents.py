@@ -94,20 +94,29 @@ PhaseProgress = Callable[[str], Callable[[int, int], object]]
 """Gives, for the name of a phase, whom to tell how many episodes are done."""
 
 
-class RunningAgent(Protocol):
-    """An agent around a policy, ready to play."""
+class RunningAgent:
+    """An agent around a policy, ready to play; this one is the policy as it is, shown nothing but its prompt."""
+
+    def __init__(self, player: PolicyPlayer, config: TrainConfig) -> None:
+        self._player, self._config = player, config
 
     def rollouts(self) -> GroupRollouts:
         """Plays episodes that see what the agent knows now."""
+        return self._player.rollouts(self._config)
 
     def play_trials(self, first: PairedReport) -> TrialReport | None:
         """Tries failed tasks again, if the agent does that."""
+        return None
 
     def record(self) -> dict[str, Any]:
         """Name, options, figures and all that it knows, as JSON-able values."""
+        own: dict[str, Any] = {"name": "zero-shot", "options": {}}
+        fingerprint = hashlib.sha256(json.dumps([own, {}], sort_keys=True).encode()).hexdigest()
+        return {**own, "figures": {}, "knows": {}, "fingerprint": fingerprint}
 
     def warning(self) -> str:
         """A sentence on what went wrong; "" if nothing did."""
+        return ""
 
 
 class EvaluatedAgent(Protocol):
@@ -125,28 +134,3 @@ class EvaluatedAgent(Protocol):
         self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
     ) -> RunningAgent:
         """The agent around a policy, prepared; no agent sees the panel's tasks before, ``phase`` hears of progress."""
-
-
-@dataclass(frozen=True)
-class ZeroShotRunner:
-    """The policy as it is, shown nothing but its prompt."""
-
-    player: PolicyPlayer
-    config: TrainConfig
-
-    def rollouts(self) -> GroupRollouts:
-        """The policy's own."""
-        return self.player.rollouts(self.config)
-
-    def play_trials(self, first: PairedReport) -> None:
-        """It never tries again."""
-
-    def record(self) -> dict[str, Any]:
-        """Its name, and that it knows nothing."""
-        own: dict[str, Any] = {"name": "zero-shot", "options": {}}
-        fingerprint = hashlib.sha256(json.dumps([own, {}], sort_keys=True).encode()).hexdigest()
-        return {**own, "figures": {}, "knows": {}, "fingerprint": fingerprint}
-
-    def warning(self) -> str:
-        """Nothing."""
-        return ""

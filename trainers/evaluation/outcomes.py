@@ -43,19 +43,16 @@ class ArmOutcome:
 
 @dataclass(frozen=True)
 class PairedOutcome:
-    """What became of one task in both conditions, played from the same seed.
-
-    Attributes:
-        attempt: Number of the pair, where each task is played several times.
-        best_score: The score that the environment knows to be within reach; None where it does not say.
-    """
+    """What became of one task in both conditions, played from the same seed."""
 
     task_id: str
     task_type: str
     with_skill: ArmOutcome
     without_skill: ArmOutcome
     attempt: int = 0
+    """Number of the pair, where each task is played several times."""
     best_score: float | None = None
+    """The score that the environment knows to be within reach; None where it does not say."""
 
     def arm(self, skill: bool) -> ArmOutcome:
         """The episode with the skill, or the one without."""

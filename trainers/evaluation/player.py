@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -24,33 +24,8 @@ from trainers.rollout.opening import graded_library, make_chat, make_rollouts, t
 from trainers.rollout.text_policy import Journal, TextPolicy
 from trainers.tracking.files import read_object, write_json
 
-Cost = Callable[[int, int], float | None]
-"""Price of tokens read and written; None if there are no prices."""
-
-
-def no_price(read: int, written: int) -> float | None:
-    """The price where nobody has said one: None."""
-    return None
-
-
-def usage_report(used: Iterable[tuple[int, Usage]], cost: Cost = no_price) -> dict[str, Any]:
-    """Sums for ``with``, ``without`` and ``all``, from episodes' (condition, usage); no cost without prices."""
-    entries = list(used)
-    arms = {"with": (1,), "without": (0,), "all": (0, 1)}
-    return {name: usage_row([usage for arm, usage in entries if arm in chosen], cost) for name, chosen in arms.items()}
-
-
-def usage_row(entries: Sequence[Usage], cost: Cost = no_price, episodes: int | None = None) -> dict[str, Any]:
-    """Sums of one row of a report, over one entry per episode unless ``episodes`` says how many there were."""
-    total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
-    return {
-        "episodes": len(entries) if episodes is None else episodes,
-        **asdict(total),
-        "cost": cost(total.prompt_tokens, total.completion_tokens),
-    }
-
-
 Wrappers = Sequence[Callable[[Any], Any]]
+_ARMS = {"with": (1,), "without": (0,), "all": (0, 1)}
 
 _DECISIVE = (
     *("model", "engine", "env", "data", "split", "task_types", "env_options", "max_episode_steps", "library"),
@@ -127,18 +102,22 @@ class TextPlayer:
 
     def usage(self) -> dict[str, Any]:
         """Tokens and cost by condition; episodes of a preparation and replies of a writer have rows of their own."""
-        options = getattr(self._engine, "options", None)
-        cost = no_price if options is None else options.cost
-        used = {
-            kind: [entry for policy, own in self._policies if own is kind for entry in policy.used]
-            for kind in (True, False)
+        played = [entry for policy, preparing in self._policies if not preparing for entry in policy.used]
+        report = {
+            name: self._row([usage for condition, usage in played if condition in arm]) for name, arm in _ARMS.items()
         }
-        report = usage_report(used[False], cost)
-        if used[True]:
-            report["preparing"] = usage_row([usage for _, usage in used[True]], cost)
+        if prepared := [usage for policy, preparing in self._policies if preparing for _, usage in policy.used]:
+            report["preparing"] = self._row(prepared)
         if any(chat.asked for chat in self._chats):
-            report["writer"] = usage_row([chat.usage for chat in self._chats], cost, episodes=0)
+            report["writer"] = self._row([chat.usage for chat in self._chats], episodes=0)
         return report
+
+    def _row(self, entries: Sequence[Usage], episodes: int | None = None) -> dict[str, Any]:
+        """Sums over one entry per episode, unless there were as many ``episodes``; no cost without prices."""
+        total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
+        options = getattr(self._engine, "options", None)
+        cost = None if options is None else options.cost(total.prompt_tokens, total.completion_tokens)
+        return {"episodes": len(entries) if episodes is None else episodes, **asdict(total), "cost": cost}
 
 
 PolicyPlayer = TokenPlayer | TextPlayer

@@ -19,7 +19,7 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
-from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, TrialReport, ZeroShotRunner
+from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent, TrialReport
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
@@ -175,7 +175,7 @@ def evaluate_policy(
         acted = (
             agent.around(player, config, panel.tasks, lambda phase: partial(progress.phase, phase))
             if agent
-            else ZeroShotRunner(player, config)
+            else RunningAgent(player, config)
         )
         with closing(acted.rollouts()) as rollouts:
             rollouts.on_progress = partial(progress.phase, "episodes")

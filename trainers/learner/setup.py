@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 
-from skillc_gym.chat import Message
 from trainers.advantages import RolloutBatch
 from trainers.config import TrainConfig
 from trainers.engines.types import Engine
@@ -23,7 +22,7 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import GroupRollouts, derive_seed
 from trainers.rollout.opening import TaskSplit
-from trainers.rollout.policies import Policy, TokenPolicy
+from trainers.rollout.policies import TokenPolicy
 from trainers.rollout.rows import Prompts
 from trainers.tracking.loggers import Logger
 from trainers.tracking.progress import Progress
@@ -36,29 +35,26 @@ Weights = Literal["policy", "reference", "average"]
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a learner needs but a backend.
-
-    Attributes:
-        config: The run's settings.
-        folder: Where the run is written.
-        split: Training tasks and the curriculum's panel.
-        method: Allocation, advantages and curriculum, with their state.
-        rollouts: Environments and engine.
-        prompts: Renders rows behind other prompts.
-        pad_id: Token that fills up.
-        progress: Shown to a person.
-        loggers: Told every record, in the process that writes files.
-    """
+    """All that a learner needs but a backend."""
 
     config: TrainConfig
+    """The run's settings."""
     folder: RunFolder
+    """Where the run is written."""
     split: TaskSplit
+    """Training tasks and the curriculum's panel."""
     method: Method
+    """Allocation, advantages and curriculum, with their state."""
     rollouts: GroupRollouts
+    """Environments and engine."""
     prompts: Prompts
+    """Renders rows behind other prompts."""
     pad_id: int
+    """Token that fills up."""
     progress: Progress
+    """Shown to a person."""
     loggers: Sequence[Logger] = ()
+    """Told every record, in the process that writes files."""
 
 
 class Backend(Protocol):
@@ -147,41 +143,20 @@ class SharedMemory:
     """
 
     def __init__(self, options: Memory, setup: Setup) -> None:
-        self._policy = PolicyChat(setup.rollouts.policy, setup.config.seed)
-        self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, self._policy))
+        policy = setup.rollouts.policy
+        assert isinstance(policy, TokenPolicy), "models are trained on tokens"
+        limits = {"max_tokens": policy.max_reply_tokens, "max_context": policy.max_context}
+        seed = derive_seed(setup.config.seed, _WRITE)
+        self._writer = EngineChat(policy.engine, policy.chat, seed=seed, fresh=True, **limits)
+        self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, self._writer))
         setup.rollouts.choose_skills = partial(skill_selectors, self.memory, training=False)
 
     def observe(self, backend: Backend, batch: RolloutBatch) -> dict[str, Any]:
         """Takes in an update and gives figures for the log; the first process's state becomes everybody's."""
-        before = self._policy.tokens_generated
+        before = self._writer.tokens_generated
         log = self.memory.observe(batch)
-        written = self._policy.tokens_generated - before
+        written = self._writer.tokens_generated - before
         if backend.num_processes > 1:
             state, written = backend.gather([(self.memory.state_dict(), written)])[0]
             self.memory.load_state_dict(state)
         return {**log, "tokens_written": written} if written else log
-
-
-class PolicyChat:
-    """Answers prompts greedily, each on its own; one that leaves no room has the reply ""."""
-
-    def __init__(self, policy: Policy, seed: int) -> None:
-        self._policy, self._seed = policy, seed
-        self.tokens_generated = 0
-
-    def __call__(self, prompts: Sequence[Sequence[Message]]) -> list[str]:
-        """The replies, in order."""
-        policy = self._policy
-        assert isinstance(policy, TokenPolicy), "models are trained on tokens"
-        chat = EngineChat(
-            policy.engine,
-            policy.chat,
-            seed=derive_seed(self._seed, _WRITE),
-            max_tokens=policy.max_reply_tokens,
-            max_context=policy.max_context,
-        )
-        policy.engine.reset()
-        replies = chat(prompts)
-        policy.engine.reset()
-        self.tokens_generated += chat.tokens_generated
-        return replies

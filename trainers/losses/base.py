@@ -37,39 +37,33 @@ Head = Callable[[int], "torch.nn.Module"]
 
 @dataclass(frozen=True)
 class Teacher:
-    """Who scores a row's own tokens a second time, and behind which prompt.
-
-    Attributes:
-        prompt: The row's prompt rendered with the skill of its task's type or without any; a row that brings a teacher
-            text of its own is rendered with that.
-        weights: Whose weights.
-        decay: Weight of the past in the moving average, per update.
-    """
+    """Who scores a row's own tokens a second time, and behind which prompt."""
 
     prompt: View = "with_skill"
+    """The row's prompt rendered with the skill of its task's type or without any; a row that brings a teacher text of
+    its own is rendered with that."""
     weights: WhoseWeights = "policy"
+    """Whose weights."""
     decay: float = 0.99
+    """Weight of the past in the moving average, per update."""
 
 
 @dataclass(frozen=True)
 class LossInputs:
-    """What a loss may look at. Shapes are (rows, tokens) unless said otherwise; 0 outside the own tokens.
-
-    Attributes:
-        logprobs: Of the tokens under the trained weights, with gradient.
-        mask: 1 for the model's own tokens.
-        advantages: One per token.
-        optional: What was asked for by :attr:`Loss.inputs`: ``old_logprobs``, ``ref_logprobs``, ``teacher_logprobs``,
-            ``logits`` and ``teacher_logits`` (own tokens row by row, vocabulary), a head's figures under its name, a
-            row's own targets under theirs. ``sampling_ratio`` is there where the engine that generated is not exact.
-        update: Number of the update, from 1.
-    """
+    """What a loss may look at. Shapes are (rows, tokens) unless said otherwise; 0 outside the own tokens."""
 
     logprobs: torch.Tensor
+    """Of the tokens under the trained weights, with gradient."""
     mask: torch.Tensor
+    """1 for the model's own tokens."""
     advantages: torch.Tensor
+    """One per token."""
     optional: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """What was asked for by :attr:`Loss.inputs`: ``old_logprobs``, ``ref_logprobs``, ``teacher_logprobs``, ``logits``
+    and ``teacher_logits`` (own tokens row by row, vocabulary), a head's figures under its name, a row's own targets
+    under theirs. ``sampling_ratio`` is there where the engine that generated is not exact."""
     update: int = 1
+    """Number of the update, from 1."""
 
     def __getitem__(self, name: str) -> torch.Tensor:
         """An input that the loss has asked for."""

@@ -23,17 +23,9 @@ def generalised_jsd(student_logits: torch.Tensor, teacher_logits: torch.Tensor, 
     At the ends it is taken to be ``KL(T || S)`` for ``beta = 0`` and ``KL(S || T)`` for ``beta = 1`` (the limits of the
     divergence divided by ``beta (1 - beta)``), as in OPSD (arXiv 2601.18734) and GKD (arXiv 2306.13649).
 
-    Args:
-        student_logits: Shape (..., vocabulary), finite; normalised here, so a restriction to the same top-k entries
-            is renormalised.
-        teacher_logits: The same with the skill in the prompt; carries no gradient.
-        beta: Weight of the teacher in the mixture, in [0, 1].
-
-    Returns:
-        Shape (...), never negative up to rounding; a loss to be minimised, without its coefficient.
-
-    Raises:
-        ConfigError: ``beta`` lies outside [0, 1], an argument is no tensor, or the shapes differ.
+    Logits are finite, of shape (..., vocabulary), and normalised here, so a restriction to the same top-k entries is
+    renormalised; the teacher's carry no gradient. Gives shape (...), never negative up to rounding. A ConfigError if
+    ``beta`` lies outside [0, 1], an argument is no tensor, or the shapes differ.
     """
     require_equal_shapes(student_logits=student_logits, teacher_logits=teacher_logits)
     if not 0.0 <= beta <= 1.0:
@@ -55,19 +47,16 @@ def _kl(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class DistributionDistillation(Loss):
-    """:func:`trainers.losses.generalised_jsd` between student and teacher; acts on the skill-free rollouts.
-
-    Attributes:
-        mixture: Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse.
-        top_k: Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary.
-    """
+    """:func:`trainers.losses.generalised_jsd` between student and teacher; acts on the skill-free rollouts."""
 
     name: ClassVar[str] = "distillation"
     taught_behind: ClassVar[View | None] = "with_skill"
     acts_on = "skill_free"
     coefficient: float = 0.01
     mixture: Fraction = 0.5
+    """Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse."""
     top_k: Count | None = None
+    """Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary."""
     teacher_weights: WhoseWeights = "policy"
     inputs = frozenset({"logits", "teacher_logits"})
 

@@ -15,21 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClippedPolicyGradient(Loss):
-    """PPO's clipped surrogate, with the k3 penalty to the starting policy.
-
-    Attributes:
-        clip: Half width of the trust region; the run's (``clip=``) if None.
-        kl_coef: Weight of the penalty; the run's (``kl_coef=``) if None.
-        clip_high: Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip.
-        ratio: A probability ratio per token or per row; the run's (``ratio=``) if None.
-    """
+    """PPO's clipped surrogate, with the k3 penalty to the starting policy."""
 
     name: ClassVar[str] = "policy"
     coefficient: float = 1.0
     clip: float | None = None
+    """Half width of the trust region; the run's (``clip=``) if None."""
     kl_coef: float | None = None
+    """Weight of the penalty; the run's (``kl_coef=``) if None."""
     clip_high: float | None = None
+    """Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip."""
     ratio: RatioLevel | None = None
+    """A probability ratio per token or per row; the run's (``ratio=``) if None."""
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -77,19 +74,10 @@ def clipped_policy_gradient(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Computes ``-min(r A, clip(r, 1 - clip, 1 + clip_high) A)`` per token, with ``r = exp(logprobs - old_logprobs)``.
 
-    An upper width of its own is DAPO's (arXiv:2503.14476), a ratio per sequence GSPO's (arXiv:2507.18071).
-
-    Args:
-        logprobs: Of the tokens under the trained weights, shape (rows, tokens).
-        advantages: Same shape.
-        old_logprobs: Under the weights that generated, without gradient.
-        sampling_ratio: Factor per token for the difference between generating and training engine.
-        clip: Half width of the trust region of the ratio.
-        clip_high: Its width above 1, if that is another.
-        sequences: 1 for the tokens over whose mean log-ratio a row's ratio is taken; None for a ratio per token.
-
-    Returns:
-        The values, and 1 where the ratio was clipped; both (rows, tokens).
+    An upper width of its own is DAPO's (arXiv:2503.14476), a ratio per sequence GSPO's (arXiv:2507.18071): of the mean
+    log-ratio over the tokens where ``sequences`` is 1. All tensors are (rows, tokens); ``old_logprobs`` carry no
+    gradient, ``sampling_ratio`` corrects for a difference between generating and training engine. Gives the values,
+    and 1 where the ratio was clipped.
     """
     import torch
 
@@ -116,18 +104,15 @@ def k3(logprobs: torch.Tensor, ref_logprobs: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class TeacherSizedPolicyGradient(ClippedPolicyGradient):
-    """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage, inside the clipped objective.
-
-    Attributes:
-        start: Weight of the teacher in the first update.
-        mixing_steps: Updates after which the teacher has no weight.
-        width: Half width of the range of the teacher's factor.
-    """
+    """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage in the clipped objective."""
 
     taught_behind: ClassVar[View | None] = "with_skill"
     start: float = 0.5
+    """Weight of the teacher in the first update."""
     mixing_steps: int = 100
+    """Updates after which the teacher has no weight."""
     width: float = 0.2
+    """Half width of the range of the teacher's factor."""
     teacher_weights: WhoseWeights = "policy"
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
@@ -144,19 +129,9 @@ def rlsd_weight(
 ) -> torch.Tensor:
     """``(1 - lam) + lam clip(exp(sign(A) (log p_T - log p_S)), 1 - clip, 1 + clip)``, the factor on A per token.
 
-    Args:
-        student: Log-probabilities of the sampled tokens without the skill, any shape.
-        teacher: The same with the skill in the prompt.
-        advantages: A per token, or anything that broadcasts to that shape; only the sign counts, and 0 gives the
-            factor 1.
-        lam: Weight of the teacher, in [0, 1]; see :func:`rlsd_mixing`.
-        clip: Half width of the range of the teacher's factor.
-
-    Returns:
-        Same shape, without gradient, within ``1 - lam clip`` and ``1 + lam clip``.
-
-    Raises:
-        ConfigError: ``lam`` lies outside [0, 1], ``student`` or ``teacher`` is no tensor, or the shapes do not fit.
+    From log-probabilities of the sampled tokens without the skill and with it, of any shape, to which the advantages
+    broadcast; only their sign counts, and 0 gives the factor 1. The result carries no gradient. A ConfigError if
+    ``lam`` lies outside [0, 1] (see :func:`rlsd_mixing`), or the shapes do not fit.
     """
     if not 0.0 <= lam <= 1.0:
         raise ConfigError(f"lam lies in [0, 1], got {lam}")
@@ -182,14 +157,12 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     The teacher is the same policy with a skill in its prompt that was written from the finished episode: rows of the
     update's rollouts that bring this text take the place of those without.
-
-    Attributes:
-        teacher_weight: w, the teacher's share in the advantage.
     """
 
     taught_behind: ClassVar[View | None] = "without_skill"
     acts_on = "rows"
     teacher_weight: float = 0.001
+    """w, the teacher's share in the advantage."""
     teacher_weights: WhoseWeights = "policy"
 
     @property

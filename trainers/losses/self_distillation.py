@@ -56,15 +56,8 @@ def opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
     ``-grad log p_S``: it raises every sampled token alike, whatever the teacher thinks of it. The form over the whole
     vocabulary is :func:`trainers.losses.generalised_jsd`; which of the two the published tables used is unsure.
 
-    Args:
-        student: Log-probabilities of the sampled tokens without the skill, any shape.
-        teacher: The same with the skill in the prompt; carries no gradient.
-
-    Returns:
-        A loss to be minimised, without its coefficient (0.01 in the released code), of the same shape.
-
-    Raises:
-        ConfigError: An argument is no tensor, or the shapes differ.
+    From log-probabilities of the sampled tokens without the skill and with it, tensors of one shape (ConfigError), of
+    which the latter carry no gradient; a loss of that shape, without its coefficient (0.01 in the released code).
     """
     require_equal_shapes(student=student, teacher=teacher)
     return teacher.detach() - student
@@ -77,13 +70,10 @@ def grpo_opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Sdar(SelfDistillation):
-    """:func:`trainers.losses.sdar`.
-
-    Attributes:
-        sharpness: Of the gate (the paper's beta).
-    """
+    """:func:`trainers.losses.sdar`."""
 
     sharpness: float = 5.0
+    """Of the gate (the paper's beta)."""
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return sdar(inputs.logprobs, teacher, self.sharpness)
@@ -130,18 +120,15 @@ def skill_sd(student: torch.Tensor, teacher: torch.Tensor, old: torch.Tensor) ->
 
 @dataclass(frozen=True)
 class Relabelling(Loss):
-    """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone.
-
-    Attributes:
-        alpha: Power of the truncated ratio; 0 imitates.
-        cap: Where the ratio is truncated.
-    """
+    """:func:`trainers.losses.relabelling`: the study's variant of that name, on relabelled rows alone."""
 
     name: ClassVar[str] = "relabelling"
     acts_on = "rows"
     coefficient: float = 1.0
     alpha: float = 0.0
+    """Power of the truncated ratio; 0 imitates."""
     cap: float = 1.0
+    """Where the ratio is truncated."""
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The loss; logs ``hint_reliance``, the mean of ``log pi_old(a | h) - log pi(a | h0)``."""
@@ -155,20 +142,9 @@ def relabelling(student: torch.Tensor, old: torch.Tensor, alpha: float = 0.0, ca
 
     ``h`` is the history with the skill, behind which the token was sampled, ``h0`` the one without. ``alpha = 0``
     imitates: biased, but it works where the policy alone never takes the step. ``alpha = 1`` weighs by the truncated
-    ratio of the token. The full estimator weighs each episode with
-    :func:`trainers.advantages.relabelling_weights`.
+    ratio of the token. The full estimator weighs each episode with :func:`trainers.advantages.relabelling_weights`.
 
-    Args:
-        student: ``log pi(a | h0)``, any shape.
-        old: ``log pi_old(a | h)`` of the same tokens; carries no gradient.
-        alpha: Power of the truncated ratio.
-        cap: Where the ratio is truncated.
-
-    Returns:
-        A loss to be minimised, of the same shape, without the episode's weight.
-
-    Raises:
-        ConfigError: An argument is no tensor, or the shapes differ.
+    From ``log pi(a | h0)`` and ``log pi_old(a | h)``, tensors of one shape (ConfigError); the latter carry no gradient.
     """
     require_equal_shapes(student=student, old=old)
     ratio = (student.detach() - old.detach()).exp().clamp(max=cap)

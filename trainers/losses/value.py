@@ -18,15 +18,13 @@ class Value(Loss):
 
     The scheme that asks for ``values`` gives the targets ``value_targets`` and the values before the update,
     ``old_values``.
-
-    Attributes:
-        value_clip: How far an update may move a value.
     """
 
     name: ClassVar[str] = "value"
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
     coefficient: float = 0.5
     value_clip: float = 0.5
+    """How far an update may move a value."""
     inputs = frozenset({"values"})
 
     @property
@@ -46,17 +44,7 @@ def clipped_value_loss(
 ) -> torch.Tensor:
     """``max((V - R)^2, (V_clip - R)^2) / 2`` with ``V_clip`` within ``clip`` of the value before the update.
 
-    Args:
-        values: V under the trained weights, any shape.
-        old_values: V before the update; carries no gradient.
-        targets: R, advantage plus old value; carries no gradient.
-        clip: How far an update may move a value.
-
-    Returns:
-        A loss to be minimised, of the same shape, without its coefficient.
-
-    Raises:
-        ConfigError: An argument is no tensor, or the shapes differ.
+    R is advantage plus old value. Tensors are of one shape (ConfigError); only ``values`` carry a gradient.
     """
     require_equal_shapes(values=values, old_values=old_values, targets=targets)
     old, target = old_values.detach(), targets.detach()

@@ -14,41 +14,38 @@ from trainers.advantages import RolloutBatch
 from trainers.memory.bank import Entry, SkillBank, moving_utility
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
 from trainers.retrieval import similarity
-from trainers.writers import Draft, ModelWriter, SilentWriter, StepWriter, Writer
+from trainers.writers import Draft, ModelWriter, StepWriter, Writer
 
 _LOGGED = 8
 
 
 @dataclass(frozen=True)
 class BankOptions(Memory):
-    """Options of every memory with a bank.
-
-    Attributes:
-        writer: Who writes: "steps" abstracts commands by rule, "policy" asks the policy itself, "none" leaves the bank
-            as it is.
-        start_with: What the bank holds at first: nothing, or the skills of the environment's library.
-        bank: A bank's JSONL file to start from instead.
-        embeddings: A sentence encoder, by folder or name; BM25 if None.
-        retrieval: A retrieval rule of another name, or ``module:RULE``; "" leaves it to ``embeddings``.
-        show: Most entries that an episode is shown.
-        bank_capacity: Most entries that the bank keeps.
-        candidates: Entries most like the task among which the score decides; all if None.
-        least_likeness: Entries less like the task than this are not shown; None for the method's published threshold,
-            which is one of embeddings: likeness by words has another scale, and none there.
-    """
+    """Options of every memory with a bank."""
 
     published_likeness: ClassVar[float] = 0.0
 
     memory: ClassVar[type[BankMemory]]
     writer: Literal["steps", "policy", "none"] = "steps"
+    """Who writes: "steps" abstracts commands by rule, "policy" asks the policy itself, "none" leaves the bank as it
+    is."""
     start_with: Literal["nothing", "library"] = "nothing"
+    """What the bank holds at first: nothing, or the skills of the environment's library."""
     bank: str | None = None
+    """A bank's JSONL file to start from instead."""
     embeddings: str | None = None
+    """A sentence encoder, by folder or name; BM25 if None."""
     retrieval: str = ""
+    """A retrieval rule of another name, or ``module:RULE``; "" leaves it to ``embeddings``."""
     show: int = 1
+    """Most entries that an episode is shown."""
     bank_capacity: int = 300
+    """Most entries that the bank keeps."""
     candidates: int | None = None
+    """Entries most like the task among which the score decides; all if None."""
     least_likeness: float | None = None
+    """Entries less like the task than this are not shown; None for the method's published threshold, which is one of
+    embeddings: likeness by words has another scale, and none there."""
 
     @property
     def threshold(self) -> float:
@@ -64,7 +61,7 @@ class BankOptions(Memory):
         """The writer that the options ask for."""
         if self.writer == "policy":
             return ModelWriter(tools.write, name="policy")
-        return StepWriter() if self.writer == "steps" else SilentWriter()
+        return StepWriter() if self.writer == "steps" else Writer()
 
     def new_bank(self, tools: MemoryTools) -> SkillBank:
         """The bank that a run starts with."""

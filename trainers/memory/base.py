@@ -106,14 +106,11 @@ def skill_selectors(
 
 @dataclass(frozen=True)
 class GuidedLibrary(Memory):
-    """The environment's library, its general skills held back for guidance.
-
-    Attributes:
-        guided_share: Share of a hard type's groups that is guided, rounded down.
-    """
+    """The environment's library, its general skills held back for guidance."""
 
     name: ClassVar[str] = "guided_library"
     guided_share: float = 0.5
+    """Share of a hard type's groups that is guided, rounded down."""
 
     def start(self, tools: MemoryTools) -> SkillMemory:
         """With no type known to be hard."""

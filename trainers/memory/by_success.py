@@ -50,17 +50,15 @@ class EvolveRMemory(BankOptions):
 
     The paper's agent asks for principles when it wants them and its code is for question answering alone; here an
     episode is shown the best of them from the start.
-
-    Attributes:
-        merge_above: A new principle this like an old one of its task type is taken for the same.
-        purge_below: Principles with a lower score are dropped.
     """
 
     memory: ClassVar[type[BankMemory]] = _EvolveR
     name: ClassVar[str] = "evolver"
     show: int = 3
     merge_above: float = 0.85
+    """A new principle this like an old one of its task type is taken for the same."""
     purge_below: float = 0.3
+    """Principles with a lower score are dropped."""
 
 
 class _SkillRL(BankMemory):
@@ -108,12 +106,6 @@ class SkillRLMemory(BankOptions):
     """Options of SkillRL's memory (arXiv 2602.08234): a bank that grows where agents keep failing.
 
     The paper sends failures of *validation* tasks to its language model; here only training tasks teach.
-
-    Attributes:
-        review_every: Updates between two looks at the failures.
-        reviewed_below: A task type is looked at if its success since the last look lies below this.
-        most_episodes: Most failed episodes of a type that are looked at; as many won ones stand beside them.
-        most_added: Most new skills per type and look.
     """
 
     memory: ClassVar[type[BankMemory]] = _SkillRL
@@ -121,6 +113,10 @@ class SkillRLMemory(BankOptions):
     start_with: Literal["nothing", "library"] = "library"
     show: int = 3
     review_every: int = 5
+    """Updates between two looks at the failures."""
     reviewed_below: float = 0.4
+    """A task type is looked at if its success since the last look lies below this."""
     most_episodes: int = 5
+    """Most failed episodes of a type that are looked at; as many won ones stand beside them."""
     most_added: int = 3
+    """Most new skills per type and look."""

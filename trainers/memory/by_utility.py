@@ -69,28 +69,25 @@ class _D2Skill(BankMemory):
 
 @dataclass(frozen=True)
 class D2SkillMemory(BankOptions):
-    """Options of D2Skill's memory (arXiv 2603.28716): utilities are measured against skill-free siblings.
-
-    Attributes:
-        utility_rate: Weight of an update's credit in an entry's utility.
-        written_below: A group is reflected on if the success of its skill-injected rollouts lies below this.
-        most_written: Most groups that are reflected on per update.
-        protected_updates: Entries this young are not evicted.
-        hindsight_weight: Weight of the hindsight bonus in the return.
-        hindsight_for: Whose return it is added to: every rollout's, as in the released code, or only the
-            skill-injected ones', as the bonus is also described.
-    """
+    """Options of D2Skill's memory (arXiv 2603.28716): utilities are measured against skill-free siblings."""
 
     memory: ClassVar[type[BankMemory]] = _D2Skill
     name: ClassVar[str] = "d2skill"
     published_likeness: ClassVar[float] = 0.7
     candidates: int | None = 10
     utility_rate: float = 0.5
+    """Weight of an update's credit in an entry's utility."""
     written_below: float = 0.5
+    """A group is reflected on if the success of its skill-injected rollouts lies below this."""
     most_written: int = 10
+    """Most groups that are reflected on per update."""
     protected_updates: int = 10
+    """Entries this young are not evicted."""
     hindsight_weight: float = 1.0
+    """Weight of the hindsight bonus in the return."""
     hindsight_for: Literal["all", "injected"] = "all"
+    """Whose return it is added to: every rollout's, as in the released code, or only the skill-injected ones', as the
+    bonus is also described."""
 
 
 def _groups(batch: RolloutBatch) -> list[list[Episode]]:
@@ -160,19 +157,17 @@ class RetroAgentMemory(BankOptions):
     The paper's policy reflects in JSON on its own episode and says which share of the subtasks it did. Here rules say
     it: the share of the steps that won episodes of the type have in common, winning counted as one more; the task's
     score where the environment grades what is lost; 1 if it won.
-
-    Attributes:
-        likeness_weight: Weight of likeness in the score (the paper's alpha).
-        utility_rate: Weight of an episode's success in the utility of what it was shown.
-        intrinsic_weight: Weight of the reward for progress beyond the task's best.
     """
 
     memory: ClassVar[type[BankMemory]] = _RetroAgent
     name: ClassVar[str] = "retroagent"
     published_likeness: ClassVar[float] = 0.4
     likeness_weight: float = 0.7
+    """Weight of likeness in the score (the paper's alpha)."""
     utility_rate: float = 0.05
+    """Weight of an episode's success in the utility of what it was shown."""
     intrinsic_weight: float = 1.0
+    """Weight of the reward for progress beyond the task's best."""
 
 
 class _Skill1(BankMemory):
@@ -199,14 +194,12 @@ class Skill1Memory(BankOptions):
     In the paper one policy writes the query, ranks the candidates and distils, and is rewarded for each; the exact form
     of its ranking reward is unsure. Here the query is the goal, the ranking is by utility with a bonus for trying, and
     a distilled skill is kept if its episode did better than the best candidate's utility promised.
-
-    Attributes:
-        candidates: Entries that are retrieved, of which one is selected; all if None.
-        utility_rate: Weight of an episode's success in the utility of what it was shown.
     """
 
     memory: ClassVar[type[BankMemory]] = _Skill1
     name: ClassVar[str] = "skill1"
     bank_capacity: int = 5000
     candidates: int | None = 3
+    """Entries that are retrieved, of which one is selected; all if None."""
     utility_rate: float = 0.05
+    """Weight of an episode's success in the utility of what it was shown."""

@@ -77,6 +77,42 @@ def adapt(base: Path, adapters: Path, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
 
 
+def extract_adapters(start: Path, trained: Path, folder: Path, *, rank: int) -> float:
+    """Writes what a policy learned as adapters of its start, and what lies beside its weights: the reverse of `adapt`.
+
+    Of each linear map that has changed the difference is kept up to its largest singular values, as many as the rank;
+    norms are left as they were. Returns the share of the squared differences that the adapters hold.
+    """
+    with needs_extra("transformers and peft", "train"):
+        import torch
+        from peft import LoraConfig, get_peft_model
+        from transformers import AutoModelForCausalLM
+    with without_bars():
+        before, after = (
+            AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, local_files_only=True)
+            for path in (start, trained)
+        )
+    maps = {name: each for name, each in before.named_modules() if isinstance(each, torch.nn.Linear)}
+    differences = {name: after.get_submodule(name).weight.data - each.weight.data for name, each in maps.items()}
+    changed = [name for name, difference in differences.items() if difference.any()]
+    model = get_peft_model(before, LoraConfig(r=rank, lora_alpha=rank, target_modules=changed, task_type="CAUSAL_LM"))
+    kept = whole = 0.0
+    for name in changed:
+        u, values, v = torch.linalg.svd(differences[name], full_matrices=False)
+        roots = values[:rank].sqrt()
+        adapter = model.base_model.model.get_submodule(name)
+        adapter.lora_A["default"].weight.data = roots[:, None] * v[:rank]
+        adapter.lora_B["default"].weight.data = u[:, :rank] * roots
+        kept, whole = kept + float(values[:rank].square().sum()), whole + float(values.square().sum())
+    model.peft_config["default"].base_model_name_or_path = start.name
+    model.to(torch.bfloat16).save_pretrained(folder, save_embedding_layers=False)
+    (folder / "README.md").unlink()  # a card with nothing filled in
+    for path in trained.glob("*_*.json"):
+        if path.name in ("policy_card.json", "skillc_settings.json"):
+            shutil.copyfile(path, folder / path.name)
+    return kept / whole
+
+
 def _download(package: Package, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder), package.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

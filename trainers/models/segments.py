@@ -4,12 +4,16 @@ Rows that begin alike are one tree, laid out in one sequence: each row's own par
 keys and values on its path, gathered from the segments before it, and at itself. A mask over all pairs of tokens would
 be quadratic, and keep away the kernels that take none. Here a segment's scores are plain products, thrown away after
 use and made again for the gradient, as flash attention does (Dao et al., arXiv 2205.14135), segment for block.
+
+Without segments it is SDPA. Where heads share keys (grouped queries) and a mask is given, SDPA wants the keys once for
+each head, and a cache of conversations would be copied at every pass: here the queries of such heads go in as further
+tokens of one head instead, which is the same figures from the keys as they lie.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from skillc_gym.errors import ConfigError
 
@@ -50,15 +55,16 @@ def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
 
 
 def attend_by_segments(model: Any) -> None:
-    """Lets a model of transformers take ``segments`` in its forward pass; without them nothing changes."""
+    """Lets a model of transformers take ``segments`` in its forward pass; without them its figures stay the same."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
     plain = getattr(model, "module", model)
     plain = plain.get_base_model() if hasattr(plain, "peft_config") else plain
+    # A model may come from another process, where its attention was known.
+    AttentionInterface.register(SEGMENTS, _attention)
+    AttentionMaskInterface.register(SEGMENTS, sdpa_mask)
     if plain.config._attn_implementation != SEGMENTS:
-        AttentionInterface.register(SEGMENTS, _attention)
-        AttentionMaskInterface.register(SEGMENTS, sdpa_mask)
         plain.set_attn_implementation(SEGMENTS)
 
 
@@ -78,6 +84,8 @@ def _attention(
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if segments is None:
+        if attention_mask is not None and _foldable(query, key, attention_mask, others):
+            return _folded(query, key, value, attention_mask, scale=scaling, dropout_p=dropout), None
         options = {"scaling": scaling, "dropout": dropout, "sliding_window": sliding_window, **others}
         found: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
         return found
@@ -94,6 +102,22 @@ def _attention(
     apply: Any = _BySegments.apply
     seen: torch.Tensor = apply(grouped, key[0], value[0], segments, scale, sliding_window)
     return seen.flatten(0, 1).transpose(0, 1)[None].contiguous(), None
+
+
+def _foldable(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor, others: Mapping[str, Any]) -> bool:
+    known = not any(others.get(name) is not None for name in ("softcap", "s_aux", "position_bias", "cache"))
+    return known and mask.shape[1] == 1 and key.shape[1] < query.shape[1]
+
+
+def _folded(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, **options: Any
+) -> torch.Tensor:
+    """SDPA with the queries of heads that share keys as tokens of one head; (rows, tokens, heads, width)."""
+    rows, heads, tokens, width = query.shape
+    sharing = heads // key.shape[1]
+    asking = query.reshape(rows, heads // sharing, sharing * tokens, width)
+    seen = scaled_dot_product_attention(asking, key, value, attn_mask=mask.repeat(1, 1, sharing, 1), **options)
+    return seen.view(rows, heads, tokens, -1).transpose(1, 2).contiguous()
 
 
 class _BySegments(torch.autograd.Function):

@@ -34,33 +34,31 @@ _RENAMED: Mapping[str, str] = {"lam": "correction_weight", "beta": "kl_coef"}
 class Recipe:
     """A method; the default parts are plain GRPO without skills, so that what a method adds stands in its recipe.
 
-    Attributes:
-        name: Name of the recipe.
-        summary: One sentence on what it is.
-        allocation: Who sees the skill.
-        curriculum: Gate and retirement, driven by validations; by default nothing follows from them.
-        contrast: The moving average of what a skill is worth; None is one with its defaults where the allocation plays
-            both conditions, and none elsewhere.
-        advantage: Credit assignment.
-        losses: What an update minimises: the sum of these, each times its coefficient.
-        rows: What is trained on beside the rollouts.
-        memory: Which skill text an episode sees.
-        overrides: What was changed from the recipe of this name, recorded by :func:`trainers.recipes.get_recipe`.
-
     Raises:
         ConfigError: Parts do not go together.
     """
 
     name: str
+    """Name of the recipe."""
     summary: str
+    """One sentence on what it is."""
     allocation: Allocation = field(default_factory=Never)
+    """Who sees the skill."""
     curriculum: NoCurriculum = field(default_factory=NoCurriculum)
+    """Gate and retirement, driven by validations; by default nothing follows from them."""
     contrast: ContrastAverage | None = None
+    """The moving average of what a skill is worth; None is one with its defaults where the allocation plays both
+    conditions, and none elsewhere."""
     advantage: Scheme = field(default_factory=Grpo)
+    """Credit assignment."""
     losses: tuple[Loss, ...] = (ClippedPolicyGradient(),)
+    """What an update minimises: the sum of these, each times its coefficient."""
     rows: tuple[RowMaker, ...] = ()
+    """What is trained on beside the rollouts."""
     memory: Memory = field(default_factory=FixedLibrary)
+    """Which skill text an episode sees."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    """What was changed from the recipe of this name, recorded by :func:`trainers.recipes.get_recipe`."""
 
     def __post_init__(self) -> None:
         if self.contrast is None and self.allocation.compares:

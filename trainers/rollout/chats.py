@@ -19,7 +19,7 @@ Message = dict[str, str]
 
 
 class EngineChat:
-    """Gives one reply to each chat, "" where none fits; the n-th question always draws the same random numbers."""
+    """Gives one reply to each chat, greedily, "" where none fits; ``fresh`` weights are taken in before each batch."""
 
     def __init__(
         self,
@@ -29,8 +29,9 @@ class EngineChat:
         seed: int,
         max_tokens: int = 512,
         max_context: int | None = None,
+        fresh: bool = False,
     ) -> None:
-        self._engine, self._chat, self._seed = engine, chat, seed
+        self._engine, self._chat, self._seed, self._fresh = engine, chat, seed, fresh
         self._max_tokens, self._max_context = max_tokens, max_context
         self.asked = self.tokens_generated = 0
         """Questions, and tokens of all replies, so far."""
@@ -40,11 +41,17 @@ class EngineChat:
         asked = [self._request(number, chat) for number, chat in enumerate(chats, self.asked)]
         self.asked += len(asked)
         requests = [request for request in asked if request.max_tokens > 0]
+        self._take_in()
         replies = self._engine.generate(requests, Sampling(greedy=True)) if requests else []
         self._engine.release([request.key for request in requests])
+        self._take_in()
         self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
         said = {request.key: reply.token_ids for request, reply in zip(requests, replies, strict=True)}
         return [self._chat.reply_text(said[request.key]) if request.key in said else "" for request in asked]
+
+    def _take_in(self) -> None:
+        if self._fresh:
+            self._engine.reset()
 
     def _request(self, number: int, chat: Sequence[Message]) -> Request:
         prompt = self._chat.prompt(list(chat))

@@ -150,14 +150,9 @@ def variance_of_mean(table: Sequence[Sequence[float]]) -> tuple[float, int]:
     means, that of the tasks' means, and that of single episodes around both (the interaction's mean square of the
     two-way table). The seeds' mean square cannot be expected below that of single episodes, and with two or three
     seeds it often is by luck; without the floor such tables get intervals that are too narrow. The noise of single
-    episodes stands in both terms, so that the sum errs on the side of noise. The degrees of freedom are Satterthwaite's
-    (1946, Biometrics Bulletin 2).
-
-    Args:
-        table: One row per seed, one column per task. With one row only the tasks speak, with one column only the seeds.
-
-    Returns:
-        The variance, 0 where nothing varies, and the degrees of freedom, at least 1.
+    episodes stands in both terms, so that the sum errs on the side of noise. The degrees of freedom, at least 1, are
+    Satterthwaite's (1946, Biometrics Bulletin 2). The table has a row per seed and a column per task: with one row only
+    the tasks speak, with one column only the seeds.
     """
     by_seed = [fmean(row) for row in table]
     by_task = [fmean(column) for column in zip(*table, strict=True)]

@@ -1,4 +1,4 @@
-"""What a person sees while a run trains: plain lines, or nothing; the live display is :mod:`trainers.tracking.live`."""
+"""What a person sees while a run trains: plain lines, or nothing; bars on a terminal are in ``live.py`` beside this."""
 
 from __future__ import annotations
 

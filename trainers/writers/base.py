@@ -138,19 +138,21 @@ class Draft:
         object.__setattr__(self, "sources", tuple(self.sources))
 
 
-class Writer(Protocol):
-    """Turns episodes of training tasks into texts."""
+class Writer:
+    """Turns episodes of training tasks into texts; this one writes none, so that a bank stays what it was."""
 
-    name: str
+    name: str = "none"
     """Recorded with every text it writes."""
-    bad_replies: int
+    bad_replies: int = 0
     """Replies so far that could not be read; each costs nothing but the text it would have been."""
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """Writes skills from won and lost episodes of any types; perhaps none."""
+        return []
 
     def write_lesson(self, episode: Episode) -> Draft | None:
         """Writes what one episode taught, or nothing."""
+        return None
 
 
 class AgentWriter(Protocol):
@@ -170,17 +172,3 @@ class AgentWriter(Protocol):
 
     def decide(self, fact: str, similar: Sequence[str]) -> Decision:
         """Says what a fact means for a memory that holds similar ones, the most similar first."""
-
-
-class SilentWriter:
-    """Learns no text from any episode: the bank stays what it was, and only its use and its credit change."""
-
-    def __init__(self) -> None:
-        self.name, self.bad_replies = "none", 0
-
-    def write(self, episodes: Sequence[Episode]) -> list[Draft]:
-        """No texts."""
-        return []
-
-    def write_lesson(self, episode: Episode) -> None:
-        """No lesson."""

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from skillc_gym.episodes import Episode
 from trainers.retrieval.bm25 import BM25
-from trainers.writers.base import Decision, Draft, Edit
+from trainers.writers.base import Decision, Draft, Edit, Writer
 
 _ENTITY = r"\w+ \d+"
 _NUMBERED = re.compile(rf"\b({_ENTITY})\b")
@@ -94,7 +94,7 @@ def share_taken(episode: Episode, steps: Sequence[str]) -> float:
     return fmean(step in taken for step in steps) if steps else 0.0
 
 
-class StepWriter:
+class StepWriter(Writer):
     """Writes by rule, deterministic and free of any model.
 
     A skill is the steps that won episodes of a type share; the one in which they differ most from lost ones is called

@@ -17,6 +17,7 @@ from trainers.writers.base import (
     Decision,
     Draft,
     Edit,
+    Writer,
     read_decision,
     read_edits,
     read_lists,
@@ -71,7 +72,7 @@ class LLMWriter:
         return "\n\n".join(transcript(episode, self._last_steps) for episode in episodes)
 
 
-class ModelWriter(LLMWriter):
+class ModelWriter(LLMWriter, Writer):
     """Asks for skills by task type; a prompt shows at most ``shown`` won and ``shown`` lost episodes of each."""
 
     def __init__(

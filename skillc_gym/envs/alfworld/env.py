@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
-from skillc_gym.envs.alfworld.engine.start import STOPPED, NativeStarter
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
 from skillc_gym.errors import ConfigError, unknown_name
@@ -22,10 +21,45 @@ from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.alfworld.engine.start import Engine, Starter
+    from skillc_gym.envs.alfworld.engine.textworld import UpstreamStarter, UpstreamWorld
     from skillc_gym.envs.alfworld.render.house_view import HouseView
 
+    Engine: TypeAlias = "World | UpstreamWorld | Stopped"
+    Starter: TypeAlias = "UpstreamStarter | NativeStarter"
+
 ENGINES = ("native", "textworld")
+
+
+class Stopped:
+    """Stands for an engine before the first task and after the last: what is asked of it raises ``ResetNeeded``."""
+
+    won = False
+    admissible: ClassVar[list[str]] = []
+
+    def step(self, *_given: Any) -> Any:
+        """There is no game."""
+        raise ResetNeeded("No task is being played: call reset() first.")
+
+    snapshot = restore = step
+
+
+STOPPED = Stopped()
+
+
+class NativeStarter:
+    """Starts tasks on the native engine, each in an engine of its own or in the one that played the last task."""
+
+    def __init__(self, games: GameSet) -> None:
+        self._games = games
+
+    def __call__(self, task_id: str, naming: int | None, engine: object) -> tuple[World, str, str]:
+        """Returns an engine at the start of a task, its first feedback and the goal."""
+        game = self._games.load(task_id, naming)
+        world = engine if isinstance(engine, World) and engine.game is game else World(game)
+        return world, world.reset(), game.goal
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class GameState(NamedTuple):

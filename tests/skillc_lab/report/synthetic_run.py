@@ -136,11 +136,11 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
     return records
 
 
-def write_run(folder: Path, preset: str = "skillc", steps: int = 180) -> Path:
+def write_run(folder: Path, preset: str = "skillc", steps: int = 180, **settings: object) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(record) + "\n" for record in metrics(preset, steps)]
     (folder / "metrics.jsonl").write_text("".join(lines))
     config = {"method": preset, "method_options": {}, "steps": steps, "seed": 0, "env": "alfworld", "group_size": 8}
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps({**config, **settings}))
     (folder / "versions.json").write_text(json.dumps({"python": "3.11", "git": {"revision": "0" * 40}}))
     return folder

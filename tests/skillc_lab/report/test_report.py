@@ -89,21 +89,12 @@ def test_a_full_report(tmp_path: Path) -> None:
         assert name in page.text
 
 
-def test_a_start_that_nobody_evaluated_is_that_of_the_first_validation(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", steps=60)
+def test_a_page_says_what_its_figures_are_of(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=20, data="generated")
     evaluate(run / "after", 60)
     page = outline(make_report(run).page).text
-    assert "Nobody evaluated the start on these tasks." in page
     assert "cards and tables are of held-out tasks" in page
-    evaluate(run / "before", 0)
-    assert "Nobody evaluated" not in outline(make_report(run).page).text
-
-
-def test_a_page_says_that_tasks_were_generated(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", steps=20)
-    config = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**config, "env": "alfworld", "data": "generated"}))
-    assert "in ALFWorld, generated tasks" in outline(make_report(run).page).text
+    assert "in ALFWorld, generated tasks" in page
 
 
 def test_a_quick_demonstration_has_its_report_again(tmp_path: Path) -> None:
@@ -128,8 +119,11 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
-    before, after = (report(step, 1).overall.sr_without for step in (0, 60))
-    assert f"GRPO: {100 * before:.1f} → {100 * after:.1f} %" in page, "the other method's figure stands in the card"
+    ends = [
+        f"{100 * report(step, 1).overall.sr_without:.1f} % after {name}"
+        for step, name in ((180, "SkillC"), (60, "GRPO"))
+    ]
+    assert f"to {' and to '.join(ends)}" in page
     assert page.count("SkillC minus GRPO") == 1
     good = (report(180, 1).actions()["without"], report(0, 1).actions()["without"])
     for shares in good:
@@ -156,10 +150,9 @@ def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path: Pa
 
 
 def test_an_interrupted_run_still_has_a_report(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    lines = [json.dumps(record) for record in metrics(steps=10)]
-    (run / "metrics.jsonl").write_text("\n".join(lines[:4]) + '\n{"step": 4, "ev')
+    run = write_run(tmp_path / "run", steps=3)
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4, "ev')
     assert RunRecords.read(run).last_step == 3
     assert "No type retired" in outline(make_report(run).page).text
 
@@ -182,28 +175,21 @@ def test_records_are_read_back_as_written() -> None:
     assert (run.capacity, run.threshold) == ((6, 3, 0), 0.0)
     retired = {kind for r in records if r["event"] == "validation" for kind in [e["type"] for e in r["retired"]]}
     assert set(run.retirements) == retired
-
-
-def test_moving_means_look_back_over_steps_not_values() -> None:
     smooth = moving_mean(Series([1, 2, 10], [1.0, 3.0, 5.0]), window=3)
-    assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0])
+    assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0]), "it looks back over steps, not values"
 
 
 KINDS = {"a": "heat", "b": "heat", "c": "cool"}
 
 
-def test_the_tasks_that_show_most_come_first_and_types_take_turns() -> None:
+def test_the_tasks_that_show_most_come_first_types_take_turns_and_one_failed() -> None:
     before = [episode(t, k, z, won=bool(z)) for t, k in KINDS.items() for z in (1, 0)]
     after = [episode(t, k, z, won=t != "a" or bool(z)) for t, k in KINDS.items() for z in (1, 0)]
     assert choose_tasks(before, after, 3) == ("b", "c", "a")
-    won = [entry for entry in after if entry.task_id != "a"]
-    assert choose_tasks([], won, 1) == ("b",)
-
-
-def test_there_is_a_failure_among_the_examples() -> None:
-    after = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
-    assert choose_tasks([], after, 2) == ("b", "a")
-    shown = [fold.summary.partition(" — ")[2] for fold in examples([], after, 2)]
+    assert choose_tasks([], [entry for entry in after if entry.task_id != "a"], 1) == ("b",)
+    lost = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
+    assert choose_tasks([], lost, 2) == ("b", "a")
+    shown = [fold.summary.partition(" — ")[2] for fold in examples([], lost, 2)]
     assert shown == ["with the skill: solved; without: solved", "with the skill: failed; without: failed"]
 
 
@@ -224,7 +210,6 @@ def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
     page = outline(made.page)
     assert "120 held-out tasks" in page.text
     assert f"{100 * report(30, 1).overall.sr_without:.1f} %" in page.text
-    assert "failed" in page.text
     (tmp_path / "eval" / "report.json").unlink()
     assert make_report(tmp_path / "eval").figures == {}
 
@@ -241,7 +226,9 @@ def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
 
 
 def test_a_step_of_a_run_is_replayed_whole(tmp_path: Path) -> None:
-    keep_transcripts(tmp_path)
+    rollouts = [episode("a", "heat", z, won=bool(z)) for z in (1, 0)] + [episode("b", "cool", 0, won=True)]
+    for name in ("train-000010", "validation-000020"):
+        write_jsonl(tmp_path / "transcripts" / f"{name}.jsonl", rollouts)
     page = replay_page(tmp_path, 10)
     assert page == tmp_path / "report" / "replay-000010.html"
     text = outline(page).text
@@ -263,21 +250,6 @@ def test_evaluations_and_single_files_are_replayed_too(tmp_path: Path) -> None:
         replay_page(tmp_path / "nowhere")
 
 
-def keep_transcripts(run: Path) -> None:
-    rollouts = [
-        episode("a", "heat", 1, won=True),
-        episode("a", "heat", 0, won=False),
-        episode("b", "cool", 0, won=True),
-    ]
-    write_jsonl(run / "transcripts" / "train-000010.jsonl", rollouts)
-    write_jsonl(run / "transcripts" / "validation-000020.jsonl", rollouts)
-
-
-def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRecords:
-    config = {"method": preset, "steps": steps}
-    return RunRecords.of(metrics(preset, steps, **options), config)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("method", "shown"),
     [
@@ -288,7 +260,7 @@ def run_of(preset: str = "skillc", steps: int = 60, **options: object) -> RunRec
     ],
 )
 def test_only_pictures_that_mean_something_for_the_method_are_drawn(method: str, shown: set[str]) -> None:
-    run = run_of(method, 60)
+    run = RunRecords.of(metrics(method, 60), {"method": method, "steps": 60})
     assert plots.plots_of(run).keys() & {"active", "gate", "rollout_fraction"} == shown
     assert run.retires == ("active" in shown)
 
@@ -315,11 +287,13 @@ def test_a_method_has_one_colour_in_every_picture() -> None:
     assert (among["grpo"].label, among["skillc:omega=0.2"].label) == ("GRPO", "SkillC:omega=0.2")
 
 
-def test_shares_that_were_never_above_zero_are_said_in_words() -> None:
-    assert plots.quiet_figures(run_of()) == [
-        "In no update a failed rollout was reinforced.",
-        "It was not recorded whether the context cut a training episode.",
+def test_what_needs_no_plot_is_said() -> None:
+    unknown = "It was not recorded how many training episodes were cut by the context."
+    said = plots.said_of(RunRecords.of(metrics(steps=20), {}))
+    assert said == ["At most 0 % of an update's failed rollouts were reinforced.", unknown]
+    cut = [{**record, "cut_by_context_with": 0.5} for record in metrics("grpo", 20)]
+    assert plots.said_of(RunRecords.of(cut, {})) == [
+        "No training rollout sees the skill.",
+        said[0],
+        "At most 50 % of an update's training episodes were cut by the context.",
     ]
-    run = RunRecords.of([{**record, "cut_by_context_with": 0.5} for record in metrics(steps=20)], {})
-    assert len(plots.quiet_figures(run)) == 1
-    assert "cuts" in plots.plots_of(run)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies import CellResult, TaskOutcome, compare, read_record, read_run_file
+from skillc_lab.studies import compare, read_record, read_run_file
 from skillc_lab.studies.cells import write_cell
-from tests.skillc_lab.studies_of import TEXT
+from tests.skillc_lab.studies_of import TEXT, cell_of
 
 LATER, EARLIER = "2040-01-01T00:00:00Z", "2001-01-01T00:00:00Z"
 
@@ -38,9 +38,7 @@ def played(started: str):
     """What plays a cell, as of a time; it writes down the plan's file, as `run_cell` does."""
 
     def work(plan, cell) -> None:
-        outcomes = (TaskOutcome("t", "kind", True, False, 1.0, 0.0),)
-        declared = plan.declared.to_json()
-        write_cell(plan, cell, CellResult(*cell.place, "p", outcomes, started=started, run_file=declared))
+        write_cell(plan, cell, cell_of(cell.place, [False], started=started, run_file=plan.declared.to_json()))
 
     return work
 

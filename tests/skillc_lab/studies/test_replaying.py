@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -19,46 +18,29 @@ pytest.importorskip("trl", reason="needs the train extra")
 from skillc_lab.studies import run as comparison
 
 
-@pytest.fixture
-def trained(toy_folder: Path, tmp_path: Path):
-    plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0,))
-    comparison.compare(plan)
-    return plan
-
-
-def test_the_policies_play_other_tasks_and_keep_what_training_said(trained, tmp_path, monkeypatch):
-    first = read_record(tmp_path / "comparison.json")
+def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_folder: Path, tmp_path, monkeypatch):
+    plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
+    comparison.compare(plan, [cell for cell in plan.cells if cell.seed == 0])
+    first = read_record(tmp_path / "comparison.json").results
     monkeypatch.setattr("skillc_lab.studies.cells.run", lambda config: pytest.fail(f"{config.run} is trained"))
-    other = Changed("train").plan(trained)
-    assert [cell.method for cell in comparison.compare(other, work=Replay(trained))] == ["grpo"]
+    found = comparison.compare(Changed("train").plan(plan), work=Replay(plan))
+    assert [(cell.method, cell.seed) for cell in found] == [("grpo", 0)], "the other seed is not trained"
     second = read_record(tmp_path / "train" / "comparison_train.json")
     assert second.protocol["held_out"] == "train"
     assert (tmp_path / "train" / "table.md").is_file()
-    for before, after in zip(first.results, second.results, strict=True):
+    for before, after in zip(first, second.results, strict=True):
         assert (after.curve, after.usage) == (before.curve, before.usage)
         assert after.panel_sha256 != before.panel_sha256
         assert {task.task_id for task in after.outcomes}.isdisjoint(task.task_id for task in before.outcomes)
-
-
-def test_the_same_split_played_again_gives_the_same_outcomes(trained, tmp_path):
-    first = read_record(tmp_path / "comparison.json")
-    comparison.compare(Changed("test").plan(trained), work=Replay(trained))
-    second = read_record(tmp_path / "test" / "comparison_test.json")
-    assert [cell.outcomes for cell in second.results] == [cell.outcomes for cell in first.results]
-
-
-def test_cells_that_are_not_trained_are_left_out(toy_folder, trained, tmp_path):
-    more = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
-    found = comparison.compare(Changed("train").plan(more), work=Replay(more))
-    assert [cell.seed for cell in found] == [0]
-
-
-def test_a_policy_that_is_gone_is_said(trained, tmp_path):
-    shutil.rmtree(tmp_path / "runs" / "grpo-seed0" / "policy")
+    comparison.compare(Changed("test").plan(plan), work=Replay(plan))
+    again = read_record(tmp_path / "test" / "comparison_test.json").results
+    assert [cell.outcomes for cell in again] == [cell.outcomes for cell in first], "the same split, played again"
+    for gone in ("runs/grpo-seed0/policy", "train"):
+        shutil.rmtree(tmp_path / gone)
     with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):
-        comparison.compare(Changed("train").plan(trained), work=Replay(trained))
-    done = json.loads((tmp_path / "train" / "comparison_train.json").read_text())["cells"]
-    assert [cell["method"] for cell in done] == ["untrained"]
+        comparison.compare(Changed("train").plan(plan), work=Replay(plan))
+    (start,) = read_record(tmp_path / "train" / "comparison_train.json").results
+    assert start.method == "untrained", "what could be played is written"
 
 
 def test_a_changed_library_is_shown_to_the_policies_alone(tmp_path):

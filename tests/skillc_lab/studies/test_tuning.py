@@ -15,13 +15,13 @@ from skillc_lab.studies import (
     CellResult,
     ComparisonPlan,
     CurvePoint,
-    TaskOutcome,
     cross,
     read_grid,
     read_run_file,
     tune,
 )
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
+from tests.skillc_lab.studies_of import cell_of
 from tests.trainers.toys import toy_config
 
 pytest.importorskip("trl", reason="needs the train extra")
@@ -38,8 +38,8 @@ def plan_of(toy_folder, out, methods=("grpo",), grid=None) -> ComparisonPlan:
 
 
 def cell(label: str, seed: int, won: str, area: float) -> CellResult:
-    outcomes = tuple(TaskOutcome(f"t{n}", "type", mark == "1", mark == "1", 0.0, 0.0) for n, mark in enumerate(won))
-    return CellResult("", label, seed, "panel", outcomes, (CurvePoint(0, area, 0.0), CurvePoint(80, area, 0.0)))
+    curve = (CurvePoint(0, area, 0.0), CurvePoint(80, area, 0.0))
+    return cell_of(("", label, seed), [mark == "1" for mark in won], curve=curve)
 
 
 def test_every_method_gets_every_combination():

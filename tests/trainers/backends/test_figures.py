@@ -8,10 +8,10 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 import numpy as np
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
 from trl.trainer.utils import add_fused_lm_head
 
 from skillc_gym.errors import ConfigError
+from tests.trainers.conftest import make_model
 from trainers.backends.trl import figures
 from trainers.backends.trl.figures import own_figures
 from trainers.models.segments import segments_of
@@ -166,19 +166,10 @@ def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
     assert with_gradient(model, nothing, share=True)[0]["logprobs"].tolist() == [[0.0]]
 
 
-def qwen2(**options):
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, initializer_range=0.3, **options,
-    )  # fmt: skip
-    return Qwen2ForCausalLM(config)
-
-
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("options", [{}, {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}])
 def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(alike, options, checkpointing):
-    model = qwen2(**options).train()
+    model = make_model(30, hidden_size=16, intermediate_size=24, **options).train()
     apart = with_gradient(model, alike, share=False)
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -214,6 +205,6 @@ def test_segments_lie_on_the_way_to_their_tokens():
 
 
 def test_attention_that_segments_do_not_know_is_refused(alike):
-    model = qwen2(attention_dropout=0.5).train()
+    model = make_model(30, hidden_size=16, intermediate_size=24, attention_dropout=0.5).train()
     with pytest.raises(ConfigError, match="dropout"):
         with_gradient(model, alike, share=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from contextlib import ExitStack
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -19,15 +18,13 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from transformers import Trainer
 from trl import GRPOTrainer
 
-from tests.trainers.toys import next_batches, toy_config
+from tests.trainers.toys import next_batches, start_learner, toy_config
 from trainers.backends.trl.backend import TrlBackend
 from trainers.base import TokenRow, Trajectory
 from trainers.learner import Learner
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
 from trainers.rollout.batches import MicroBatch, Tokens, TrainingRow, collate, make_training_rows, padding_row
-from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare
 
 
 def parameters(function: Any) -> list[str]:
@@ -78,11 +75,7 @@ def test_a_backend_does_for_a_pass_what_the_loop_does() -> None:
 
 @pytest.fixture
 def learner(toy_folder: Path, tmp_path: Path) -> Learner:
-    config = toy_config(toy_folder, run=str(tmp_path), kl_coef=0.1, micro_batches=1)
-    with ExitStack() as stack:
-        learner, _ = prepare(config, SilentProgress(), stack)
-    learner.backend.prepare(None)
-    return learner
+    return start_learner(toy_config(toy_folder, run=str(tmp_path), kl_coef=0.1, micro_batches=1))
 
 
 def trajectory(*rows: TokenRow) -> Trajectory:

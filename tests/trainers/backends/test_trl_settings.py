@@ -1,38 +1,41 @@
-"""Settings that TRL, transformers and PEFT carry out: each is seen to act on what they made."""
+"""Settings that TRL, transformers, PEFT and vLLM carry out: each is seen to act on what they made."""
 
 from __future__ import annotations
 
 import warnings
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from safetensors.torch import load_file
+from trl.generation import vllm_generation
 
 from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.conftest import make_model
-from tests.trainers.toys import GRADED, next_batches, toy_config
+from tests.trainers.toys import GRADED, next_batches, start_learner, toy_config
+from trainers.backends.trl.arguments import check_vllm, in_words, sleep, started_with, wake_up
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
+from trainers.engines.registry import engine_spec
 from trainers.learner import Learner, Weights
+from trainers.learner.objective import SAMPLING_RATIO_CAP, engine_mismatch
 from trainers.models import load_model, load_plain_tokenizer
-from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare, run
+from trainers.rollout.batches import MicroBatch, Tokens
+from trainers.training import run
 
 
 def made(folder: Path, run: Path, **changes: Any) -> SkillTrainer:
-    return backend_of(started(folder, run, **changes)).trainer
+    return backend_of(start_learner(toy_config(folder, run=str(run), **changes), trains=False)).trainer
 
 
 def started(folder: Path, run: Path, **changes: Any) -> Learner:
-    with ExitStack() as stack:
-        return prepare(toy_config(folder, run=str(run), **changes), SilentProgress(), stack)[0]
+    return start_learner(toy_config(folder, run=str(run), **changes))
 
 
 def backend_of(learner: Learner) -> TrlBackend:
@@ -113,7 +116,6 @@ def test_the_critics_head_is_clipped_with_the_policy(
     options = {"value.coefficient": 20.0}
     learner = started(toy_folder, tmp_path, method="ppo", method_options=options, max_grad_norm=0.01, **GRADED)
     trainer = backend_of(learner).trainer
-    learner.backend.prepare(None)
     for batch in next_batches(learner):
         learner.backend.backward(learner.loss(batch, 1))
     heads = [p for head in trainer.extras.heads.values() for p in head.parameters()]
@@ -218,7 +220,6 @@ def test_copies_in_bfloat16_compute_and_float32_weights_learn(
     settings = {**GRADED, "learning_rate": 1e-2, "kl_coef": 0.05, "max_reply_tokens": 8, **changes}
     learner = started(toy_folder, tmp_path, precision="bfloat16_copy", **settings)
     backend = backend_of(learner)
-    backend.prepare(None)
     engine: Any = learner.setup.rollouts.policy.engine
     copied = getattr(engine, "_engine", engine).model
     for update in (1, 2):
@@ -248,3 +249,99 @@ def test_gradients_with_copies_are_near_those_without(toy_folder: Path, tmp_path
             backend.backward(learner.loss(batch, 1))
         found.append(torch.cat([p.grad.flatten() for p in backend.trainer.model.parameters() if p.grad is not None]))
     assert torch.nn.functional.cosine_similarity(*found, dim=0) > 0.99
+
+
+def test_vllm_takes_as_many_sequences_as_episodes_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TrainConfig(model="m", engine="vllm", max_parallel=64, vllm_dtype="bfloat16", vllm_prefix_caching=False)
+    monkeypatch.setattr(vllm_generation, "LLM", lambda **given: given, raising=False)
+    plain = vllm_generation.LLM
+    with started_with(engine_spec("vllm").server_options(config)) as effective:
+        made: Any = vllm_generation.LLM(model="m", max_num_seqs=8)
+    assert made == {"model": "m", "max_num_seqs": 64, "dtype": "bfloat16", "enable_prefix_caching": False}
+    assert effective == made
+    assert vllm_generation.LLM is plain
+    assert "max_num_seqs=64" in in_words(effective)
+
+
+def test_an_engines_own_options_have_the_last_word() -> None:
+    config = TrainConfig(model="m", engine="vllm", engine_options={"max_num_seqs": 7, "seed": 1})
+    options = engine_spec("vllm").server_options(config)
+    assert (options["max_num_seqs"], options["seed"]) == (7, 1)
+    assert engine_spec("transformers").server_options(config) == {}
+    revised = engine_spec("vllm").server_options(TrainConfig(model="some/model", engine="vllm", revision="v1"))
+    assert (revised["revision"], revised["tokenizer_revision"]) == ("v1", "v1")
+
+
+def test_processes_that_share_a_vllm_bring_as_many_episodes_each() -> None:
+    config = TrainConfig(model="m", engine="vllm", max_parallel=64, vllm_tensor_parallel=2, vllm_sleep=True)
+    spec = engine_spec("vllm")
+    assert spec.server_options(config)["max_num_seqs"] == 128
+    asked = spec.backend_arguments(config)
+    assert (asked["vllm_tensor_parallel_size"], asked["vllm_enable_sleep_mode"]) == (2, True)
+
+
+class FakeGeneration:
+    """TRL's ``VLLMGeneration`` as far as it wakes and sleeps."""
+
+    def __init__(self, mode: str, *, sleeps: bool) -> None:
+        self.mode, self.enable_sleep_mode, self._llm_weights_sleeping = mode, sleeps, sleeps
+        self.calls: list[Any] = []
+        self.llm = self
+
+    def wake_up(self, tags: list[str]) -> None:
+        self.calls.append(tags)
+
+    def sleep(self, level: int) -> None:
+        self.calls.append(level)
+
+    def sync_weights(self) -> None:
+        self.calls.append("weights sent")
+        self._llm_weights_sleeping = False
+
+
+def test_vllm_sleeps_during_updates_and_wakes_with_the_new_weights() -> None:
+    generation = FakeGeneration("colocate", sleeps=True)
+    assert not sleep(generation)
+    wake_up(generation)
+    assert sleep(generation)
+    assert not sleep(generation)
+    assert generation.calls == ["weights sent", ["kv_cache"], 2]
+
+
+@pytest.mark.parametrize(("mode", "sleeps"), [("colocate", False), ("server", True)])
+def test_a_vllm_that_shall_not_sleep_never_does(mode: str, sleeps: bool) -> None:
+    generation = FakeGeneration(mode, sleeps=sleeps)
+    wake_up(generation)
+    assert not sleep(generation)
+    assert generation.calls == ["weights sent"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "processes", "says"),
+    [
+        ({"vllm_mode": "server", "vllm_sleep": True}, 1, "within the training processes"),
+        ({"vllm_mode": "server", "vllm_tensor_parallel": 2}, 2, "--tensor_parallel_size"),
+        ({"vllm_tensor_parallel": 2}, 3, "take a divisor"),
+    ],
+)
+def test_what_vllm_cannot_do_is_refused(settings: Any, processes: int, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        check_vllm(TrainConfig(model="m", engine="vllm", **settings), processes)
+
+
+def test_without_vllm_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(vllm_generation, "LLM", raising=False)
+    with started_with({"max_num_seqs": 3}) as effective:
+        assert not hasattr(vllm_generation, "LLM")
+    assert effective == {}
+
+
+def test_the_mismatch_is_the_mean_log_ratio_and_the_share_that_is_capped() -> None:
+    logprobs = torch.tensor([[-1.0, -0.2, -2.0]])
+    sampled = torch.tensor([[-1.1, -0.2 - float(np.log(SAMPLING_RATIO_CAP)) - 0.1, -9.0]])
+    tokens = Tokens(torch.ones(1, 4, dtype=torch.int64), torch.ones(1, 3))
+    batch = MicroBatch(tokens, torch.ones(1, 3), {}, {"sampling_logprobs": sampled})
+    found = engine_mismatch(batch, logprobs, torch.tensor([[1.0, 1.0, 0.0]]))
+    assert float(found["engine.tokens"]) == 2
+    assert float(found["engine.engine_capped"]) == 1
+    assert float(found["engine.engine_kl"]) == pytest.approx(-(0.1 + float(np.log(SAMPLING_RATIO_CAP)) + 0.1), abs=1e-5)

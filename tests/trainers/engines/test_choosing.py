@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from tests.trainers.engines.test_scoring import EOS, requests
-from tests.trainers.toys import next_batches, toy_config
+from tests.trainers.toys import next_batches, start_learner, toy_config
 from trainers.engines import Generation, Request, Sampling
 from trainers.engines.choosing import ChoosingOptions, TrieEngine
 from trainers.engines.registry import engine_spec
@@ -22,8 +21,7 @@ from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import ChoosingEngine
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.rows import choices_of, own_tokens
-from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare, run
+from trainers.training import run
 
 ENGINES = (TransformersEngine, SharingEngine)
 
@@ -142,8 +140,7 @@ def test_the_trainer_gives_the_engines_probabilities_and_forced_tokens_no_loss(
     toy_folder: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     pytest.importorskip("trl", reason="needs the extra 'train'")
-    with ExitStack() as stack:
-        learner, _ = prepare(choosing(toy_folder, tmp_path / "run", **changes), SilentProgress(), stack)
+    learner = start_learner(choosing(toy_folder, tmp_path / "run", **changes))
     learner.objective.has_no_gradient = lambda row: False
     for batch in next_batches(learner):
         figures = learner.backend.score(batch.tokens, {"logprobs", "entropies", "logits"})

@@ -39,7 +39,7 @@ def test_vllms_specification_needs_no_vllm_and_is_not_exact() -> None:
     assert spec.backend_arguments(config)["vllm_gpu_memory_utilization"] == 0.5
 
 
-@pytest.mark.parametrize("name", ["transformers", "scoring"])
+@pytest.mark.parametrize("name", ["transformers", "choosing", "scoring"])
 @pytest.mark.parametrize("precision", ["auto", "bfloat16"])
 def test_a_processor_plays_checkpoints_in_the_arithmetic_that_is_asked_for(
     name: str, precision: Any, tiny_model: Any
@@ -49,7 +49,7 @@ def test_a_processor_plays_checkpoints_in_the_arithmetic_that_is_asked_for(
         pytest.skip("there is a GPU here, where weights are cast")
     config = TrainConfig(model="m", engine=name, precision=precision)
     played: Any = engine_spec(name).for_checkpoint(CheckpointModel([1], config, lambda: tiny_model))
-    assert played.autocast == (torch.bfloat16 if precision == "bfloat16" else None)
+    assert getattr(played, "_engine", played).autocast == (torch.bfloat16 if precision == "bfloat16" else None)
 
 
 def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: ModuleType) -> None:

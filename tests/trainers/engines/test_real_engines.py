@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,15 @@ import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from tests.trainers.conftest import make_tokenizer
+from tests.trainers.conftest import make_model, make_tokenizer
 from tests.trainers.engines.test_transformers import uncached_logprobs
-from tests.trainers.toys import GRADED, WORDS, next_batches, toy_config, write_library
+from tests.trainers.toys import GRADED, WORDS, next_batches, start_learner, toy_config, write_library
 from trainers.backends.trl.backend import TrlBackend
 from trainers.engines import Engine, Request, Sampling, engine_spec
 from trainers.engines.registry import CheckpointModel
 from trainers.evaluation.policy import evaluate_policy
 from trainers.learner import Learner
 from trainers.learner.loop import optimise
-from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare
 
 VLLM: dict[str, Any] = {
     "engine": "vllm",
@@ -41,18 +38,13 @@ each_engine = pytest.mark.parametrize("name", EACH)
 @pytest.fixture
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The toys' folder, the model's heads wide enough for vLLM's kernels; the output layer tied where that is asked."""
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
     tokenizer = make_tokenizer(WORDS)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=128, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=512, initializer_range=0.1,
-        tie_word_embeddings=getattr(request, "param", "own") == "tied",
-        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
-    )  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        Qwen2ForCausalLM(config).save_pretrained(tmp_path / "model")
+    wide = {"hidden_size": 128, "intermediate_size": 64, "num_attention_heads": 2, "initializer_range": 0.1}
+    tied = getattr(request, "param", "own") == "tied"
+    model = make_model(
+        len(tokenizer), layers=1, kv_heads=1, max_position_embeddings=512, tie_word_embeddings=tied, **wide
+    )
+    model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     write_library(tmp_path / "skills")
     return tmp_path
@@ -108,11 +100,9 @@ def test_an_engine_evaluates(name: str, folder: Path) -> None:
 def learner(name: str, lora_rank: int, folder: Path) -> Iterator[Learner]:
     settings = {"precision": "float32", "learning_rate": 1e-2, "kl_coef": 0.0, "max_context": 512}
     config = toy_config(folder, lora_rank=lora_rank, **settings, **GRADED, **EACH[name])
-    with ExitStack() as stack:
-        learner, _ = started(name, lambda: prepare(config, SilentProgress(), stack))
-        learner.backend.prepare(None)
-        yield learner
-        learner.setup.rollouts.close()
+    learner = started(name, lambda: start_learner(config))
+    yield learner
+    learner.setup.rollouts.close()
 
 
 @each_engine

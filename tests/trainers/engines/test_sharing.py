@@ -1,14 +1,18 @@
-"""The engine that computes what conversations share once, beside the one that does not."""
+"""Engines that compute less, by lines that conversations share and by drafts, beside the one that does not."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.trainers.engines.test_transformers import EOS, assert_uncached
+from tests.trainers.conftest import make_model
+from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse
 from trainers.engines import Request, Sampling
+from trainers.engines.batching import Batch
+from trainers.engines.drafts import Drafts
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 
@@ -101,3 +105,121 @@ def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:
         for request, reply in zip(requests, engine.generate(requests, Sampling()), strict=True):
             talks[request.key] = [*talks[request.key], *reply.token_ids, 9][:40]
     assert len(engine._slots) <= 24
+
+
+def at(prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> Batch:
+    batch = Batch.of([Request("a", list(prompt), 0, budget)])
+    for token in said:
+        batch.add(np.array([0]), np.array([token]), np.zeros(1), np.array([EOS]))
+    return batch
+
+
+def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> list[int]:
+    return drafts.propose(at(prompt, said, budget), np.array([0]))[0].tolist()
+
+
+def test_a_reply_is_proposed_again() -> None:
+    drafts = Drafts(4)
+    drafts.learn(np.array([7, 8]), [10, 11, 12, 13, 14])
+    assert proposed(drafts, [7, 8], [10]) == [11, 12, 13, 14]
+    assert proposed(drafts, [7, 8], [10], budget=4) == [11, 12]
+    assert proposed(drafts, [9], [13]) == [14]
+    assert proposed(drafts, [9], [20]) == []
+    assert proposed(Drafts(0), [7], [8]) == []
+
+
+def test_the_longest_context_that_is_known_decides() -> None:
+    drafts = Drafts(1)
+    for _ in range(3):
+        drafts.learn(np.array([5]), [2, 3])
+    drafts.learn(np.array([6]), [2, 4])
+    assert proposed(drafts, [6], [2]) == [4]
+    assert proposed(drafts, [9], [2]) == [3]
+
+
+def test_nothing_is_proposed_where_votes_are_tied() -> None:
+    drafts = Drafts(1)
+    drafts.learn(np.array([5]), [2, 3])
+    drafts.learn(np.array([5]), [2, 4])
+    assert proposed(drafts, [5], [2]) == []
+    drafts.learn(np.array([5]), [2, 4])
+    assert proposed(drafts, [5], [2]) == [4]
+
+
+@pytest.mark.parametrize("draft_tokens", [1, 3, 9])
+@pytest.mark.parametrize("temperature", [1.0, 0.2])
+def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, draft_tokens: int) -> None:
+    options = {"rows": 9, "turns": 6, "sampling": Sampling(temperature), "eos_bias": 12}
+    plain = converse(TransformersEngine(tiny_model, [EOS]), **options)
+    drafted = converse(TransformersEngine(tiny_model, [EOS], draft_tokens=draft_tokens), **options)
+    assert [reply.token_ids for _, reply in drafted] == [reply.token_ids for _, reply in plain]
+    assert_uncached(tiny_model, drafted, temperature)
+
+
+@pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
+def test_what_is_said_again_takes_few_passes(engine: type, tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = counted(tiny_model, monkeypatch)
+    generates = engine(tiny_model, [], draft_tokens=3)
+    first, again = (generates.generate([Request(n, [5, 6, 7], n, 13)], Sampling(greedy=True))[0] for n in range(2))
+    assert first.token_ids == again.token_ids
+    assert passes[-4:] == [3, 4, 4, 4]
+    generates.reset()
+    passes.clear()
+    generates.generate([Request(2, [5, 6, 7], 2, 13)], Sampling(greedy=True))
+    assert passes == [3, *[1] * 12]
+
+
+@pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
+@pytest.mark.parametrize("draft_tokens", [0, 4])
+def test_no_pass_reaches_beyond_the_models_limit(engine: type, draft_tokens: int) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2, "initializer_range": 0.5}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=6, eos_token_id=1, bos_token_id=None, **sizes)).eval()
+    generates, plain = engine(model, [EOS], draft_tokens=draft_tokens), TransformersEngine(model, [EOS])
+    for n in range(4):
+        requests = [Request((n, i), [2, 3, 4][: 1 + i % 3], i, 13) for i in range(9)]
+        replies = generates.generate(requests, Sampling(0.2))
+        assert [r.token_ids for r in replies] == [r.token_ids for r in plain.generate(requests, Sampling(0.2))]
+        generates.release([request.key for request in requests])
+        plain.reset()
+
+
+def test_one_at_its_limit_does_not_keep_others_from_drafts(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    generates = TransformersEngine(tiny_model, [], draft_tokens=3)
+    generates.generate([Request("first", [5, 6, 7], 0, 13)], Sampling(greedy=True))
+    passes = counted(tiny_model, monkeypatch)
+    generates.generate([Request("long", [8] * 30, 0, 1), Request("again", [5, 6, 7], 0, 13)], Sampling(greedy=True))
+    assert passes[-3:] == [4, 4, 4]
+
+
+def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model: Any) -> None:
+    """One ends inside a draft that the other refuses: their row then holds the other's tokens, not its own."""
+    prompt = [5, 6, 7]
+    requests = [Request("ends", prompt, 1, 4), Request("goes on", prompt, 4, 9)]
+    ends, goes_on = TransformersEngine(tiny_model, []).generate(requests, Sampling(0.5))
+    assert ends.token_ids[:2] == goes_on.token_ids[:2]
+    assert ends.token_ids[2] != goes_on.token_ids[2]
+    engine = SharingEngine(tiny_model, [], draft_tokens=4)
+    engine._drafts.learn(np.array(prompt), ends.token_ids)
+    assert [said.token_ids for said in engine.generate(requests, Sampling(0.5))] == [ends.token_ids, goes_on.token_ids]
+    prompts = {"ends": [*prompt, *ends.token_ids, 9], "goes on": [*prompt, *goes_on.token_ids, 9]}
+    again = engine.generate([Request(key, own, 0, 4) for key, own in prompts.items()], Sampling())
+    assert_uncached(tiny_model, list(zip(prompts.values(), again, strict=True)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_that_say_much_alike_part_and_stay_as_they_should(seed: int) -> None:
+    """Five words and twelve members: drafts are confirmed, refused and ended in all at once."""
+    model, rng = make_model(5), np.random.default_rng(seed)
+    talks = {member: rng.integers(0, 5, 4).tolist() if not member else [] for member in range(12)}
+    talks = {member: list(talks[0]) for member in talks}
+    shared, plain = SharingEngine(model, [EOS], draft_tokens=1 + 2 * (seed % 3)), TransformersEngine(model, [EOS])
+    for turn in range(3):
+        going = [member for member in talks if rng.random() < 0.8] or [0]
+        requests = [Request(m, list(talks[m]), 100 * seed + m, int(rng.integers(1, 9)), turn=turn) for m in going]
+        replies = shared.generate(requests, Sampling(0.5))
+        assert [r.token_ids for r in replies] == [r.token_ids for r in plain.generate(requests, Sampling(0.5))]
+        assert_uncached(model, list(zip([talks[m] for m in going], replies, strict=True)), 0.5)
+        for member, reply in zip(going, replies, strict=True):
+            talks[member] = [*talks[member], *reply.token_ids, *([2, 3] if rng.random() < 0.7 else [4])]

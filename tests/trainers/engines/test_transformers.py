@@ -1,14 +1,21 @@
+"""The engine over transformers, random numbers by seed and counter, and what may be drawn."""
+
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from trainers.engines import Generation, Request, Sampling
+from trainers.engines.batching import draw, likely_tokens
+from trainers.engines.random import uniforms
 from trainers.engines.transformers import TransformersEngine
 
 EOS = 1
@@ -56,8 +63,9 @@ def test_small_limits_change_nothing(tiny_model: Any, options: dict[str, int]) -
 
 def test_grouped_key_heads_and_eager_attention() -> None:
     model = make_model(40, kv_heads=1)
+    plain = deepcopy(model)  # with the attention of transformers: the engine's takes shared keys as they lie
     said = converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling())
-    assert_uncached(model, said)
+    assert_uncached(plain, said)
     model.set_attn_implementation("eager")
     assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling()))
 
@@ -76,15 +84,8 @@ def test_other_families(family: str) -> None:
 
 
 def test_sliding_windows_are_respected() -> None:
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    config = Qwen2Config(
-        vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, use_sliding_window=True, sliding_window=7, max_window_layers=1, initializer_range=0.3,
-        pad_token_id=0, eos_token_id=1, bos_token_id=None,
-    )  # fmt: skip
-    model = Qwen2ForCausalLM(config).eval()
-    assert "sliding_attention" in config.layer_types
+    model = make_model(40, use_sliding_window=True, sliding_window=7, max_window_layers=1)
+    assert "sliding_attention" in model.config.layer_types
     assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=5, turns=4, sampling=Sampling()))
 
 
@@ -185,8 +186,6 @@ def test_bad_requests(tiny_model: Any) -> None:
         engine.generate([Request(0, [5], 0), Request(0, [6], 0)], Sampling())
     with pytest.raises(ConfigError, match="at least one prompt token"):
         engine.generate([Request(0, [], 0)], Sampling())
-    with pytest.raises(ConfigError, match="temperature"):
-        Sampling(temperature=0.0)
 
 
 def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_are(tiny_model: Any) -> None:
@@ -208,3 +207,74 @@ def test_what_a_call_that_was_cut_short_left_behind_is_computed_again(tiny_model
         with pytest.raises(ZeroDivisionError):
             engine.generate([Request(0, [5, 20, 21, 22, 23], 0, 2)], Sampling())
     assert_uncached(tiny_model, [(prompt, engine.generate([Request(0, prompt, 0, 6)], Sampling())[0])])
+
+
+LOGITS = st.lists(st.integers(-40, 40).map(lambda n: n / 8), min_size=3, max_size=12, unique=True)
+
+
+def slow(logits: list[float], sampling: Sampling) -> set[int]:
+    """The tokens that may be drawn, the most probable first."""
+    order = sorted(range(len(logits)), key=lambda i: -logits[i])
+    shares = {i: float(np.exp(logits[i] - max(logits))) for i in order}
+    kept = order[: sampling.top_k] if sampling.top_k else order
+    kept = [i for i in kept if shares[i] >= sampling.min_p]
+    total, before, inside = sum(shares[i] for i in kept), 0.0, set()
+    for i in kept:
+        if before / total < sampling.top_p or sampling.top_p == 1:
+            inside.add(i)
+        before += shares[i]
+    return inside
+
+
+@settings(max_examples=40, deadline=None)
+@given(LOGITS, st.floats(0.05, 1), st.integers(0, 5), st.floats(0, 0.9))
+def test_what_may_be_drawn(logits: list[float], top_p: float, top_k: int, min_p: float) -> None:
+    sampling = Sampling(top_p=top_p, top_k=top_k, min_p=min_p)
+    logprobs = torch.log_softmax(torch.tensor([logits], dtype=torch.float64), dim=-1)
+    found = set(torch.nonzero(likely_tokens(logprobs, sampling)[0]).flatten().tolist())
+    # A bound that is met up to rounding may go either way.
+    near = {Sampling(top_p=min(1.0, top_p * f), top_k=top_k, min_p=min(0.99, min_p * f)) for f in (1 - 1e-9, 1 + 1e-9)}
+    assert found in [slow(logits, each) for each in near] + [slow(logits, sampling)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(LOGITS, st.floats(0, 0.999))
+def test_nothing_outside_is_ever_drawn_and_log_probabilities_stay_whole(logits: list[float], number: float) -> None:
+    rows, sampling = torch.tensor([logits]), Sampling(top_k=2)
+    tokens, logprobs = draw(rows, np.array([number]), sampling)
+    assert int(tokens[0]) in slow(logits, sampling)
+    assert logprobs[0] == pytest.approx(float(torch.log_softmax(rows, -1)[0, tokens[0]]), abs=1e-6)
+
+
+def test_a_sampling_out_of_range_is_refused() -> None:
+    for wrong in ({"top_p": 0.0}, {"top_p": 1.5}, {"top_k": -1}, {"min_p": 1.0}):
+        with pytest.raises(ConfigError, match=r"top_p|top_k|min_p"):
+            Sampling(**wrong)
+    assert not Sampling().truncates
+
+
+WORD = st.integers(0, 2**64 - 1)
+
+
+def one(seed: int, counter: int) -> float:
+    return float(uniforms(np.array([seed], dtype=np.uint64), np.array([counter], dtype=np.uint64))[0])
+
+
+@given(WORD, WORD)
+def test_numbers_lie_in_the_half_open_unit_interval(seed: int, counter: int) -> None:
+    assert 0.0 <= one(seed, counter) < 1.0
+
+
+@given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=20))
+def test_each_pair_decides_its_own_number(pairs: list[tuple[int, int]]) -> None:
+    seeds, counters = (np.array(column, dtype=np.uint64) for column in zip(*pairs, strict=True))
+    assert uniforms(seeds, counters).tolist() == [one(*pair) for pair in pairs]
+
+
+def test_streams_and_counters_look_independent() -> None:
+    seeds, counters = np.meshgrid(np.arange(200, dtype=np.uint64), np.arange(200, dtype=np.uint64))
+    grid = uniforms(seeds.ravel(), counters.ravel()).reshape(200, 200)
+    assert abs(grid.mean() - 0.5) < 0.01
+    assert abs(grid.std() - np.sqrt(1 / 12)) < 0.01
+    assert np.abs(np.corrcoef(grid) - np.eye(200)).max() < 0.35
+    assert len(np.unique(grid)) == grid.size

@@ -125,8 +125,6 @@ def test_changes_pair_the_tasks() -> None:
     assert changes["cool"].change == 0.0
     assert changes["overall"].change == pytest.approx(0.6)
     assert compare_reports(before, after, skill=True)["overall"].change == 0.0
-    with pytest.raises(ConfigError, match="different panels"):
-        compare_reports(before, play([], [], TASKS[:3]), skill=False)
 
 
 @pytest.mark.parametrize("tasks", [["heat/0", "heat/0"], []])

@@ -1,4 +1,4 @@
-"""What is no hub's name never reaches the network."""
+"""What is no hub's name never reaches the network; bfloat16 is warned of where it only costs time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import load_plain_config, loading
+from trainers.models import bfloat16_slowdown, bfloat16_warning, load_plain_config, loading, precision
 from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
@@ -104,3 +104,31 @@ def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.Monkey
     with pytest.raises(MissingDataError, match="could not be fetched"):
         load_plain_config(TrainConfig(model="some/name"))
     assert sum(waits) < 1
+
+
+def test_the_factor_is_measured_here() -> None:
+    pytest.importorskip("torch", reason="needs the extra 'train'")
+    assert bfloat16_slowdown() > 0
+
+
+@pytest.mark.parametrize(
+    ("cuda", "factor", "asked", "warned"),
+    [
+        (False, 50.0, "bfloat16_copy", True),
+        (False, 50.0, "float32", False),
+        (False, 50.0, "auto", False),
+        (False, 0.6, "bfloat16", False),
+        (True, 50.0, "bfloat16", False),
+    ],
+)
+def test_only_a_processor_that_loses_by_it_is_warned(
+    cuda: bool, factor: float, asked: str, warned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="needs the extra 'train'")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(precision, "bfloat16_slowdown", lambda: factor)
+    said = bfloat16_warning(asked)
+    assert bool(said) == warned
+    if said:
+        assert "50 times" in said
+        assert "precision=float32" in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from tests.trainers.toys import GRADED, toy_config
+from tests.trainers.toys import GRADED, start_learner, toy_config
 from trainers.base import TokenRow
 from trainers.config import TrainConfig
 from trainers.learner import Learner
 from trainers.models import load_model
 from trainers.recipes import recipe_names
 from trainers.recipes.parts.rows import HindsightRows, UpdateView
-from trainers.tracking.progress import SilentProgress
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from trainers.training import prepare, run
+from trainers.training import run
 
 SHARED: dict[str, Any] = {
     "model": "shipped",
@@ -64,9 +62,15 @@ METHODS = (*recipe_names(), *VARIANTS)
 @pytest.mark.parametrize("method", METHODS)
 def test_it_runs_in_both_worlds(method: str, env: str, tmp_path: Path) -> None:
     result = run(TrainConfig(method=method, env=env, run=str(tmp_path), **{**SHARED, **WORLDS[env]}))
-    last = result.metrics[-1]
-    assert (result.finished, last["step"]) == (True, 2)
-    assert math.isfinite(last["loss"])
+    updates = [record for record in result.metrics if record["event"] == "train"]
+    assert (result.finished, [record["step"] for record in updates]) == (True, [1, 2])
+    keys = {"grad_norm", "entropy", "success", "gap", "gate", "active", "env_steps"}
+    # Those without a policy gradient have neither penalty nor clipping.
+    keys |= set() if method in ("opsd", "opsd_jsd", "context_distillation", "raft") else {"kl", "clip_fraction"}
+    for record in updates:
+        assert math.isfinite(record["loss"])
+        assert record["grad_norm"] is not None
+        assert keys <= set(record)
 
 
 # Gradients: from rollouts to ``p.grad``, against the papers' formulas over every rollout once, in float64.
@@ -113,9 +117,7 @@ def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_
     options, formula = FORMULAS[method]
     changes = {"kl_coef": KL, "method_options": options, "env_options": {"turns": 2}, "max_context": 96, **GRADED}
     config = toy_config(toy_folder, method=method, run=str(tmp_path), **changes)
-    with ExitStack() as stack:
-        learner = prepare(config, SilentProgress(), stack)[0]
-    learner.backend.prepare(None)
+    learner = start_learner(config)
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(1), 1))
     (step,) = learner.optimiser_steps(batch, advantages, learner.extra_rows(batch, advantages, 1)[0], 1)
     for micro in step:

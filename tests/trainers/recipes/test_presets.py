@@ -26,8 +26,9 @@ def test_the_ten_methods_exist_under_their_names() -> None:
     ablations = {"no_pairing", "mixed_norm", "fixed_gate", "no_pruning", "fixed_rho", "high_init"}
     assert set(recipe_names()) >= {"grpo", "skill_grpo", "skill0", "skillc"} | ablations
     for name in recipe_names():
-        assert get_recipe(name).name == name
-        assert json.loads(json.dumps(get_recipe(name).options)) == get_recipe(name).options
+        recipe = get_recipe(name)
+        assert (recipe.name, recipe.summary[-1], recipe.options["allocation"]) == (name, ".", recipe.allocation.name)
+        assert json.loads(json.dumps(recipe.options)) == recipe.options
 
 
 @pytest.mark.parametrize(

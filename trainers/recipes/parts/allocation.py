@@ -175,18 +175,15 @@ class ByTrials(Allocation):
 
 @dataclass(frozen=True)
 class BySignal(ByTrials):
-    """:func:`trainers.allocation.signal_allocation` from each type's training rollouts.
-
-    Attributes:
-        kappa: How much practice with the skill is worth to the policy without it.
-        memory: Weight of past rollouts per update, below 1.
-        prior: Rollouts of each condition, half of them won, that stand for what is not known yet.
-    """
+    """:func:`trainers.allocation.signal_allocation` from each type's training rollouts."""
 
     name: ClassVar[str] = "signal"
     kappa: float = 1.0
+    """How much practice with the skill is worth to the policy without it."""
     memory: float = 0.9
+    """Weight of past rollouts per update, below 1."""
     prior: float = 2.0
+    """Rollouts of each condition, half of them won, that stand for what is not known yet."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """More where the outcome varies more."""
@@ -200,17 +197,15 @@ class ByNeed(ByTrials):
 
     Until a type has had ``probes`` rollouts of each condition lately, one rollout of its groups sees the skill, so that
     there is something to judge by.
-
-    Attributes:
-        level: Confidence level of the intervals.
-        memory: Weight of past rollouts per update, below 1.
-        probes: Rollouts with the skill, past ones weighed, below which a type is probed.
     """
 
     name: ClassVar[str] = "need"
     level: float = 0.95
+    """Confidence level of the intervals."""
     memory: float = 0.9
+    """Weight of past rollouts per update, below 1."""
     probes: float = 4.0
+    """Rollouts with the skill, past ones weighed, below which a type is probed."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """Half, one to probe, or none."""
@@ -226,18 +221,15 @@ class ByNeed(ByTrials):
 
 @dataclass(frozen=True)
 class ByContrast(ByTrials):
-    """:func:`trainers.allocation.fading_allocation` from each type's training rollouts: half, then ever fewer.
-
-    Attributes:
-        full_gap: Gap of success rates from which on half of a group sees the skill.
-        memory: Weight of past rollouts per update, below 1.
-        prior: Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet.
-    """
+    """:func:`trainers.allocation.fading_allocation` from each type's training rollouts: half, then ever fewer."""
 
     name: ClassVar[str] = "contrast"
     full_gap: float = 0.2
+    """Gap of success rates from which on half of a group sees the skill."""
     memory: float = 0.9
+    """Weight of past rollouts per update, below 1."""
     prior: float = 1.0
+    """Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """Half while the skill matters."""

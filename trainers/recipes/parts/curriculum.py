@@ -14,46 +14,40 @@ from trainers.base import NotNegative, Options, Share
 
 @dataclass(frozen=True)
 class Gating(Options):
-    """From the smoothed gap to the share of skill-injected rollouts and the weight of the correction.
-
-    Attributes:
-        temperature: Temperature of the gate.
-        gate: A fixed gate, or None.
-        rho_min: Smallest share of each branch.
-        rho: A fixed share of skill-injected rollouts, or None.
-        correction_weight: Weight of the correction.
-        beta_freq: How fast the correction of a repeated task fades.
-    """
+    """From the smoothed gap to the share of skill-injected rollouts and the weight of the correction."""
 
     temperature: float = 0.1
+    """Temperature of the gate."""
     gate: float | None = None
+    """A fixed gate, or None."""
     rho_min: float = 0.1
+    """Smallest share of each branch."""
     rho: float | None = None
+    """A fixed share of skill-injected rollouts, or None."""
     correction_weight: float = 1.0
+    """Weight of the correction."""
     beta_freq: float = 0.01
+    """How fast the correction of a repeated task fades."""
 
 
 @dataclass(frozen=True)
 class Pruning(Options):
-    """How gaps are smoothed, and when a type loses its skill for good.
-
-    Attributes:
-        alpha_val: Weight of the past in the validation gap.
-        initial_gap: Where the smoothed gaps start.
-        tau_retire: Gap below which a type retires.
-        capacity: K(t), one number per stage of training.
-        retire_by: Which reasons retire a type.
-        min_validations: Validations before a type's own gap may retire it.
-        margin: Standard errors by which the gap must lie below the threshold.
-    """
+    """How gaps are smoothed, and when a type loses its skill for good."""
 
     alpha_val: float = 0.7
+    """Weight of the past in the validation gap."""
     initial_gap: float = 0.0
+    """Where the smoothed gaps start."""
     tau_retire: float = 0.0
+    """Gap below which a type retires."""
     capacity: tuple[int, ...] = ALFWORLD_CAPACITY
+    """K(t), one number per stage of training."""
     retire_by: tuple[str, ...] = RETIREMENT_REASONS
+    """Which reasons retire a type."""
     min_validations: int = 0
+    """Validations before a type's own gap may retire it."""
     margin: float = 0.0
+    """Standard errors by which the gap must lie below the threshold."""
 
 
 @dataclass(frozen=True)
@@ -105,19 +99,16 @@ class SkillBudget(Internalization):
 
 @dataclass(frozen=True)
 class ContrastAverage(Options):
-    """What an update shows of the skills' worth, and how it is averaged over updates.
-
-    Attributes:
-        key: What shares one moving average: a task type, or a task.
-        contrast_decay: Weight of the past in that average.
-        contrast_clip: Bound of the smoothed contrast.
-        bias_correction: Whether the average is corrected for its start at 0.
-    """
+    """What an update shows of the skills' worth, and how it is averaged over updates."""
 
     key: ContrastKey = "type"
+    """What shares one moving average: a task type, or a task."""
     contrast_decay: Share = 0.9
+    """Weight of the past in that average."""
     contrast_clip: NotNegative = 2.0
+    """Bound of the smoothed contrast."""
     bias_correction: bool = True
+    """Whether the average is corrected for its start at 0."""
 
     def start(self) -> Contrast:
         """A fresh moving average."""

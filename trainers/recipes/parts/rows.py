@@ -69,20 +69,18 @@ class RowMaker(Options):
 
 @dataclass(frozen=True)
 class ImitatedRows(RowMaker):
-    """Base of row makers for :class:`trainers.losses.relabelling.Relabelling`.
+    """Base of row makers for :class:`trainers.losses.self_distillation.Relabelling`.
 
     Behind the prompt without the skill a thought that quotes the skill is out of place: it teaches to recite what was
     not shown, and whatever follows it in the row still reads the quotation.
-
-    Attributes:
-        quoting_thoughts: What becomes of such thoughts: "keep"; "mask": they are not imitated, and later turns read
-            them; "drop": they are taken out of the row.
-        quoted_words: Words in a row that a thought has in common with the skill, and that nobody else said, make it a
-            quotation; 0 for every thought.
     """
 
     quoting_thoughts: Literal["keep", "mask", "drop"] = "keep"
+    """What becomes of such thoughts: "keep"; "mask": they are not imitated, and later turns read them; "drop": they are
+    taken out of the row."""
     quoted_words: Natural = 4
+    """Words in a row that a thought has in common with the skill, and that nobody else said, make it a quotation; 0 for
+    every thought."""
 
     def imitated(self, update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
         """The rows of one rollout of the update, by its number and its place among this process's."""
@@ -151,17 +149,14 @@ def _thought_tokens(ids: Sequence[int], chat: ChatTokens) -> int:
 
 @dataclass(frozen=True)
 class RelabelledRows(ImitatedRows):
-    """Won skill-injected rollouts, weighed by :func:`relabelling_weights`.
-
-    Attributes:
-        most: Largest number of relabelled episodes, as a share of the update's.
-        discounted: Whether an episode weighs less, the more often its task is won without the skill.
-    """
+    """Won skill-injected rollouts, weighed by :func:`relabelling_weights`."""
 
     name: ClassVar[str] = "relabelled_rows"
     needs_comparison: ClassVar[bool] = True
     most: float = 0.5
+    """Largest number of relabelled episodes, as a share of the update's."""
     discounted: bool = True
+    """Whether an episode weighs less, the more often its task is won without the skill."""
 
     @property
     def most_rows(self) -> float:
@@ -204,13 +199,11 @@ class HindsightRows(RowMaker):
     A won episode's text is its own steps; a lost one's are those of the won episodes of its task in this update, or of
     its task type if there are none. Where nobody won, the teacher reads what the student reads. The paper lets a
     language model write, for the episode and for up to five single steps.
-
-    Attributes:
-        least: Share of the won episodes that must have taken a step.
     """
 
     name: ClassVar[str] = "hindsight_rows"
     least: float = 0.6
+    """Share of the won episodes that must have taken a step."""
 
     @property
     def most_rows(self) -> float:

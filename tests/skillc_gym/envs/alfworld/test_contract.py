@@ -86,11 +86,12 @@ def test_the_essential_commands_of_walkthroughs_are_those_of_the_skills(argument
 
 
 def test_the_whole_stack_is_rebuilt_from_json():
-    inner = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), where="info")
+    inner = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), enabled=False, where="info")
     kinds = sorted({inner.unwrapped.task_type_of(task_id) for task_id in inner.unwrapped.task_ids})
     curriculum = InternalizationCurriculum(kinds, rho=0.5)
     env = ChatPrompt(ActionFormat(SkillCurriculum(inner, curriculum)), ChatFormat.compact().with_form("window:2"))
     again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert str(again) == str(env)
+    assert again.get_wrapper_attr("enabled") is False
     replies = [format_reply("look"), "no", format_reply("inventory")]
     assert walk(env, replies) == walk(again, replies)

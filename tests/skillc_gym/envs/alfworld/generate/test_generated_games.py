@@ -143,25 +143,9 @@ def test_the_walkthrough_wins_and_not_before_its_end(task_type, seed, size, spli
     assert world.won
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"size": "huge"}, UnknownNameError, "small, medium, large, real"),
-        ({"sise": "small"}, UnknownNameError, "Did you mean 'size'"),
-        ({"split": "train"}, UnknownNameError, "option of the generator 'split'"),
-        ({"seed": -1}, ConfigError, "seed is a whole number of at least 0; got -1"),
-        ({"seed": True}, ConfigError, "got True"),
-        ({"seed": {1}}, ConfigError, "numbers and names"),
-        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
-        ("small", ConfigError, "a dictionary such as"),
-    ],
-)
-def test_bad_options_are_named(options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        open_games("generated", generator=options)
-
-
-def test_other_bad_arguments_are_named(tmp_path):
+def test_bad_arguments_are_named(tmp_path):
+    with pytest.raises(ConfigError, match="a dictionary such as"):
+        open_games("generated", generator="small")
     with pytest.raises(UnknownNameError, match="pick_heat_then_place_in_recep"):
         generate_game("warm", seed=0)
     with pytest.raises(UnknownNameError, match="valid_unseen"):

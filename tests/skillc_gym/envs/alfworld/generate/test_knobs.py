@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections import Counter
 
-import knob_ends
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ from one_game import generate_game
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import parse_goal
+from skillc_gym.envs.alfworld.experts.explorer import Explorer, parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames
 from skillc_gym.envs.alfworld.generate.games import difficulty_of, numbers
@@ -91,9 +91,36 @@ def test_a_list_of_difficulties_gives_games_of_each_and_names_say_which():
     assert all(single.raw(name) == games.raw(name) for name in single.task_ids)
 
 
-@pytest.mark.parametrize("knob", knob_ends.ENDS)
-def test_each_knob_moves_what_it_says_from_end_to_end(knob: str):
-    assert knob_ends.stuck(knob) == []
+def explored(game: Game) -> dict[str, int]:
+    """What the explorer, which knows what the agent has read, takes to win, at most 200 steps."""
+    world, steps = World(game), 0
+    observation, explorer = world.reset(), Explorer(game.task_type, game.goal, seed=0)
+    read, commands = len(observation), len(world.admissible)
+    while not world.won and steps < 200:
+        observation, _ = world.step(explorer.act(observation, world.admissible))
+        read, steps = read + len(observation), steps + 1
+    return {"plan": len(Planner(game).plan()), "explorer": steps, "read": read, "commands": commands}
+
+
+@pytest.mark.parametrize(
+    ("knob", "ends", "moves"),
+    [
+        ("difficulty", (0.0, 1.0), {"plan": 1, "explorer": 1, "read": 1}),
+        ("receptacles", (6, 36), {"explorer": 1, "commands": 1}),
+        ("objects", (5, 45), {"read": 1}),
+        ("closed", (0.0, 1.0), {"plan": 1, "explorer": 1}),
+        ("hidden", (0.0, 1.0), {"plan": 1, "explorer": 1}),
+        ("spares", (0, 4), {"explorer": -1}),
+    ],
+)
+def test_each_knob_moves_what_it_says_from_end_to_end(knob: str, ends: tuple, moves: dict[str, int]):
+    means = []
+    for value in ends:
+        games = GeneratedGames("train", seed=0, games_per_type=5, size="medium", **{knob: value})
+        played = [explored(games.load(task_id)) for task_id in games.task_ids]
+        means.append({name: statistics.mean(each[name] for each in played) for name in moves})
+    before, after = means
+    assert [name for name, way in moves.items() if (after[name] - before[name]) * way <= 0] == []
 
 
 def test_real_houses_hold_together():
@@ -130,6 +157,12 @@ def test_real_houses_hold_together():
         ({"mix": {"heat": 1e308, "pick": 1e308}}, ConfigError, "too large"),
         ({"mix": [1, 2]}, ConfigError, "weights such as"),
         ({"hiden": 1}, UnknownNameError, "Did you mean 'hidden'"),
+        ({"size": "huge"}, UnknownNameError, "small, medium, large, real"),
+        ({"split": "train"}, UnknownNameError, "option of the generator 'split'"),
+        ({"seed": -1}, ConfigError, "seed is a whole number of at least 0; got -1"),
+        ({"seed": True}, ConfigError, "got True"),
+        ({"seed": {1}}, ConfigError, "numbers and names"),
+        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
     ],
 )
 def test_bad_options_are_named(options, error, message):

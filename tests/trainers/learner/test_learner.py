@@ -1,23 +1,33 @@
-"""Methods, memories, wrappers, loggers and a backend from outside, each in one file, train by the same call."""
+"""A learner: methods, memories, wrappers, loggers and a backend from outside train by the same call."""
 
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
-from tests.trainers.toys import GRADED, next_batches, timeless, toy_config
+from tests.trainers.toys import GRADED, next_batches, start_learner, timeless, toy_config
 from trainers import TrainConfig, get_recipe, train
 from trainers.tracking.progress import SilentProgress
-from trainers.training import prepare
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
+pytest.importorskip("trl", reason="needs the train extra")
+
+from tests.trainers.rollouts_of import batch_of, episode
+from trainers.learner import Learner
+from trainers.learner.setup import SharedMemory
+from trainers.memory import D2SkillMemory
+from trainers.rollout.collect import SharedRollouts
+from trainers.rollout.policies import TokenPolicy
+from trainers.training import run
 
 
 @pytest.fixture
@@ -47,15 +57,15 @@ def resumed(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_a_scheme_sees_observations_and_gives_one_value_per_token(config: TrainConfig) -> None:
-    records = updates(config, method="tests.trainers.toy_scheme:RECIPE", method_options={"fee": 0.5})
+    records = updates(config, method="tests.trainers.toy_methods:NOVELTY", method_options={"fee": 0.5})
     # The second turn of the toy repeats the first observation's words or it does not; the figure is the scheme's own.
     assert all(0.0 <= record["repeated_observations"] <= 0.5 for record in records)
-    assert get_recipe("tests.trainers.toy_scheme:RECIPE", fee=0.5).options["fee"] == 0.5
+    assert get_recipe("tests.trainers.toy_methods:NOVELTY", fee=0.5).options["fee"] == 0.5
 
 
 @pytest.mark.parametrize("form", ["conversation", "window:1"])
 def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainConfig, form: str) -> None:
-    config = config.with_(form=form, method="tests.trainers.toy_loss:RECIPE", kl_coef=0.0)
+    config = config.with_(form=form, method="tests.trainers.toy_methods:PULL", kl_coef=0.0)
     (apart, _) = updates(config)
     assert apart["teacher_gap"] > 1e-3
     assert set(apart["losses"]) == {"policy", "pull"}
@@ -68,8 +78,7 @@ def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainCon
 def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(
     config: TrainConfig, room: int, share: float
 ) -> None:
-    with ExitStack() as stack:
-        learner, _ = prepare(config.with_(method="sdar", kl_coef=0.0), SilentProgress(), stack)
+    learner = start_learner(config.with_(method="sdar", kl_coef=0.0))
     learner.setup.prompts.max_length = room
     for batch in next_batches(learner):
         learner.loss(batch, 1)
@@ -77,7 +86,7 @@ def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(
 
 
 def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
-    config = config.with_(method="tests.trainers.toy_loss:RECIPE", kl_coef=0.0, learning_rate=1e-2)
+    config = config.with_(method="tests.trainers.toy_methods:PULL", kl_coef=0.0, learning_rate=1e-2)
     runs = {
         weights: updates(config, method_options={"weights": weights}, run=f"{config.run}-{weights}")
         for weights in ("policy", "reference", "average")
@@ -89,23 +98,23 @@ def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
 
 
 def test_a_loss_owns_a_critic_that_is_trained_and_resumed(config: TrainConfig) -> None:
-    config = config.with_(method="tests.trainers.toy_critic:RECIPE", learning_rate=1e-2, steps=3)
+    config = config.with_(method="tests.trainers.toy_methods:CRITIC", learning_rate=1e-2, steps=3)
     records = updates(config)
     assert all(record["value_error"] > 0 for record in records)
     assert resumed(config) == records
 
 
 def test_a_memory_shows_what_it_wrote_and_goes_on_with_it(config: TrainConfig) -> None:
-    config = config.with_(method="tests.trainers.toy_memory:RECIPE", transcripts_every=1)
+    config = config.with_(method="tests.trainers.toy_methods:DIARY", transcripts_every=1)
     records = updates(config)
     assert records[1]["diary_lines"] > records[0]["diary_lines"]
     played = read_jsonl(Path(config.run) / "transcripts" / "train-000002.jsonl")
-    noted = [episode for episode in played if episode.skill.startswith("diary-")]
+    noted = [each for each in played if each.skill.startswith("diary-")]
     assert noted
-    for episode in noted:
-        assert f"goal was {episode.goal}" in episode.skill_text
-        assert episode.skill_text in episode.messages[0]["content"]
-    assert all(not episode.skill_text for episode in played if not episode.condition)
+    for each in noted:
+        assert f"goal was {each.goal}" in each.skill_text
+        assert each.skill_text in each.messages[0]["content"]
+    assert all(not each.skill_text for each in played if not each.condition)
     assert resumed(config) == records
 
 
@@ -162,18 +171,112 @@ def test_passes_may_have_no_rows(config: TrainConfig, preset: str, share: bool) 
     assert all(math.isfinite(record["loss"]) for record in updates(config))
 
 
-@pytest.mark.parametrize("share", [False, True])
-def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
-    config = config.with_(method="half_skill_grpo", group_size=4, temperature=0.3, share_prefixes=share, **GRADED)
-    plain = updates(config)
-    drafted = updates(config, engine_options={"draft_tokens": 3}, run=f"{config.run}-drafted")
-    for one, other in zip(plain, drafted, strict=True):
-        assert other["tokens_generated"] == one["tokens_generated"]
-        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)
-
-
 def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="lora_dropout=0"):
         config.with_(share_prefixes=True, lora_rank=2, lora_dropout=0.1)
     with pytest.raises(ConfigError, match="attention=sdpa"):
         config.with_(share_prefixes=True, attention="flash_attention_2")
+
+
+def started(folder: Path, run_folder: Path, **changes: Any) -> Learner:
+    # One draw in eight wins: some groups of four have differences, and most have none.
+    settings = {"engine": "choosing", "max_reply_tokens": 8, "method": "grpo", "kl_coef": 0.0, **changes}
+    return start_learner(toy_config(folder, run=str(run_folder), **settings))
+
+
+def test_groups_are_drawn_again_until_they_differ_or_the_bound_is_reached(toy_folder: Path, tmp_path: Path) -> None:
+    plain, bounded = (started(toy_folder, tmp_path / str(n), redraw_groups=n) for n in (0, 3))
+    for update in range(1, 6):
+        drawn = plain.draw(update)
+        before, after = plain.play(*drawn, update), bounded.play(*drawn, update)
+        wins = {group: {e.episode.won for e in before.trajectories if e.group == group} for group in range(4)}
+        kept = {group for group, seen in wins.items() if len(seen) == 2}
+        groups = Counter(each.group for each in after.trajectories)
+        assert kept <= set(groups)
+        assert set(groups.values()) == {4}
+        assert len(groups) <= 4
+        for group in groups:
+            assert len({e.episode.won for e in after.trajectories if e.group == group}) == 2
+        assert len({e.episode.task_id for e in after.trajectories}) == len(groups)
+        _, advantages, figures = bounded.credit(after)
+        assert np.asarray(advantages.values).all()
+        # What was played in vain was generated, too.
+        assert figures["env_steps"] == len(after.trajectories) + 4 * figures["groups_left_out"]
+
+
+def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(toy_folder: Path, tmp_path: Path) -> None:
+    settings = {"method": "grpo", "engine": "choosing", "max_reply_tokens": 8, "kl_coef": 0.0, "redraw_groups": 2}
+    whole = run(toy_config(toy_folder, run=str(tmp_path / "whole"), **settings)).metrics
+    again = run(toy_config(toy_folder, run=str(tmp_path / "again"), **settings)).metrics
+
+    assert timeless(whole) == timeless(again)
+    trained = [record for record in whole if record["event"] == "train"]
+    assert any(record["groups_left_out"] for record in trained)
+    assert trained[-1]["tokens_total"] == sum(record["tokens_generated"] for record in trained)
+
+
+@pytest.mark.parametrize("method", ["contrastive_relabelling", "skillc", "raft", "evolver"])
+def test_methods_that_learn_from_all_groups_refuse_it(toy_folder: Path, tmp_path: Path, method: str) -> None:
+    with pytest.raises(ConfigError, match="learns from those too"):
+        started(toy_folder, tmp_path, method=method, redraw_groups=1)
+
+
+class Recording:
+    """An engine that answers every request alike."""
+
+    def __init__(self) -> None:
+        self.requests = []
+        self.resets = 0
+
+    def generate(self, requests, sampling):
+        assert sampling.greedy
+        self.requests += requests
+        return [SimpleNamespace(token_ids=[1]) for _ in requests]
+
+    def release(self, keys):
+        pass
+
+    def reset(self):
+        self.resets += 1
+
+
+@pytest.mark.parametrize(("preset", "shared"), [("d2skill", False), ("skillc", True)])
+def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
+    preset: str, shared: bool, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as a bank is empty, both halves of d2skill's groups are asked the same."""
+    seen: list[bool] = []
+    collect = SharedRollouts.collect_own
+
+    def recorded(self: SharedRollouts, *args: Any, **options: Any) -> Any:
+        seen.append(options.get("shared_draws", True))
+        return collect(self, *args, **options)
+
+    monkeypatch.setattr(SharedRollouts, "collect_own", recorded)
+    run(toy_config(toy_folder, method=preset, steps=1, run=str(tmp_path)))
+    assert seen.count(False) == (not shared)  # validations stay paired
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize(("max_context", "asked"), [(10**6, 1), (100, 0)])
+def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_path):
+    chat = SimpleNamespace(
+        prompt=lambda messages: [0] * sum(len(message["content"]) for message in messages),
+        reply_text=lambda ids: '{"skills": ["Heat it."]}',
+    )
+    engine = Recording()
+    policy = TokenPolicy(engine, chat, growing=True, max_reply_tokens=8, max_context=max_context)
+    rollouts = SimpleNamespace(policy=policy)
+    setup = SimpleNamespace(
+        rollouts=rollouts,
+        config=SimpleNamespace(seed=0),
+        folder=SimpleNamespace(path=tmp_path),
+        prompts=SimpleNamespace(library=None),
+    )
+    memory = SharedMemory(D2SkillMemory(writer="policy"), setup)
+    poor = batch_of([episode(won=False, condition=1), episode(won=True)])
+    record = memory.observe(SimpleNamespace(num_processes=1), poor)
+    log = record["memory"]
+    assert (len(engine.requests), log["size"], log["bad_replies"]) == (asked, asked, 1 - asked)
+    assert record.get("tokens_written", 0) == asked
+    assert engine.resets == 2

@@ -1,16 +1,21 @@
-"""Published losses against slow scalar code: values, and gradients by hand or by finite differences."""
+"""Losses: formulas against slow scalar code, and as objects what they ask for and whom they act on."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
+from tests.trainers.rollouts_of import batch_of, episode
+from trainers.advantages import Signals
 from trainers.losses import (
+    ClippedPolicyGradient,
+    LossInputs,
     clipped_policy_gradient,
     clipped_value_loss,
     generalised_jsd,
@@ -23,6 +28,11 @@ from trainers.losses import (
     sdar,
     skill_sd,
 )
+from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
+from trainers.losses.policy_gradient import HindsightPolicyGradient, TeacherSizedPolicyGradient
+from trainers.losses.self_distillation import Relabelling
+from trainers.losses.value import EntropyBonus, Value
+from trainers.recipes import get_recipe
 
 LOGPROB = st.floats(-12, -1e-4)
 PAIRS = st.lists(st.tuples(LOGPROB, LOGPROB, LOGPROB), min_size=1, max_size=6)
@@ -104,15 +114,6 @@ def test_skill_sd_is_cut_at_both_ends():
     assert got[1] == pytest.approx(math.exp(10) * (math.exp(-0.5) - 1 + 0.5))
 
 
-def test_skill_sds_gradient_estimates_the_reverse_divergence():
-    logits = torch.tensor([0.3, -1.0, 0.7], dtype=torch.float64, requires_grad=True)
-    teacher = torch.tensor([1.0, 0.2, -0.5], dtype=torch.float64).log_softmax(-1)
-    student = logits.log_softmax(-1)
-    expected = torch.autograd.grad((student.exp() * (student - teacher)).sum(), logits, retain_graph=True)[0]
-    estimate = (student.exp().detach() * skill_sd(student, teacher, student.detach())).sum()
-    torch.testing.assert_close(torch.autograd.grad(estimate, logits)[0], expected, atol=1e-9, rtol=0)
-
-
 @given(PAIRS, st.sampled_from([-1.5, 0.0, 0.4]), st.floats(0, 1))
 def test_rlsd_sizes_the_advantage_within_its_clip(rows, advantage, lam):
     s, t, _ = columns(rows)
@@ -163,16 +164,6 @@ def test_the_divergence_follows_its_definition(student, teacher, beta):
     got = torch.autograd.grad(loss.sum(), [s, t], allow_unused=True)
     assert got[0][0].tolist() == pytest.approx(gradient, abs=1e-6)
     assert got[1] is None
-
-
-def test_forward_divergence_still_pulls_where_the_student_never_goes():
-    student = torch.tensor([20.0, 0.0], dtype=torch.float64, requires_grad=True)
-    teacher = torch.tensor([0.0, 20.0], dtype=torch.float64)
-    forward = torch.autograd.grad(generalised_jsd(student, teacher, 0.0), student)[0]
-    torch.testing.assert_close(forward, student.detach().softmax(-1) - teacher.softmax(-1))
-    reverse = torch.autograd.grad(generalised_jsd(student, teacher, 1.0), student)[0]
-    assert forward.abs().max() > 0.9
-    assert reverse.abs().max() < 1e-6
 
 
 @given(PAIRS, st.floats(0, 1), st.floats(0.5, 2))
@@ -235,3 +226,86 @@ def test_no_gap_is_too_large(gap, dtype):
         assert loss.isfinite().all()
         assert torch.autograd.grad(loss.sum(), student, retain_graph=True)[0].isfinite().all()
     assert rlsd_weight(student, teacher, torch.tensor([1.0, -1.0, 0.0]), 0.5).isfinite().all()
+
+
+MASK = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+
+
+def tensor(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def inputs(update: int = 1, **optional: torch.Tensor) -> LossInputs:
+    return LossInputs(
+        logprobs=(-tensor(0, 2, 3).abs()).requires_grad_(),
+        mask=MASK,
+        advantages=tensor(1, 2, 3),
+        optional=optional,
+        update=update,
+    )
+
+
+TEACHER = -tensor(2, 2, 3).abs()
+OLD = -tensor(3, 2, 3).abs()
+
+
+@pytest.mark.parametrize("weights", ["policy", "average", "reference"])
+@pytest.mark.parametrize("method", ["opsd", "opsd_jsd", "grpo_opsd", "skill_sd", "rlsd", "sdar", "opid"])
+def test_a_method_of_self_distillation_is_taught_by_the_weights_of_choice(method, weights):
+    teachers = [loss.teacher for loss in get_recipe(method, teacher_weights=weights).losses if loss.teacher]
+    assert [teacher.weights for teacher in teachers] == [weights]
+
+
+@pytest.mark.parametrize("top_k", [None, 3, 50])
+def test_distributions_are_compared_at_the_own_tokens(top_k):
+    student, teacher = tensor(4, 4, 6).requires_grad_(), tensor(5, 4, 6)
+    result = DistributionDistillation(mixture=0.3, top_k=top_k)(inputs(logits=student, teacher_logits=teacher))
+    best = teacher.topk(min(top_k or 6, 6), dim=-1).indices
+    expected = generalised_jsd(student.gather(-1, best), teacher.gather(-1, best), 0.3)
+    torch.testing.assert_close(result.values, expected)
+
+
+@pytest.mark.parametrize("wrong", [{"mixture": 2}, {"mixture": -0.1}, {"top_k": 0}])
+def test_a_comparison_of_nothing_or_beyond_the_mixture_is_refused_by_its_own_name(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        get_recipe("opsd_jsd", **wrong)
+
+
+def test_forward_distillation_acts_as_far_as_the_gate_is_open():
+    gate = np.array([0.5, 0.9, 0.9, 0.2])
+    signals = Signals(gate, np.zeros(4), np.zeros(4))
+    batch = batch_of([episode(), episode(), episode(condition=1), episode()], signals=signals)
+    assert ForwardDistillation().on_rollouts(batch).tolist() == pytest.approx([0.0, 0.8, 0.0, 0.0])
+    assert not GuidedDistillation().on_rollouts(batch).any()
+
+
+def test_rlsds_teacher_goes_and_opids_speaks_where_all_returns_are_equal():
+    late = inputs(update=11, teacher_logprobs=TEACHER, old_logprobs=OLD)
+    loss, plain = TeacherSizedPolicyGradient(mixing_steps=10), ClippedPolicyGradient()
+    torch.testing.assert_close(loss(late).values, plain(late).values)
+    assert loss.name == plain.name
+    assert not HindsightPolicyGradient().needs_advantages
+
+
+def test_relabelling_compares_with_the_prompt_that_was_sampled_behind():
+    given = inputs(sampling_logprobs=OLD)
+    torch.testing.assert_close(Relabelling(alpha=0.5)(given).values, relabelling(given.logprobs, OLD, 0.5, 1.0))
+    assert not Relabelling().on_rollouts(batch_of([episode(), episode(condition=1)])).any()
+
+
+def test_the_critic_starts_at_zero_and_learns_its_targets():
+    values, old, targets = tensor(6, 2, 3).requires_grad_(), tensor(7, 2, 3), tensor(8, 2, 3)
+    result = Value(value_clip=0.3)(inputs(values=values, old_values=old, value_targets=targets))
+    torch.testing.assert_close(result.values, clipped_value_loss(values, old, targets, 0.3))
+    head = Value().heads["values"](8)
+    assert not head(tensor(9, 5, 8)).any()
+
+
+def test_an_entropy_bonus_is_the_negative_entropy_of_the_whole_distribution():
+    logits = tensor(4, int(MASK.sum()), 7).requires_grad_()
+    result = EntropyBonus()(inputs(logits=logits))
+    expected = -torch.distributions.Categorical(logits=logits).entropy()
+    torch.testing.assert_close(result.values, expected)
+    result.values.sum().backward()
+    assert logits.grad is not None
+    assert logits.grad.abs().sum() > 0
