@@ -104,6 +104,8 @@ def count_line(name: str, done: int, total: int, tail: str = "") -> None:
 
 def require_empty(folder: Path) -> None:
     """Refuses a folder that holds something, and a place where none can be made, with a ConfigError."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if not there.is_dir() or (there == folder and any(folder.iterdir())):
-        raise ConfigError(f"{folder} is not an empty folder; give a new --out, or empty it first.")
+    above = next(place for place in (folder, *folder.parents) if place.exists())
+    if not above.is_dir():
+        raise ConfigError(f"{above} is a file; {folder} is not an empty folder; give a new --out, or empty it first.")
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(f"{folder} exists and is not an empty folder; give a new --out, or empty it first.")

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 import yaml
 
 from skill_library import load_library
 from skillc_gym import __version__
-from skillc_gym.envs.registry import described_env
-from skillc_gym.errors import MissingDataError
+from skillc_gym.envs.registry import EnvSpec, described_env, env_spec
+from skillc_gym.errors import MissingDataError, unknown_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.report import read_object
-from skillc_lab.tables import Table, points, rate
+from skillc_lab.tables import Table
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport
 
 _TAGS = ("reinforcement-learning", "gymnasium", "text-environment", "skillc-gym")
-_SETTINGS = ("model", "env", "data", "split", "method", "steps", "seed", "library")
-_SKILL_HEADS = ("skill", "what for", "SHA-256")
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class CardOptions:
     Example: skillc tools card policy runs/mine/policy --evaluation runs/mine/after --out runs/mine/policy/README.md
     """
 
-    what: Annotated[Literal["env", "policy"], tyro.conf.Positional]
+    what: Annotated[str, tyro.conf.Positional]
     """env or policy."""
     of: Annotated[str, tyro.conf.Positional]
     """Name of the environment, or checkpoint folder of the policy."""
@@ -45,6 +43,8 @@ class CardOptions:
 
 def card(options: CardOptions) -> int:
     """Runs the command."""
+    if options.what not in ("env", "policy"):
+        raise unknown_name("kind of card", options.what, ("env", "policy"))
     text = (
         environment_card(options.of)
         if options.what == "env"
@@ -62,21 +62,15 @@ def environment_card(name: str) -> str:
     """The card of an environment: what it is, how it is made, its splits, task types and skills with their hashes."""
     spec = described_env(name)
     data = ', data="generated"' if spec.warm_start else ""
-    skills = load_library(spec.library).skills if spec.library else ()
-    facts = {
-        "observations and actions": "text",
-        "longest episode": f"{spec.max_episode_steps} steps" if spec.max_episode_steps else "",
-        "splits": ", ".join(f"`{split}`" for split in spec.splits),
-        "task types": ", ".join(f"`{kind}`" for kind in spec.task_types),
-        "expert": f"`{spec.warm_start.expert}`" if spec.warm_start else "",
-    }
+    made = f'env = gymnasium.make("{spec.id}"{data})'
+    front = {"pretty_name": spec.id, "language": ["en"], "tags": [*_TAGS, spec.name]}
     return _card(
-        {"pretty_name": spec.id, "language": ["en"], "tags": [*_TAGS, spec.name]},
+        front,
         f"# {spec.id}",
         f"An environment of skillc-gym {__version__} whose agent's skill can be switched on and off per episode.",
-        f'```python\nimport gymnasium\nimport skillc_gym\nenv = gymnasium.make("{spec.id}"{data})\n```',
-        _table([(fact, said) for fact, said in facts.items() if said]),
-        _table([(f"`{skill.name}`", skill.description, f"`{skill.sha256[:12]}`") for skill in skills], *_SKILL_HEADS),
+        f"```python\nimport gymnasium\nimport skillc_gym\n{made}\n```",
+        Table(["", ""], list(_facts(spec))).markdown(),
+        *_skills(spec),
     )
 
 
@@ -90,48 +84,98 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
     made = read_object(folder / "policy_card.json")
     run = current_settings(read_object(folder.parent / "config.json") or made.get("run", {}))
-    env = str(run.get("env") or made.get("recipe", {}).get("demonstrations", {}).get("env") or "")
+    env = str(run.get("env") or _of_demonstrations(made, "env") or "")
     method = str(run.get("method") or ("behaviour-cloning" if made else ""))
-    how = "Trained" if run else "Cloned from demonstrations of an expert"
-    figures = [(name, f"`{run[name]}`") for name in _SETTINGS if run.get(name) not in (None, "")]
-    figures += [(name, f"`{made[name]}`") for name in ("parameters", "vocabulary", "weights_sha256") if name in made]
-    tags = [*_TAGS, *(name for name in (env, method) if name)]
-    return _card(
-        {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": tags},
-        " ".join(["# A policy", *([f"by {method}"] if method else []), *([f"in {env}"] if env else [])]),
-        f"{how} with skillc-gym.",
-        _table(figures),
-        _evaluated(evaluation) if evaluation else "",
-    )
+    front: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-generation"}
+    front["tags"] = [*_TAGS, *(name for name in (env, method) if name)]
+    title = " ".join(["A policy", *([f"by {method}"] if method else []), *([f"in {env}"] if env else [])])
+    parts = [f"# {title}", *_making(run, made)]
+    if evaluation is not None:
+        config, report = _evaluated(evaluation)
+        front["model-index"] = [{"name": title, "results": [_result(config, report)]}]
+        parts += ["## Evaluation", *_evaluation(config, report)]
+    return _card(front, *parts)
 
 
 def _card(front: Mapping[str, Any], *parts: str) -> str:
     text = yaml.safe_dump(dict(front), sort_keys=False, allow_unicode=True)
-    return "\n\n".join([f"---\n{text}---", *filter(None, parts)]) + "\n"
+    return "\n\n".join([f"---\n{text}---", *parts]) + "\n"
 
 
-def _table(rows: Sequence[Sequence[str]], *heads: str) -> str:
-    return Table(heads or ["", ""], rows).markdown() if rows else ""
+def _facts(spec: EnvSpec) -> Iterable[tuple[str, str]]:
+    yield "observations and actions", "text"
+    yield "short name", f"`{spec.name}`"
+    if spec.max_episode_steps:
+        yield "longest episode", f"{spec.max_episode_steps} steps"
+    if spec.splits:
+        yield "splits", ", ".join(f"`{split}`" for split in spec.splits)
+    if spec.task_types:
+        yield "task types", ", ".join(f"`{kind}`" for kind in spec.task_types)
+    if spec.warm_start:
+        yield "expert", f"`{spec.warm_start.expert}`"
 
 
-def _evaluated(folder: Path) -> str:
-    """What an evaluation found."""
+def _skills(spec: EnvSpec) -> list[str]:
+    if spec.library is None:
+        return []
+    rows = [
+        (f"`{skill.name}`", skill.description, f"`{skill.sha256[:12]}`") for skill in load_library(spec.library).skills
+    ]
+    return ["## Skills", Table(["skill", "what for", "SHA-256"], rows).markdown()]
+
+
+def _of_demonstrations(made: Mapping[str, Any], name: str) -> Any:
+    recipe = made.get("recipe")
+    shown = recipe.get("demonstrations") if isinstance(recipe, Mapping) else None
+    return shown.get(name) if isinstance(shown, Mapping) else None
+
+
+def _making(run: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
+    chosen = ("model", "env", "data", "split", "method", "steps", "seed", "library")
+    rows = [(name, f"`{run[name]}`") for name in chosen if run.get(name) not in (None, "")]
+    rows += [(name, f"`{made[name]}`") for name in ("parameters", "vocabulary", "weights_sha256") if name in made]
+    how = "Trained" if run else "Cloned from demonstrations of an expert"
+    return ["## How it was made", f"{how} with skillc-gym.", *([Table(["", ""], rows).markdown()] if rows else [])]
+
+
+def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
     if not (folder / "report.json").is_file():
         raise MissingDataError(f"{folder} holds no report.json; `skillc evaluate --out {folder}` writes one.")
-    config, report = read_object(folder / "config.json"), PairedReport.load(folder / "report.json")
+    return read_object(folder / "config.json"), PairedReport.load(folder / "report.json")
+
+
+def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
+    found, env = report.overall, str(config.get("env", ""))
+    rates = {"success with": found.sr_with, "success without": found.sr_without, "gap": found.gap}
+    return {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"type": env_spec(env).id if env else "unknown", "name": f"{env} {config.get('split', '')}".strip()},
+        "metrics": [{"type": "success_rate", "name": name, "value": round(rate, 4)} for name, rate in rates.items()],
+    }
+
+
+def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
     found = report.overall
+    rates = (
+        ("success with the skill", found.sr_with, found.sr_with_interval),
+        ("success without", found.sr_without, found.sr_without_interval),
+        ("gap", found.gap, found.gap_interval),
+    )
     rows = [
-        ("success with the skill", rate(found.sr_with, found.sr_with_interval)),
-        ("success without", rate(found.sr_without, found.sr_without_interval)),
-        ("gap", points(found.gap, found.gap_interval)),
+        (name, f"{100 * rate:.1f}", f"[{100 * inside.low:.1f}, {100 * inside.high:.1f}]")
+        for name, rate, inside in rates
     ]
     played = (
         f"{found.n} tasks of `{config.get('split', '?')}` (data: `{config.get('data', '?')}`), each with the skill "
         f"and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, with 95 % "
         "intervals."
     )
+    for name, title in (("well_formed", "well-formed replies"), ("admissible", "admissible commands")):
+        for arm, shares in report.actions().items():
+            share = shares[name]
+            rows.append((f"{title}, {arm} the skill", "--" if share is None else f"{100 * share:.1f}", ""))
     warned = [f"**Warning:** {report.warning}"] if report.warning else []
-    return "\n\n".join(["## Evaluation", played, *warned, _table(rows, "measure", "value")])
+    return [played, *warned, Table(["measure", "value", "interval"], rows).markdown()]
 
 
 COMMAND = Command(CardOptions, card)

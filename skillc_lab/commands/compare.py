@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from skillc_lab.cli.command import Command, complain
+from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.commands.study import say_table
 from skillc_lab.commands.train import MAIN
 from skillc_lab.studies import ComparisonPlan, compare, held_out_split
 from trainers.config import RECOMMENDED, Settings
-from trainers.tracking import complete_settings
 
 _OWN = ("methods", "seeds", "out", "held_out", "per_type", "workers", "budget_tokens")
 
@@ -58,5 +58,5 @@ COMMAND = Command(
     run,
     "interrupted; the same command goes on.",
     (*_OWN, *(name for name in MAIN if name not in ("method", "seed", "run", "library", "max_context"))),
-    complete=partial(complete_settings, learning=True),
+    complete=partial(complete_from_policy, learning=True),
 )

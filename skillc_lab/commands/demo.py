@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import sys
+import webbrowser
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.commands.demonstration import DemoOptions, run_demo, run_demo_versus
 from skillc_lab.commands.quick_demo import describe_quick_demo, run_quick_demo
-from skillc_lab.tables import Table, rate
 from trainers.tracking import make_progress
 
 
 def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""
     if options.quick:
-        say(describe_quick_demo(run_quick_demo(options, progress=make_progress()), options.model))
+        result = run_quick_demo(options, progress=make_progress())
+        say(describe_quick_demo(result))
+        if options.open_page:
+            open_page(result.page)
         return 0
     alone = options.other is None
     summary = run_demo(options, progress=make_progress()) if alone else run_demo_versus(options, say=complain)
@@ -26,19 +32,25 @@ def demo(options: DemoOptions) -> int:
     return 0
 
 
+def open_page(path: Path) -> bool:
+    """Opens a page in the user's browser from a terminal of a graphical session; tells whether one took it."""
+    screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(sys.stdout.isatty() and screen and webbrowser.open(path.resolve().as_uri()))
+
+
 def describe(summary: Mapping[str, Any]) -> str:
     """Puts the summary into a few lines."""
     lines = [
-        f"\nSuccess in per cent on {summary['games']} held-out tasks (95 % intervals), before and after "
+        f"\nSuccess on {summary['games']} held-out tasks (95 % intervals), before and after "
         f"{summary['steps']} updates of {summary['preset']}:",
-        _rates(summary),
+        *_rates(summary),
         f"  Without skills: {_points(summary['change_without'])}.",
     ]
     if other := summary.get("beside"):
         found = summary["differences"]
         lines += [
             f"The same of {other['preset']}, from the same start on the same tasks:",
-            _rates(other),
+            *_rates(other),
             f"{summary['preset']} minus {other['preset']}, without skills: {_points(found['without'])};",
             f"  with skills: {_points(found['with'])}. One run each: other seeds may differ by more.",
         ]
@@ -46,16 +58,14 @@ def describe(summary: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _rates(summary: Mapping[str, Any]) -> str:
-    """Success with skills and without, before and after."""
-    rows = [
-        [f"{arm} skills", *(_rate(summary, arm, when) for when in ("before", "after"))] for arm in ("with", "without")
-    ]
-    return Table(["", "before", "after"], rows, numbers=(1, 2)).text()
-
-
-def _rate(summary: Mapping[str, Any], arm: str, when: str) -> str:
-    return rate(summary[f"sr_{arm}_{when}"], summary[f"sr_{arm}_{when}_interval"])
+def _rates(summary: Mapping[str, Any]) -> Iterator[str]:
+    for arm in ("with", "without"):
+        shown = []
+        for when in ("before", "after"):
+            low, high = summary[f"sr_{arm}_{when}_interval"]
+            rate = f"{100 * summary[f'sr_{arm}_{when}']:5.1f} % [{100 * low:.0f}, {100 * high:.0f}]"
+            shown.append(rate.rjust(18))
+        yield f"  {arm + ' skills':<15} {'  ->  '.join(shown)}"
 
 
 def _points(change: Mapping[str, Any]) -> str:

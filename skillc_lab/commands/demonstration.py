@@ -19,7 +19,7 @@ from typing import Any
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import DemoTasks
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.report import make_report
+from skillc_lab.report import RunRecords, make_report
 from skillc_lab.studies import run_jobs
 from trainers.base import REAL, SHIPPED, hardest_start, shipped_names, shipped_policy
 from trainers.config import RECOMMENDED, TrainConfig
@@ -48,6 +48,8 @@ class DemoOptions:
 
     quick: bool = False
     """Train nothing: play shipped policies on generated tasks, and show both conditions side by side."""
+    open_page: bool = True
+    """With --quick, open the page in the browser where there is a screen."""
     out: Path | None = None
     """Run folder; runs/demo if none, runs/quick with --quick, in other worlds than ALFWorld with their name behind."""
     env: str = "alfworld"
@@ -70,6 +72,8 @@ class DemoOptions:
     """Updates; by 25 two methods have parted."""
     held_out: int | None = None
     """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it."""
+    held_out_splits: tuple[str, ...] = ()
+    """Splits of the held-out tasks, the headline first; the environment's if none is named."""
     train_options: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of training; singly as train.group_size=4."""
 
@@ -110,21 +114,26 @@ class DemoOptions:
         return self.policy or self.shipped or self.folder / "warm_start"
 
     @property
-    def split(self) -> str:
-        """The split of the held-out tasks."""
-        return self.tasks.held_out_splits[0]
+    def splits(self) -> tuple[str, ...]:
+        """Splits of the held-out tasks, the headline first."""
+        return self.held_out_splits or self.tasks.held_out_splits
 
     @property
     def per_type(self) -> int | None:
         """Held-out tasks per task type; None for whole splits."""
         return (self.tasks.held_out_per_type if self.held_out is None else self.held_out) or None
 
+    def evaluation(self, when: str, split: str) -> Path:
+        """Folder of the evaluation "before" or "after" on a split; the headline's is the one that the page shows."""
+        return self.folder / (when if split == self.splits[0] else f"{when}_{split}")
+
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
-        names = ("env", "method", "seed", "steps", "train_options", "quick", "model")
-        chosen = {name: getattr(self, name) for name in names}
-        policy = None if self.policy is None else str(self.policy)
-        return {**chosen, "policy": policy, "data": self.place, "held_out": self.per_type}
+        chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
+        given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
+        quick: dict[str, Any] = {"quick": True} if self.quick else {}
+        quick |= {"model": self.model} if self.model else {}
+        return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": self.splits}
 
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
@@ -149,24 +158,29 @@ def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[
         The summary, as ``summary.json`` has it: seconds, steps, success of the held-out tasks with and without skills
         before and after training (with 95 % intervals), the gap per task type, and where pictures and transcripts are.
     """
+    training, told = options.training(), progress or SilentProgress()
     _check(options)
-    began, training, told = time.perf_counter(), options.training(), progress or SilentProgress()
-    _warm_start(options, told.note)
-    before = _evaluated(options, training, "before", told)
-    result = run(training, progress=told)
-    if not result.finished:
-        return {"finished": False, "steps": result.step}
-    after = _evaluated(options, replace(training, model=str(result.policy)), "after", told)
-    summary = {
-        "finished": True,
-        **{name: getattr(options, name) for name in ("env", "seed", "steps", "split")},
-        "preset": options.method,
-        "data": options.place,
-        **_compared(before, after),
-        **_page(options),
-        "transcripts": [str(options.folder / name / "transcripts.jsonl") for name in ("before", "after")],
-        "seconds": round(time.perf_counter() - began, 1),
-    }
+    with _stop_watch(options.folder / "elapsed.json") as elapsed:
+        _warm_start(options, told.note)
+        before = _evaluations(options, training, "before", told)
+        result = run(training, progress=told)
+        if not result.finished:
+            return {"finished": False, "steps": result.step}
+        after = _evaluations(options, replace(training, model=str(result.policy)), "after", told)
+        splits = {split: _compared(before[split], after[split]) for split in options.splits}
+        named = {name: getattr(options, name) for name in ("env", "seed", "steps")}
+        summary = {
+            "finished": True,
+            **named,
+            "preset": options.method,
+            "data": options.place,
+            "split": options.splits[0],
+            **splits[options.splits[0]],
+            "splits": splits,
+            **_page(options),
+            "transcripts": [str(options.folder / name / "transcripts.jsonl") for name in ("before", "after")],
+            "seconds": round(elapsed(), 1),
+        }
     write_json(options.folder / "summary.json", summary)
     return summary
 
@@ -181,10 +195,16 @@ def check_same(options: DemoOptions) -> None:
         )
     # As JSON gives it back: a tuple would differ from the list that it becomes.
     path, wanted = options.folder / "demo.json", json.loads(json.dumps(options.settings()))
-    found = {**wanted, **(read_object(path) if path.exists() else {})}
-    changed = [f"{name} was {found[name]!r} and is {wanted[name]!r}" for name in wanted if found[name] != wanted[name]]
-    if changed:
-        raise ConfigError(f"{options.folder} holds another demonstration ({'; '.join(changed)}); name another folder.")
+    found = read_object(path) if path.exists() else wanted
+    differing = [
+        f"{name} was {found.get(name)!r} and is {wanted.get(name)!r}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+    if differing:
+        raise ConfigError(
+            f"{options.folder} holds another demonstration ({'; '.join(differing)}); name another folder."
+        )
     write_json(path, wanted)
 
 
@@ -201,9 +221,20 @@ def _check(options: DemoOptions) -> None:
             f"There is no checkpoint folder {options.policy}; make one with `skillc tools make-policy`."
         )
     make_folder(options.folder)
-    for split in (training.split, options.split):
+    for split in (training.split, *options.splits):
         tasks_of(replace(training, split=split))
     check_same(options)
+
+
+@contextmanager
+def _stop_watch(path: Path) -> Iterator[Callable[[], float]]:
+    """Counts seconds, those of earlier, interrupted invocations included."""
+    before = float(read_object(path)["seconds"]) if path.exists() else 0.0
+    started = time.perf_counter()
+    try:
+        yield lambda: before + time.perf_counter() - started
+    finally:
+        write_json(path, {"seconds": before + time.perf_counter() - started})
 
 
 def _warm_start(options: DemoOptions, say: Say) -> None:
@@ -214,14 +245,17 @@ def _warm_start(options: DemoOptions, say: Say) -> None:
     make_policy(data_recipe(options.place, options.env), options.start)
 
 
-def _evaluated(options: DemoOptions, training: TrainConfig, when: str, progress: Progress) -> PairedReport:
-    """Evaluates a policy on held-out tasks; what lies there from an interrupted run is taken."""
-    folder = options.folder / when
-    if not (folder / "report.json").exists():
-        progress.note(f"Playing held-out tasks of {options.split}: {when}.")
-        config = replace(training, split=options.split)
-        evaluate_policy(config, per_type=options.per_type, progress=progress).save_all(folder)
-    return PairedReport.load(folder / "report.json")
+def _evaluations(options: DemoOptions, training: TrainConfig, when: str, progress: Progress) -> dict[str, PairedReport]:
+    """Evaluates a policy on every held-out split; what lies there from an interrupted run is taken."""
+    found = {}
+    for split in options.splits:
+        folder = options.evaluation(when, split)
+        if not (folder / "report.json").exists():
+            progress.note(f"Playing held-out tasks of {split}: {folder.name}.")
+            report = evaluate_policy(replace(training, split=split), per_type=options.per_type, progress=progress)
+            report.save_all(folder)
+        found[split] = PairedReport.load(folder / "report.json")
+    return found
 
 
 def _page(options: DemoOptions, versus: Sequence[Path] = ()) -> dict[str, Any]:
@@ -257,40 +291,39 @@ def run_demo_versus(options: DemoOptions, *, say: Say = lambda line: None) -> di
         The first method's summary, with that of the other under ``beside`` and how they differ under ``differences``.
     """
     _check(options)
-    began = time.perf_counter()
-    _warm_start(options, say)
-    policy = None if options.policy is None and options.shipped else options.start
-    other = replace(options, method=options.versus, out=options.folder / "beside", policy=policy)
-    _check(other)
-    _run_both((options, other), say)
-    first, second = (read_object(each.folder / "summary.json") for each in (options, other))
-    reports = [PairedReport.load(each.folder / "after" / "report.json") for each in (other, options)]
-    changes = {arm: compare_reports(*reports, skill=arm == "with")["overall"] for arm in ("without", "with")}
-    summary = {
-        **first,
-        "beside": second,
-        "differences": {arm: _points(each) for arm, each in changes.items()},
-        **_page(options, versus=[other.folder]),
-        "seconds": round(time.perf_counter() - began, 1),
-    }
+    with _stop_watch(options.folder / "elapsed_beside.json") as elapsed:
+        _warm_start(options, say)
+        policy = None if options.policy is None and options.shipped else options.start
+        other = replace(options, method=options.versus, out=options.folder / "beside", policy=policy)
+        _check(other)
+        _run_both((options, other), say)
+        first, second = _summary_of(options), _summary_of(other)
+        if not (first["finished"] and second["finished"]):
+            return {"finished": False, "steps": min(first["steps"], second["steps"])}
+        reports = [PairedReport.load(each.folder / "after" / "report.json") for each in (other, options)]
+        changes = {arm: compare_reports(*reports, skill=arm == "with")["overall"] for arm in ("without", "with")}
+        summary = {
+            **first,
+            "beside": second,
+            "differences": {arm: _points(each) for arm, each in changes.items()},
+            **_page(options, versus=[other.folder]),
+            "seconds": round(elapsed(), 1),
+        }
     write_json(options.folder / "summary.json", summary)
     return summary
 
 
 def _run_both(both: Sequence[DemoOptions], say: Say) -> None:
     """Runs what is not finished, in as many processes as there are cores, at most two."""
-    logs = {each.method: both[0].folder / "logs" / f"{each.method.replace(':', '_')}.log" for each in both}
-    jobs = {logs[each.method]: each for each in _unfinished(both)}
+    left = [each for each in both if not (each.folder / "summary.json").is_file()]
+    logs = {each.method: both[0].folder / "logs" / f"{each.method.replace(':', '_')}.log" for each in left}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with log_relay(logs, say):
-        for _ in run_jobs(_demonstrate, jobs, min(2, os.cpu_count() or 1)):
-            pass
-    if failed := [each.method for each in _unfinished(both)]:
+        jobs = run_jobs(_demonstrate, {logs[each.method]: each for each in left}, min(2, cores))
+        failed = [job.method for job, well in jobs if not well]
+    if failed:
         named = ", ".join(str(logs[name]) for name in failed)
-        raise ConfigError(f"{' and '.join(failed)} did not finish; {named} says why. The same command goes on with it")
-
-
-def _unfinished(both: Sequence[DemoOptions]) -> list[DemoOptions]:
-    return [each for each in both if not (each.folder / "summary.json").is_file()]
+        raise ConfigError(f"{' and '.join(failed)} failed; {named} says why. The same command goes on with it")
 
 
 def _demonstrate(options: DemoOptions) -> None:
@@ -323,3 +356,11 @@ def log_relay(logs: Mapping[str, Path], say: Say, every: float = 0.5) -> Iterato
     finally:
         closing.set()
         thread.join()
+
+
+def _summary_of(options: DemoOptions) -> dict[str, Any]:
+    path = options.folder / "summary.json"
+    if path.is_file():
+        return dict(read_object(path))
+    begun = (options.folder / "metrics.jsonl").is_file()
+    return {"finished": False, "steps": RunRecords.read(options.folder).last_step if begun else 0}

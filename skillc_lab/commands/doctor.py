@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +15,12 @@ import gymnasium
 
 import skillc_gym
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.errors import SkillCError, missing_extra
+from skillc_gym.envs.webshop.catalog import cache_folder
+from skillc_gym.errors import SkillCError, missing_extra, unknown_name
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_of
+from skillc_lab.planning import episode_length
 from trainers.config import TrainConfig
 from trainers.engines import engine_spec
 from trainers.models import context_limit, load_tokenizer
@@ -40,11 +42,17 @@ class DoctorOptions:
     data: str | None = None
     """Its data: a folder, an archive, or "generated"; none looks where the environment looks."""
     model: str | None = None
-    """Checkpoint whose configuration and tokenizer are read."""
+    """Checkpoint whose context limit is compared with the environment's episodes."""
     engine: str | None = None
     """Engine that shall generate."""
+    form: str = TrainConfig.form
+    """Form of the prompts, as in training."""
+    max_context: int = TrainConfig.max_context
+    """Longest row in tokens, as in training."""
     json: bool = False
     """Write JSON."""
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the environment, as in training; singly as env.generator='{"size": "small"}'."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +90,25 @@ def _page(findings: Sequence[Finding]) -> str:
 
 def examine(asked: DoctorOptions) -> list[Finding]:
     """Looks at everything, what is asked for by name above all; no weights are fetched or loaded."""
-    specs = env_specs() if asked.env is None else (env_spec(asked.env),)
+    specs = env_specs() if asked.env is None else (_named(asked.env),)
     found = [*_software(), *_machine()]
     for spec in specs:
         found += _data(spec, asked)
+    found += _caches()
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
-        found += _checked("model", asked.model, lambda: _model(asked))
+        found += [_context(asked, spec) for spec in specs if spec.warm_start]
     return found
+
+
+def _named(name: str) -> EnvSpec:
+    """The environment of a name, which must exist; one without a description is Gymnasium's own."""
+    spec = env_spec(name)
+    if spec not in env_specs() and spec.id not in gymnasium.registry:
+        near = [text for known in env_specs() for text in (known.name, known.id)]
+        raise unknown_name("environment", name, near, "One of your own is written module:id.")
+    return spec
 
 
 # Software ------------------------------------------------------------------------------------------------------------
@@ -109,6 +127,9 @@ def _software() -> Iterator[Finding]:
     if missing:
         remedy = "pip install 'skillc-gym[NAME]', or in a checkout pip install -e '.[NAME]'"
         yield Finding("software", "extras that are not installed", "missing", "; ".join(missing), remedy)
+    others = [extra for extra in declared if extra not in PURPOSES]
+    whole = ", ".join(extra for extra in others if not absent[extra])
+    yield Finding("software", "other extras", "ok", f"{whole or 'none'} installed, of {', '.join(others) or 'none'}")
 
 
 # Machine -------------------------------------------------------------------------------------------------------------
@@ -125,8 +146,9 @@ def _machine() -> Iterator[Finding]:
     import torch
 
     if not torch.cuda.is_available():
-        told = "none that torch sees: small policies train, large models and vLLM do not"
-        yield Finding("machine", "GPU", "note", told)
+        yield Finding(
+            "machine", "GPU", "note", "none that torch sees: small policies train, large models and vLLM do not"
+        )
     for index in range(torch.cuda.device_count()):
         name = torch.cuda.get_device_name(index)
         yield Finding("machine", f"GPU {index}", "ok", f"{name}, {_size(torch.cuda.mem_get_info(index)[1])}")
@@ -191,15 +213,44 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
         yield Finding(section, name, "missing", str(error), asked=asked)
 
 
+def _caches() -> Iterator[Finding]:
+    """Where things are kept between runs."""
+    place = cache_folder()
+    built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
+    yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+    known = len(list(hub.glob("models--*"))) if hub.is_dir() else 0
+    reach = "nothing is fetched: HF_HUB_OFFLINE is set" if offline else "models named organisation/model are fetched"
+    yield Finding("data", "models of a hub", "ok", f"{known} in {hub}; {reach}")
+
+
 # Model ---------------------------------------------------------------------------------------------------------------
 
 
-def _model(asked: DoctorOptions) -> str:
-    """What the folder of a model says of it, without its weights."""
-    config = TrainConfig(model=str(asked.model), env=asked.env or TrainConfig.env)
-    load_tokenizer(config)
-    limit = context_limit(config)
-    return f"it takes {'any number of' if limit is None else f'{limit:,}'} tokens, and max_context is as a rule lower"
+def _context(asked: DoctorOptions, spec: EnvSpec) -> Finding:
+    """Whether an episode at its step limit fits the model and ``max_context``."""
+    name = f"{asked.model} in {spec.name}"
+    try:
+        settings = {name: getattr(asked, name) for name in ("data", "form", "max_context", "env_options")}
+        config = TrainConfig(model=str(asked.model), env=spec.id, **settings)
+        limit, length = context_limit(config), episode_length(config, load_tokenizer(config))
+    except SkillCError as error:
+        return Finding("model", name, "missing", str(error), asked=True)
+    room = config.max_context if limit is None else min(limit, config.max_context)
+    said = (
+        f"an episode of {length.steps} steps takes about {length.longest:,} tokens in {config.form} form; the model "
+        f"takes {'any number' if limit is None else f'{limit:,}'}, max_context is {config.max_context:,}"
+    )
+    if length.longest <= room:
+        return Finding("model", name, "ok", said)
+    longer = f" (a model with a longer context than {limit:,} too)" if limit and length.longest > limit else ""
+    remedy = (
+        f"episodes end after some {length.steps_within(room)} steps: raise max_context{longer}, or prompt turn by turn "
+        "with form=window:5"
+    )
+    return Finding("model", name, "note", said, remedy)
 
 
 COMMAND = Command(DoctorOptions, doctor)

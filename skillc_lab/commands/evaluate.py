@@ -12,9 +12,10 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.cli.recipe_help import agent_help
 from trainers.config import Settings, TrainConfig
-from trainers.tracking import complete_settings, make_progress
+from trainers.tracking import make_progress
 
 MAIN = (
     *("model", "env", "data", "split", "library", "chat", "out", "per_type", "tasks"),
@@ -114,7 +115,7 @@ def model_name(model: str) -> str:
 
 def completed_settings(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What was typed, what the policy's folder says, and the split to test on."""
-    found, notes = complete_settings(given, learning=False)
+    found, notes = complete_from_policy(given, learning=False)
     held_out = env_spec(str(found.get("env", TrainConfig.env))).held_out_split
     return {"split": held_out or TrainConfig.split, **found}, notes
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ import tyro
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.cli.main import split_command
-from trainers.base import NotNegative, Positive
+from trainers.base import Natural, NotNegative, Positive
 
 _KEPT = 2000
 """Characters of a command's output that come back."""
@@ -41,6 +41,8 @@ class FanOutOptions:
     """Cores that each command takes."""
     gpus: NotNegative = 0.0
     """GPUs that each command takes, or a part of one."""
+    retries: Natural = 3
+    """How often a command whose machine was lost is begun again."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Outcome:
     words: tuple[str, ...]
     """The command, after ``skillc``."""
     status: int
-    """Its exit status; -1 if its machine was lost again and again."""
+    """Its exit status; -1 if its machine was lost as often as was allowed."""
     said: str = ""
     """The end of what it wrote."""
     seconds: float = 0.0
@@ -61,7 +63,7 @@ def run(options: FanOutOptions) -> int:
     """Runs the command; 1 if one of the commands failed."""
     if not options.file.is_file():
         raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
-    outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options)
+    outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options, note=_tell)
     failed = sum(outcome.status != 0 for outcome in outcomes)
     say(f"{len(outcomes) - failed} of {len(outcomes)} commands succeeded.")
     return 1 if failed else 0
@@ -94,17 +96,24 @@ def read_commands(text: str) -> list[tuple[str, ...]]:
 
 def run_one(words: Sequence[str], folder: str) -> Outcome:
     """Runs a command in a process of its own, in a folder that all machines see."""
-    began, program = time.monotonic(), [sys.executable, "-m", "skillc_lab", *words]
-    done = subprocess.run(program, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said, seconds = done.stdout.strip()[-_KEPT:], time.monotonic() - began
-    return Outcome(tuple(words), done.returncode, said, seconds, socket.gethostname())
+    began = time.monotonic()
+    program = [sys.executable, "-m", "skillc_lab", *words]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(program, cwd=folder, check=False, **pipes)
+    seconds = time.monotonic() - began
+    return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
 
 
-def fan_out(commands: Sequence[Sequence[str]], options: FanOutOptions) -> list[Outcome]:
-    """Runs commands as Ray tasks; outcomes in their order, each told as it comes."""
+def fan_out(
+    commands: Sequence[Sequence[str]],
+    options: FanOutOptions,
+    *,
+    note: Callable[[Outcome], object] = lambda outcome: None,
+) -> list[Outcome]:
+    """Runs commands as Ray tasks; outcomes in their order, each noted as it comes."""
     ray = _connected(options.address)
     try:
-        remote = ray.remote(num_cpus=options.cpus, num_gpus=options.gpus)(run_one).remote
+        remote = ray.remote(num_cpus=options.cpus, num_gpus=options.gpus, max_retries=options.retries)(run_one).remote
         waiting = {remote(list(words), str(Path.cwd())): place for place, words in enumerate(commands)}
         outcomes: dict[int, Outcome] = {}
         while waiting:
@@ -114,7 +123,7 @@ def fan_out(commands: Sequence[Sequence[str]], options: FanOutOptions) -> list[O
                 outcomes[place] = ray.get(ready)
             except ray.exceptions.RayError as error:
                 outcomes[place] = Outcome(tuple(commands[place]), -1, str(error).strip()[-_KEPT:])
-            _tell(outcomes[place])
+            note(outcomes[place])
     finally:
         ray.shutdown()
     return [outcomes[place] for place in range(len(commands))]

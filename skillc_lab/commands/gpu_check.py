@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,12 @@ from skillc_lab.planning import Machine, make_plan
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
 from trainers.tracking import Progress, RunFolder, SilentProgress, make_progress, provenance, write_json
-from trainers.warmstart import SMALL, TINY, CloningConfig, PolicySize, make_policy, shipped_recipe
+from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
 
 @dataclass(frozen=True)
 class GpuCheckOptions:
-    """Check and measure training on this machine's GPU: make a policy, train it with SkillC, write figures.
-
-    Speed, peak memory beside what skillc plan says of it, and with --engine vllm how far its log-probabilities lie from
-    the trainer's (engine_kl).
-    """
+    """Check and measure training on this machine's GPU: make a policy, train it with SkillC, write figures."""
 
     out: Path = Path("runs/gpu_check")
     """Folder for policy, run and figures."""
@@ -48,6 +44,7 @@ class Scale:
     cloning_batches: int = 200
     tasks_per_step: int = 16
     group_size: int = 8
+    generator: Mapping[str, Any] = field(default_factory=lambda: dict(warm_started("alfworld")[1].generator))
 
 
 def check(options: GpuCheckOptions) -> int:
@@ -64,7 +61,8 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
 
     Returns:
         Device, versions, and per phase: seconds, tokens per second of generation and of the update, peak memory in MiB,
-        and the success rates of the first and the last update.
+        and the success rates of the first and the last update; how two updates went under FSDP2 on all GPUs, and with a
+        vLLM that sleeps meanwhile.
     """
     import torch
 
@@ -73,24 +71,33 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
         raise ConfigError(
             "No CUDA device. On the processor alone the check says nothing of speed; --allow-cpu runs it."
         )
+    from skillc_lab.planning import measured
     from trainers.training import run
 
     config, started = _training(options, scale), time.perf_counter()
     RunFolder(options.out / "run").to_resume(config)
     warm_start = _warm_start(options.out / "policy", scale)
-    if gpu:
-        torch.cuda.reset_peak_memory_stats()
+    engines = measured.engine_agreement(options.out / "policy")
+    _reset_peak()
     metrics = run(config, progress=progress or SilentProgress()).metrics
-    records = [record for record in metrics if record["event"] == "train"]
-    peak = torch.cuda.max_memory_allocated() / 2**20 if gpu else 0.0
+    records, peak = [record for record in metrics if record["event"] == "train"], _peak_mib()
+    reached, possible = update_tflops(records, warm_start["parameters"]), measured.matmul_tflops()
+    speed = {"update_tflops": reached, "matmul_tflops": possible, "utilisation": reached / possible}
+    if gpu:
+        torch.cuda.empty_cache()  # what follows runs in other processes on the same GPUs
+    short = replace(config, steps=2, validate_every=2, panel_per_type=1)
+    sharded, sleeping = (replace(short, run=str(options.out / name)) for name in ("fsdp2", "sleep"))
     report = {
         "device": torch.cuda.get_device_name() if gpu else "cpu",
         "precision": "bfloat16 autocast over float32 weights" if gpu else "float32",
         "engine": options.engine,
         "versions": provenance(),
         "warm_start": warm_start,
+        "engines": engines,
         "planned_mib": make_plan(config, Machine()).update / 2**20,
-        "training": {**training_figures(records), "peak_memory_mib": peak},
+        "training": {**training_figures(records), **speed, "peak_memory_mib": peak},
+        "fsdp2": measured.sharded_training(sharded, torch.cuda.device_count()),
+        "sleep": measured.sleeping_training(sleeping),
         "seconds": time.perf_counter() - started,
     }
     write_json(options.out / "gpu_check.json", report)
@@ -100,12 +107,18 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
 def _warm_start(folder: Path, scale: Scale) -> dict[str, Any]:
     import torch
 
+    _reset_peak()
     began = time.perf_counter()
-    cloning = CloningConfig(batches=scale.cloning_batches, learning_rate=1e-3)
-    recipe = replace(shipped_recipe(), episodes=scale.demonstrations, cloning=cloning, size=scale.size)
+    tasks = {"data": "generated", "split": "train", "generator": scale.generator}
+    recipe = PolicyRecipe(
+        demonstrations=DemonstrationConfig(env_kwargs=tasks),
+        episodes=scale.demonstrations,
+        cloning=CloningConfig(batches=scale.cloning_batches, learning_rate=1e-3),
+        size=scale.size,
+    )
     card = make_policy(recipe, folder, device="cuda" if torch.cuda.is_available() else "cpu")
     figures = {name: card[name] for name in ("parameters", "loss_last")}
-    return {**figures, "seconds": time.perf_counter() - began}
+    return {**figures, "seconds": time.perf_counter() - began, "peak_memory_mib": _peak_mib()}
 
 
 def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
@@ -113,7 +126,7 @@ def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
         model=str(options.out / "policy"),
         method="skillc",
         data="generated",
-        env_options={"generator": dict(warm_started("alfworld")[1].generator)},
+        env_options={"generator": scale.generator},
         max_episode_steps=20,
         chat="compact",
         steps=options.steps,
@@ -131,6 +144,19 @@ def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
         run=str(options.out / "run"),
         resume="never",
     )
+
+
+def _reset_peak() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
+def _peak_mib() -> float:
+    import torch
+
+    return torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_available() else 0.0
 
 
 # Figures -------------------------------------------------------------------------------------------------------------
@@ -155,19 +181,54 @@ def training_figures(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "success_last": records[-1]["success"],
         # What was not finite is null in the metrics.
         "loss_finite": all(loss is not None and math.isfinite(loss) for loss in losses),
-        **{name: records[-1][name] for name in ("engine_kl",) if name in records[-1]},
     }
 
 
+def update_tflops(records: Sequence[Mapping[str, Any]], parameters: int) -> float:
+    """Operations per second of updating, in 10^12: 6 per parameter and token of a row; the reference's do not count."""
+    timed = records[1:] or records
+    tokens = sum(record["prompt_tokens"] + record["tokens_generated"] for record in timed)
+    return float(6 * parameters * tokens / sum(record["seconds_update"] for record in timed) / 1e12)
+
+
 def as_table(report: Mapping[str, Any]) -> str:
-    """The figures as a Markdown table."""
-    plain = {name: value for name, value in report.items() if not isinstance(value, Mapping)}
-    cloned = {f"cloning: {name}": value for name, value in report["warm_start"].items()}
-    rows = [
-        (name.replace("_", " "), f"{value:,.4g}" if isinstance(value, float) else str(value))
-        for name, value in {**plain, **cloned, **report["training"]}.items()
-    ]
-    return Table(["what", "figure"], rows).markdown()
+    """The report as a Markdown table."""
+    training, engines = report["training"], report["engines"]
+    rows = {
+        "device": report["device"],
+        "precision": report["precision"],
+        "policy": f"{report['warm_start']['parameters'] / 1e6:.1f} M parameters",
+        "engine": report["engine"],
+        "generated tokens/s (with environments)": f"{training['generated_tokens_per_second']:,.0f}",
+        "updated own tokens/s": f"{training['updated_tokens_per_second']:,.0f}",
+        "model TFLOP/s of updating": f"{training['update_tflops']:.4g}",
+        "of what a matrix product reaches": f"{training['utilisation']:.1%} of {training['matmul_tflops']:.4g}",
+        "seconds per update": f"{training['seconds_per_update']:.2f}",
+        "peak memory, training": f"{training['peak_memory_mib']:,.0f} MiB",
+        "planned for rows of full length": f"{report['planned_mib']:,.0f} MiB",
+        **{f"{engine}: greedy tokens, log-probabilities": _agreement(found) for engine, found in engines.items()},
+        "two updates under FSDP2": _outcome(report["fsdp2"]),
+        "two updates with a vLLM that sleeps": _outcome(report["sleep"]),
+        "success, first and last update": f"{training['success_first']:.2f}, {training['success_last']:.2f}",
+        "seconds in all": f"{report['seconds']:.0f}",
+    }
+    return Table(["what", "figure"], list(rows.items())).markdown()
+
+
+def _agreement(found: Mapping[str, Any]) -> str:
+    if "skipped" in found:
+        return f"skipped: {found['skipped']}"
+    return f"{found['same_tokens']:.1%} the same, off by {found['logprob_error']:.1e} at most"
+
+
+def _outcome(found: Mapping[str, Any]) -> str:
+    for fault in ("skipped", "failed"):
+        if fault in found:
+            return f"{fault}: {found[fault]}"
+    where = f" on {found['gpus']} GPUs" if "gpus" in found else ""
+    apart = f", engine_kl {found['engine_kl']:.1e}" if "engine_kl" in found else ""
+    finite = "" if found["loss_finite"] else ", the loss is not finite"
+    return f"{found['updates']} in {found['seconds']:.0f} s, loading included{where}{apart}{finite}"
 
 
 COMMAND = Command(GpuCheckOptions, check)

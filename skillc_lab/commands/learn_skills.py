@@ -19,7 +19,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
 from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
-from trainers.writers import NotedWriter, StepWriter, Writer
+from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class LearnSkillsOptions:
     The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model", or the name of an engine,
     asks the language model of --model: first for a note on each of up to eight won and eight lost episodes of a task
     type, then for skills and mistakes by type from the notes, then for what is general; the notes stand in notes.jsonl
-    beside the skills. Tasks of other splits than that of the training tasks are refused, so that no test task teaches.
+    beside the skills. With --no-notes it writes skills by type from the episodes at once. Tasks of other splits than
+    that of the training tasks are refused, so that no test task teaches.
 
     Examples: skillc learn-skills --from runs/mine/transcripts/train-000010.jsonl --out my-skills;
     skillc learn-skills --from FILE --writer openai --model NAME --engine.base_url http://host:port/v1
@@ -55,6 +56,8 @@ class LearnSkillsOptions:
     """Options of the engine; on the command line ``engine.base_url=http://host:port/v1``."""
     seed: int = 0
     """Seed of the model's replies."""
+    notes: Annotated[bool | None, tyro.conf.arg(constructor=bool)] = None
+    """Whether the model first writes a note on each episode; a model does if neither is said."""
 
 
 def learn(options: LearnSkillsOptions) -> int:
@@ -87,11 +90,7 @@ def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
 def _engine(options: LearnSkillsOptions) -> str | None:
     """The engine of the model that writes; None for rules."""
     if options.writer == "steps":
-        if options.model or options.engine or options.engine_options:
-            raise ConfigError(
-                "The writer steps asks no language model, so it has no use for --model and --engine; let a model "
-                "write by --writer model --model NAME, or leave them out"
-            )
+        _refuse_model(options)
         return None
     if options.writer != "model" and options.writer not in ENGINES and ":" not in options.writer:
         remedy = "An engine of your own is named as my_module:ENGINE."
@@ -100,21 +99,44 @@ def _engine(options: LearnSkillsOptions) -> str | None:
         raise ConfigError(f"The writer {options.writer} needs a language model: --model NAME")
     engine = (options.engine or "transformers") if options.writer == "model" else options.writer
     if options.engine not in (None, engine):
-        raise ConfigError(f"--writer {engine} and --engine {options.engine} name two engines; leave one of them out")
+        raise ConfigError(
+            f"--writer {engine} and --engine {options.engine} name two engines; leave --engine out, or write "
+            f"--writer model --engine {options.engine}"
+        )
     check_engine(engine)
     return engine
 
 
-def _model_writer(options: LearnSkillsOptions, engine: str) -> NotedWriter:
+def _refuse_model(options: LearnSkillsOptions) -> None:
+    given = {
+        "--model": options.model is not None,
+        "--engine": options.engine is not None,
+        "--engine.OPTION": bool(options.engine_options),
+        "--notes": bool(options.notes),
+    }
+    for_a_model = [name for name, here in given.items() if here]
+    if for_a_model:
+        raise ConfigError(
+            f"The writer steps asks no language model, so it has no use for {' and '.join(for_a_model)}; let a model "
+            "write by --writer model --model NAME, or leave that out"
+        )
+
+
+def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
     from trainers.config import TrainConfig
     from trainers.evaluation import policy_player
 
     name = str(options.model)
-    settings: dict[str, Any] = {"env": options.env, "engine": engine, "engine_options": options.engine_options}
-    player = policy_player(TrainConfig(model=name, **settings))
+    player = policy_player(
+        TrainConfig(model=name, env=options.env, engine=engine, engine_options=options.engine_options)
+    )
     if not player.writes:
-        raise ConfigError(f"{name} on the engine {engine} says nothing but commands; name one that writes language")
-    return NotedWriter(player.chat(options.seed), name=name)
+        raise ConfigError(
+            f"{name} on the engine {engine} says nothing but commands, so it writes no skills; name a language model, "
+            "on an engine that generates"
+        )
+    kind = ModelWriter if options.notes is False else NotedWriter
+    return kind(player.chat(options.seed), name=name)
 
 
 def _beside(writer: Writer) -> str:

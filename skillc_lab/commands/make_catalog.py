@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, JsonSource, build_catalog, generate_rows
 from skillc_gym.errors import ConfigError
-from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, require_empty, say
 
 FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
@@ -61,8 +62,8 @@ class Generated:
 class MakeCatalogOptions:
     """Make a WebShop catalogue: from upstream's JSON files (--source or --products), or of generated products.
 
-    Rows are read and written one by one, so memory does not grow with the files, but for --json. The folder is then
-    opened with gym.make("skillc/WebShop-v0", data="catalogs/full").
+    Rows are read and written one by one, so memory does not grow with the files. The folder is then opened with
+    gym.make("skillc/WebShop-v0", data="catalogs/full").
 
     Examples:
       skillc tools make-catalog --out catalogs/full --products items_shuffle.json --attributes items_ins_v2.json
@@ -101,13 +102,35 @@ def make(options: MakeCatalogOptions) -> int:
 
 
 def write_json(folder: Path, size: int, seed: int) -> None:
-    """Writes a generated catalogue as upstream's three files."""
-    rows = list(generate_rows(size, seed))
-    products = [generated.row for generated in rows]
-    attributes = {generated.row["asin"]: generated.attributes for generated in rows}
-    human = {generated.row["asin"]: generated.human for generated in rows if generated.human}
-    for name, values in zip(FILES, (products, attributes, human), strict=True):
-        replace_file(folder / name, [json.dumps(values).encode("ascii")])
+    """Writes a generated catalogue as upstream's three files, row by row."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        products, attributes, human = (
+            _Joined(files.enter_context((folder / name).open("w", encoding="ascii")), brackets)
+            for name, brackets in zip(FILES, ("[]", "{}", "{}"), strict=True)
+        )
+        for generated in generate_rows(size, seed):
+            key = json.dumps(generated.row["asin"]) + ": "
+            products.add(json.dumps(generated.row))
+            attributes.add(key + json.dumps(generated.attributes))
+            if generated.human:
+                human.add(key + json.dumps(generated.human))
+        for part in (products, attributes, human):
+            part.end()
+
+
+class _Joined:
+    """An array or object that is written part by part."""
+
+    def __init__(self, file: IO[str], brackets: str) -> None:
+        self._file, self._separator, self._last = file, brackets[0] + "\n", "\n" + brackets[1] + "\n"
+
+    def add(self, text: str) -> None:
+        self._file.write(self._separator + text)
+        self._separator = ",\n"
+
+    def end(self) -> None:
+        self._file.write(("" if self._separator == ",\n" else self._separator) + self._last)
 
 
 def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> None:
@@ -120,7 +143,8 @@ def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> N
         say(f"  row {note.row} {note.asin}: {note.action}: {note.reason}")
     if report.skipped + report.mended > SHOWN_NOTES:
         say(f"  ... all of them in {options.out / 'report.jsonl'}")
-    say(f"sha256 {catalog.sha256}; {time.perf_counter() - began:.1f} s")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    say(f"sha256 {catalog.sha256}; {time.perf_counter() - began:.1f} s, at most {peak:,.0f} MB of memory")
 
 
 def _progress(rows: int) -> None:

@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.alfworld import SHORT_NAMES, SPLITS
 from skillc_gym.envs.alfworld.data import GAME_FILE
-from skillc_gym.envs.alfworld.generate import GeneratedGames, proved_by_planner, proved_by_upstream
+from skillc_gym.envs.alfworld.generate import SCENES, GeneratedGames, proved_by_planner, proved_by_upstream
+from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, count_line, require_empty, say
 
 LAYOUT = "json_2.1.1"
 
 
 @dataclass(frozen=True)
-class MakeGamesOptions:
-    """Write generated ALFWorld games in upstream's layout; the folder is then played here and with upstream itself."""
+class Family:
+    """Which family of games is generated."""
 
-    out: Path
-    """Folder to write, new or empty."""
-    splits: tuple[str, ...] = SPLITS
-    """Splits to write."""
-    task_types: tuple[str, ...] = tuple(SHORT_NAMES.values())
-    """Task types, by full or short name."""
     seed: int = 0
     """Seed of the family of games."""
     games_per_type: int = 50
     """Games of each type in each split."""
     size: str = "small"
     """Size of the houses: small, medium, large or real."""
-    mix: str | None = None
-    """real: as many games of each type as ALFWorld has; weights are written generator.mix='{"heat": 2, "pick": 1}'."""
-    generator_options: Mapping[str, Any] = field(default_factory=dict)
-    """Further options of the generator, such as generator.difficulty=0.5; docs/alfworld.md has all of them."""
+    scenes: int = SCENES
+    """Layouts of each kind of room outside valid_unseen."""
+    mix: tuple[str, ...] | None = None
+    """Weights of the task types: "real", or such as heat=2 pick=1."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How difficult the games are; what is not named is the size's."""
+
+    difficulty: tuple[float, ...] | None = None
+    """0 to 1, one or several: sets all knobs at once."""
+    receptacles: tuple[int, ...] | None = None
+    """How many, or the lowest and the highest number."""
+    objects: tuple[int, ...] | None = None
+    """How many, or the lowest and the highest number."""
+    closed: float | None = None
+    """Share of doors among what may have one, 0 to 1."""
+    hidden: float | None = None
+    """Chance that a wanted object begins behind a door, 0 to 1."""
+    spares: int | None = None
+    """Further objects of the wanted kind."""
+    rooms: tuple[str, ...] | None = None
+    """Kinds of room that tasks are set in."""
+
+
+@dataclass(frozen=True)
+class MakeGamesOptions:
+    """Write generated ALFWorld games in upstream's layout; the folder is then played here and with upstream itself."""
+
+    family: Family
+    knobs: Knobs
+    out: Path
+    """Folder to write, new or empty."""
+    splits: tuple[str, ...] = SPLITS
+    """Splits to write."""
+    task_types: tuple[str, ...] = tuple(SHORT_NAMES.values())
+    """Task types, by full or short name."""
     prove: bool = False
     """Have every game won by the planner."""
     prove_upstream: int = 0
@@ -43,8 +72,27 @@ class MakeGamesOptions:
 
     def generator(self) -> dict[str, Any]:
         """The generator's options, as ``generator=`` takes them."""
-        chosen = {name: getattr(self, name) for name in ("seed", "games_per_type", "size", "mix")}
-        return {name: value for name, value in chosen.items() if value is not None} | dict(self.generator_options)
+        given = {name: _few(value) for name, value in vars(self.knobs).items()}
+        if self.knobs.rooms is not None:
+            given["rooms"] = list(self.knobs.rooms)
+        chosen = {**vars(self.family), **given, "mix": _mix(self.family.mix)}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _few(value: Any) -> Any:
+    """One number as itself, several as a list."""
+    if not isinstance(value, tuple):
+        return value
+    return value[0] if len(value) == 1 else list(value)
+
+
+def _mix(words: Sequence[str] | None) -> dict[str, float] | str | None:
+    if words is None or (len(words) == 1 and "=" not in words[0]):
+        return words[0] if words else None
+    try:
+        return {name: float(weight) for name, weight in (word.split("=") for word in words)}
+    except ValueError as error:
+        raise ConfigError(f"--mix takes 'real' or weights such as heat=2 pick=1; got {' '.join(words)}") from error
 
 
 def write_games(games: GeneratedGames, out: Path, split: str) -> None:

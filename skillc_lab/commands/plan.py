@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -9,10 +10,10 @@ from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
-from trainers.tracking import complete_settings
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class PlanOptions(Settings):
     """Whether weights, gradients, optimiser and reference are spread over the GPUs; the set-up's, or none."""
     row_tokens: Count | None = None
     """Longest row that is expected, in tokens; the set-up's, or max_context, the worst case."""
+    tflops: Positive | None = None
+    """Speed of one GPU in updates, in 10^12 operations per second (skillc gpu-check), to say how long they take."""
+    host_memory: Positive | None = None
+    """Memory of the machine beside its GPUs in GiB, where every process loads the weights first; any if none."""
+    disk: Positive = 1.0
+    """Speed of the disk in GB per second, to say how long a checkpoint takes."""
+    json: bool = False
+    """Write JSON."""
 
 
 def plan(options: PlanOptions) -> int:
@@ -58,16 +67,19 @@ def plan(options: PlanOptions) -> int:
         return 0
     settings, machine, row_tokens = _asked(options)
     found = make_plan(TrainConfig(**settings), machine, row_tokens=row_tokens)
-    say(str(found))
-    if found.fits:
-        say(f"\n{launch_command(settings, machine)}")
+    if options.json:
+        say(json.dumps({**found.to_json(), "command": launch_command(settings, machine)}, indent=2))
+    else:
+        say(str(found))
+        if found.fits:
+            say(f"\n{launch_command(settings, machine)}")
     return 0 if found.fits else 1
 
 
 def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
     """Settings, machine and row length: what was typed, then what the set-up says."""
     settings = _typed(options)
-    names = ("gpus", "gpu_memory", "sharding")
+    names = ("gpus", "gpu_memory", "sharding", "tflops", "host_memory", "disk")
     machine = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.setup is None:
         if not options.policy_and_method.model:
@@ -89,9 +101,9 @@ COMMAND = Command(
     PlanOptions,
     plan,
     main_options=(
-        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens"),
+        *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "host_memory", "json"),
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank"),
     ),
-    complete=partial(complete_settings, learning=True),
+    complete=partial(complete_from_policy, learning=True),
 )

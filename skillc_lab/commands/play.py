@@ -13,14 +13,14 @@ import gymnasium
 import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.envs.warm_start import load_reference
+from skillc_gym.envs.warm_start import WarmStart, load_reference
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.cli.command import Command, say
 
 HELP = """TAB completes commands. Words that begin with ":" are for the player, not for the environment:
 
   :commands   what is possible now          :undo [N]   take back one command, or N
-  :view       draw what is known by now     :plan       the shortest way, in ALFWorld
+  :view       draw what is known by now     :plan       what an expert would do
   :skill      show the skill, or hide it    :new        another task
   :help       this list                     :quit       leave
 
@@ -117,11 +117,26 @@ class Game:
         return True
 
     def _plan(self) -> None:
-        if not self.spec.planner:
-            self.tell("No planner comes with this environment.")
-            return
-        plan = load_reference(self.spec.planner)(self.env)
-        self.tell("\n".join(f"{n:2}. {command}" for n, command in enumerate(plan, 1)) or "The goal holds already.")
+        if self.spec.planner:
+            plan = load_reference(self.spec.planner)(self.env)
+            self.tell(_numbered(plan) or "The goal holds already.")
+        elif self.spec.warm_start:
+            self.tell(f"From the start of the task:\n{_numbered(self._shown(self.spec.warm_start))}")
+        else:
+            self.tell("Nobody has shown how this environment is played.")
+
+    def _shown(self, start: WarmStart) -> list[str]:
+        """Commands of the environment's expert from the start of the task; the player's own stay as they are."""
+        played, task_id = list(self._commands), self.info["task_id"]
+        observation = self._reset(task_id)
+        expert, over = start.demonstrator(self.info, False), False
+        while not over:
+            observation, over = self._step(expert.act(observation, self.possible))
+        found = list(self._commands)
+        self._reset(task_id)
+        for command in played:
+            self._step(command)
+        return found
 
     def _skill(self) -> str:
         return self.skills.for_task(self.info["task_type"]).text if self.skills else "This environment has no skills."
@@ -129,6 +144,10 @@ class Game:
     def _toggle_skill(self) -> None:
         self.shows_skill = not self.shows_skill
         self.tell(self._skill() if self.shows_skill else "The skill is hidden now.")
+
+
+def _numbered(commands: Sequence[str]) -> str:
+    return "\n".join(f"{n:2}. {command}" for n, command in enumerate(commands, 1))
 
 
 def in_columns(names: Sequence[str], width: int = 0) -> str:

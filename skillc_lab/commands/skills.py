@@ -13,7 +13,7 @@ from skill_library import SkillFileError, SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.cli.command import Command, say
-from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library
+from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library, skill_lengths
 from skillc_lab.skills.shown import (
     ShownText,
     check_shown,
@@ -63,24 +63,22 @@ class SkillsOptions:
 
 def skills(options: SkillsOptions) -> int:
     """Runs the command."""
-    if options.other is not None and options.what in ("check", "lint"):
-        raise ConfigError(f"skillc skills {options.what} looks at one library, got {options.other!r} beside it")
     return _LOOKS[options.what](options)
 
 
 def _check(options: SkillsOptions) -> int:
-    library, spec = _library(options.library), _environment(options)
+    library, spec = _one_library(options), _environment(options)
     say(_lengths(library, _counting(options)))
     types = tuple(spec.task_types) if spec else ()
     if options.shows is not None:
         say(_would_read(library, _named_type(options.shows, [*library.task_types, *types]), options.grade))
     if not types:
-        say("note: the library: task types without a skill were not checked; --env names an environment that has some")
+        say(_unchecked(spec))
     return _tell(check_library(library, types), "Nothing found." if types else "Nothing else found.")
 
 
 def _lint(options: SkillsOptions) -> int:
-    return _tell(lint_library(_library(options.library)))
+    return _tell(lint_library(_one_library(options)))
 
 
 def _diff(options: SkillsOptions) -> int:
@@ -100,8 +98,7 @@ def _shown(options: SkillsOptions) -> int:
             f"{options.library} holds no recorded episodes: expected a file of transcripts (.jsonl), or the folder of "
             "a run or an evaluation with transcripts.jsonl or transcripts/*.jsonl in it"
         )
-    kind = options.shows and _named_type(options.shows, [each.task_type for each in shown])
-    of_type = [each for each in shown if kind in (None, each.task_type)]
+    of_type = shown if options.shows is None else _of_type(shown, options.shows)
     say(shown_table(of_type, library, _counting(options)))
     say(_total(shown, len(files)))
     if options.shows is not None:
@@ -116,16 +113,34 @@ _LOOKS = {"check": _check, "lint": _lint, "diff": _diff, "shown": _shown}
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
+def _one_library(options: SkillsOptions) -> SkillLibrary:
+    if options.other is not None:
+        raise ConfigError(
+            f"skillc skills {options.what} looks at one library, got {options.other!r} beside it; leave it out, or "
+            "compare the two by skillc skills diff"
+        )
+    return _library(options.library)
+
+
 def _library(name: str) -> SkillLibrary:
     try:
         return load_library(name)
     except SkillFileError as error:
-        if Path(name).suffix == ".jsonl" or (Path(name) / "transcripts.jsonl").is_file():
-            told = (
-                f"{name} holds recorded episodes and no skills; skillc skills shown {name} tells what they were shown"
-            )
-            raise ConfigError(told) from error
-        raise
+        if not _is_recorded(Path(name)):
+            raise
+        raise ConfigError(
+            f"{name} holds recorded episodes and no skills; skillc skills shown {name} tells what they were shown"
+        ) from error
+
+
+def _is_recorded(place: Path) -> bool:
+    """Whether it looks like recorded episodes; for a hint, so nothing is searched."""
+    try:
+        if place.is_file():
+            return place.suffix == ".jsonl"
+        return (place / "transcripts.jsonl").is_file() or (place / "transcripts").is_dir()
+    except (OSError, ValueError):  # no such name can exist
+        return False
 
 
 def _environment(options: SkillsOptions) -> EnvSpec | None:
@@ -144,6 +159,11 @@ def _named_type(name: str, kinds: Iterable[str]) -> str:
     return found[0]
 
 
+def _of_type(shown: Sequence[ShownText], name: str) -> list[ShownText]:
+    kind = _named_type(name, [each.task_type for each in shown])
+    return [each for each in shown if each.task_type == kind]
+
+
 def _counting(options: SkillsOptions) -> Counting | None:
     """Counts tokens, if a model is named."""
     if options.model is None:
@@ -159,10 +179,8 @@ def _counting(options: SkillsOptions) -> Counting | None:
 
 
 def _lengths(library: SkillLibrary, count: Counting | None) -> str:
-    rows = [
-        (each.name, len(each.text.split()), count(each.text) if count else "-", ", ".join(each.task_types))
-        for each in library.skills
-    ]
+    found = skill_lengths(library, count)
+    rows = [(each.name, each.words, each.tokens or "-", ", ".join(each.task_types)) for each in found]
     return Table(["skill", "words", "tokens", "serves"], rows, numbers=(1, 2)).text()
 
 
@@ -178,6 +196,15 @@ def _total(shown: Sequence[ShownText], files: int) -> str:
     nothing = sum(each.episodes for each in shown) - read
     where = "1 file" if files == 1 else f"{files} files"
     return f"{read + nothing} episodes in {where}: {read} were shown a text, {nothing} were shown none."
+
+
+def _unchecked(spec: EnvSpec | None) -> str:
+    """Says that task types without a skill were not looked for, and why."""
+    if spec is not None:
+        why = f"the environment {spec.name} lists no task types"
+    else:
+        why = f"no environment was named; name it by --env: {', '.join(spec.name for spec in env_specs())}"
+    return f"note: the library: task types without a skill were not checked, since {why}"
 
 
 def _tell(findings: Sequence[Finding], otherwise: str = "Nothing found.") -> int:

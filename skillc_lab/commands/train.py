@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from skillc_lab.cli.command import Command
+from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.cli.recipe_help import recipe_help
 from trainers.base import end_together
 from trainers.config import Settings
-from trainers.tracking import complete_settings, make_progress
+from trainers.tracking import make_progress
 
 MAIN = (
     *("model", "method", "env", "data", "library", "chat"),
@@ -51,5 +52,5 @@ COMMAND = Command(
     "interrupted while starting; the same command starts again.",
     MAIN,
     recipe_help,
-    partial(complete_settings, learning=True),
+    partial(complete_from_policy, learning=True),
 )

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from skill_library import SkillLibrary, load_library
+from skill_library import BUILT_IN, SkillLibrary, load_library
 from skillc_gym.envs.registry import short_type
-from skillc_gym.errors import MissingExtraError
+from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines
 from skillc_lab.skills.effect import SkillTest, check_margin
+from skillc_lab.skills.evals import EVALS_FILE, SkillEval, read_evals
+from skillc_lab.skills.workspace import cases_of, next_iteration, write_workspace
 from trainers.config import Settings, TrainConfig
 from trainers.stats import MARGIN
-from trainers.tracking import make_progress, write_json
+from trainers.tracking import make_progress
 
 PER_TYPE = 8
 MAIN = (
@@ -35,6 +37,9 @@ class SkillTestOptions:
     lies below minus the margin, and neutral elsewhere; the exit status is 1 for fail. Other settings are those of
     skillc evaluate.
 
+    A skill's own test cases (evals/evals.json) are played if it brings any, each naming a task_id or a task_type of the
+    environment, unless a panel is named. The results lie as the page on evaluation at agentskills.io lays them out.
+
     Example: skillc skills test alfworld --model shipped --data generated
     """
 
@@ -44,14 +49,13 @@ class SkillTestOptions:
     margin: float = MARGIN
     """The smallest difference in success that counts, as a share: 0.05 is five points."""
     per_type: int | None = None
-    """A fixed panel of so many tasks per type; 8 if neither it nor --tasks is given."""
+    """A fixed panel of so many tasks per type; 8 if neither it nor --tasks is given and the skills bring no evals."""
     tasks: Path | None = None
     """A file with a panel: one task id a line."""
     attempts: int = 1
     """How often each task is played in each condition."""
     out: Path | None = None
-    """Folder for the verdict, skill_test.json, beside report and transcripts; skill-tests/NAME-MODEL-HASH if none,
-    with the skills' hash: other skills, another folder."""
+    """Folder for the results; NAME-workspace/iteration-N if none, N the next that has none."""
     base_url: str | None = None
     """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
 
@@ -59,18 +63,22 @@ class SkillTestOptions:
 def try_skills(options: SkillTestOptions) -> int:
     """Runs the command."""
     check_margin(options.margin)
-    library = load_library(options.skills)
-    tasks = task_lines(options.tasks) if options.tasks else None
     config = configured(options.settings, options.base_url).with_(library=options.skills)
-    config = _with_served_types(config, library, tasks or ())
+    library = load_library(options.skills)
+    name = library.name
+    if options.per_type is not None and options.tasks is not None:
+        raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
+    brings_none = options.skills in BUILT_IN or options.per_type is not None or options.tasks is not None
+    evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
+    tasks = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
+    config = _with_served_types(config, library, tasks)
     from trainers.evaluation import evaluate_policy, usage_table
 
-    name = f"{model_name(library.name)}-{model_name(config.model)}-{library.sha256[:8]}"
-    out = options.out or Path("skill-tests") / name
+    out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
     report = evaluate_policy(
         config,
-        per_type=PER_TYPE if options.per_type is None and tasks is None else options.per_type,
-        tasks=tasks,
+        per_type=None if tasks else PER_TYPE if options.per_type is None else options.per_type,
+        tasks=tasks or None,
         attempts=options.attempts,
         memory="library",
         progress=make_progress(),
@@ -78,15 +86,20 @@ def try_skills(options: SkillTestOptions) -> int:
     )
     report.save_all(out)
     test = SkillTest(report.paired, options.margin)
-    about = {"library": library.name, "model": config.model, "env": config.env}
-    write_json(out / "skill_test.json", {**about, "panel_sha256": report.paired.panel_sha256, **test.to_json()})
-    verdict = test.overall.words()
-    used = f"\n{usage_table(report.usage)}\n" if report.usage else ""
-    warning = f"Warning: {report.paired.warning}" if report.paired.warning else ""
-    widened = "Intervals of types are wider, so that all of them hold at once in 95 of 100 tests.\n"
-    told = [test.table(), widened, f"{verdict[:1].upper()}{verdict[1:]}.", used, warning, f"Results: {out}"]
-    say("\n".join(filter(None, told)))
-    _draw(out, f"{library.name} with {model_name(config.model)}: {verdict}")
+    about = {"library": name, "model": config.model, "env": config.env, "panel_sha256": report.paired.panel_sha256}
+    cases = cases_of(report.paired, evals)
+    write_workspace(test, cases, out, about)
+    say(test.table())
+    say("Intervals of types are wider, so that all of them hold at once in 95 of 100 tests.\n")
+    say(test.overall.words()[:1].upper() + test.overall.words()[1:] + ".")
+    if report.usage:
+        say(f"\n{usage_table(report.usage)}\n")
+    if report.paired.warning:
+        say(f"Warning: {report.paired.warning}")
+    if any(case.assertions for case in cases):
+        say(f"Assertions of {EVALS_FILE} are words: the environment graded whether tasks are solved, and nothing else.")
+    say(f"Results: {out}")
+    _draw(out, f"{name} with {model_name(config.model)}: {test.overall.words()}")
     return int(test.overall.verdict == "fail")
 
 
@@ -115,6 +128,32 @@ def _with_served_types(config: TrainConfig, library: SkillLibrary, tasks: Sequen
     for kind in kinds:
         library.for_task(kind)
     return config
+
+
+def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
+    """The tasks of each test case."""
+    if not evals:
+        return {}
+    from trainers.rollout import tasks_of
+
+    types = tasks_of(config)
+    return {each: _tasks(each, types, config) for each in evals}
+
+
+def _tasks(each: SkillEval, types: Mapping[str, str], config: TrainConfig) -> Sequence[str]:
+    asked = f"The test case {each.name} names it."
+    if each.task_id:
+        if each.task_id not in types:
+            raise unknown_name(
+                "task id", each.task_id, sorted(types), f"{asked} The split is {config.split!r}: split=..."
+            )
+        return [each.task_id]
+    from trainers.rollout import panel_of
+
+    own = {task: kind for task, kind in types.items() if each.task_type in (kind, short_type(kind))}
+    if not own:
+        raise unknown_name("task type", each.task_type, sorted(map(short_type, set(types.values()))), asked)
+    return panel_of(own, PER_TYPE, config.panel_seed)
 
 
 COMMAND = Command(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.commands.compare import COMMAND as COMPARE
 from skillc_lab.commands.compare import CompareOptions
 from skillc_lab.planning import typed_words
@@ -23,7 +24,7 @@ from skillc_lab.studies import (
     tune,
     tuning_table,
 )
-from trainers.tracking import complete_settings, write_json
+from trainers.tracking import write_json
 
 
 @dataclass(frozen=True)
@@ -82,5 +83,5 @@ COMMAND = Command(
     run,
     COMPARE.interrupted,
     ("grid_options", "rounds", *COMPARE.main_options),
-    complete=partial(complete_settings, learning=True),
+    complete=partial(complete_from_policy, learning=True),
 )

@@ -1,5 +1,6 @@
 """What a run needs before it is started: memory per GPU, and which setting makes it fit."""
 
+from skillc_lab.planning.context import EpisodeLength, episode_length
 from skillc_lab.planning.plan import Plan, make_plan
 from skillc_lab.planning.setups import (
     Machine,
@@ -13,10 +14,12 @@ from skillc_lab.planning.setups import (
 )
 
 __all__ = [
+    "EpisodeLength",
     "Machine",
     "Plan",
     "Setup",
     "Sharding",
+    "episode_length",
     "launch_command",
     "launcher_file",
     "load_setup",

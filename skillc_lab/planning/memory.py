@@ -1,4 +1,4 @@
-"""What a run takes: a GPU's memory in an update and while episodes are played, the host's, and checkpoints."""
+"""What a run takes: a GPU's memory in an update and while episodes are played, the host's, checkpoints, operations."""
 
 from __future__ import annotations
 
@@ -27,22 +27,26 @@ class Workload:
     Attributes:
         kind: How numbers are held.
         rows: Rows in its largest pass.
+        update_rows: Rows in all passes together.
         row_tokens: Tokens of a row, padding included.
         own_tokens: The model's own tokens among them.
         playing: Episodes that it plays at once.
         reference: Whether the weights that training began with are kept too; ``average``: their moving average.
         distributions: Whether a loss wants whole distributions over the vocabulary.
+        scored: Forward passes without gradient: of the reference, of teachers, of the weights before the update.
         extra: Largest share of rows that the method adds to those of the rollouts.
     """
 
     kind: Arithmetic
     rows: int
+    update_rows: int
     row_tokens: int
     own_tokens: int
     playing: int
     reference: bool = False
     average: bool = False
     distributions: bool = False
+    scored: int = 0
     extra: float = 0.0
 
     @property
@@ -67,19 +71,35 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     losses = [loss.configured(clip=config.clip, kl_coef=config.kl_coef) for loss in recipe.losses]
     teachers = [loss.teacher.weights for loss in losses if loss.teacher is not None]
     inputs = {name for loss in losses for name in loss.inputs}
+    scored = [*teachers, *(inputs & {"ref_logprobs"}), *(["old"] if config.num_minibatches > 1 else [])]
     # "auto" is autocast on a GPU.
     kinds: dict[str, Arithmetic] = {"float32": "float32", "pure_bfloat16": "bfloat16"}
     return Workload(
         kinds.get(config.precision, "autocast"),
         rows=-(-rows // (config.micro_batches * config.num_minibatches)),
+        update_rows=rows,
         row_tokens=longest,
         own_tokens=min(longest, steps * config.max_reply_tokens),
         playing=min(members, config.max_parallel),
         reference="ref_logprobs" in inputs or "reference" in teachers,
         average="average" in teachers,
         distributions=bool(inputs & {"logits", "teacher_logits"}),
+        scored=len(scored) + bool(recipe.advantage.inputs),
         extra=extra,
     )
+
+
+def update_operations(config: TrainConfig, shape: ModelShape, work: Workload) -> float:
+    """Floating-point operations of an update on one GPU, every row of the planned length; generating is left out.
+
+    A forward pass takes two per weight and token, a backward pass twice that: once for what comes before, once for the
+    weights, which adapters leave out. Checkpointing computes the layers once more.
+    """
+    times = (2 if config.lora_rank else 3) + work.scored
+    # A query looks at half of a row on average, once for the scores and once for the values.
+    attention = shape.layers * shape.queries * work.row_tokens
+    layers = (times + config.gradient_checkpointing) * 2.0 * work.row_tokens * (shape.maps + attention)
+    return work.update_rows * (layers + times * 2.0 * work.own_tokens * shape.embedding)
 
 
 # Memory --------------------------------------------------------------------------------------------------------------

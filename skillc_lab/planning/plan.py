@@ -14,9 +14,10 @@ from skillc_lab.planning.memory import (
     host_bytes,
     memory_parts,
     total_of,
+    update_operations,
     workload_of,
 )
-from skillc_lab.planning.setups import GIB, RESERVE, Machine
+from skillc_lab.planning.setups import GIB, Machine
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
 from trainers.base import check_sharded
 from trainers.config import TrainConfig
@@ -79,14 +80,41 @@ class Plan:
         return tuple(_refusals(self.config, self.machine))
 
     @property
-    def warning(self) -> str:
-        """What else will not work; "" if nothing."""
-        return _small_share(self)
+    def warnings(self) -> tuple[str, ...]:
+        """What else will not work."""
+        return tuple(_warnings(self))
 
     @property
     def fits(self) -> bool:
-        """Whether the GPU holds it, and training accepts it."""
-        return not self.refusals and self.total <= self.machine.usable
+        """Whether GPU and host hold it, and training accepts it."""
+        room = self.machine.host_memory
+        return not self.refusals and self.total <= self.machine.usable and (room is None or self.host <= room * GIB)
+
+    @property
+    def operations(self) -> float:
+        """Floating-point operations of an update on each GPU, all rows as long as planned."""
+        return update_operations(self.config, self.shape, self.work)
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of an update, playing apart; None where the machine's speed is not known."""
+        speed = self.machine.tflops
+        return None if speed is None else self.operations / (speed * 1e12)
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures as JSON-able values, sizes in GiB."""
+        sizes = {name: getattr(self, name) / GIB for name in ("update", "generation", "host", "checkpoint")}
+        return {
+            "model": self.config.model,
+            "parameters": self.shape.parameters,
+            **{name: getattr(self.machine, name) for name in ("gpus", "gpu_memory", "sharding")},
+            **{name: getattr(self.work, name) for name in ("rows", "row_tokens", "scored", "extra")},
+            "parts": {p.name: {"gib": p.size / GIB, "phase": p.phase, "note": p.note} for p in self.parts},
+            **sizes,
+            "usable": self.machine.usable / GIB,
+            **{name: getattr(self, name) for name in ("operations", "seconds", "fits", "refusals", "warnings")},
+            "remedies": [{**vars(remedy), "total": remedy.total / GIB} for remedy in self.remedies],
+        }
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -103,22 +131,32 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield _size(part.name + when, part.size, part.note)
     yield "\n" + _size("in the update", plan.update)
     yield _size("while episodes are played", plan.generation)
-    yield _size("a GPU has", machine.usable, f"{RESERVE:.0%} left to driver and fragmentation")
+    yield _size("a GPU has", machine.usable, f"{machine.reserve:.0%} left to driver and fragmentation")
     models = "policy and reference" if work.reference and not config.lora_rank else "the policy"
     yield _size("the host needs", plan.host, f"every process loads {models}; environments and buffers on top")
     most = min(config.keep_checkpoints, -(-config.steps // config.save_every)) + 1
-    note = f"every {config.save_every} updates; {most} at most on the disk"
-    yield _size("a checkpoint", plan.checkpoint, note) + "\n"
+    seconds = plan.checkpoint / (machine.disk * 1e9)
+    note = f"{seconds:,.0f} s at {machine.disk:g} GB/s every {config.save_every} updates; {most} at most on the disk"
+    yield _size("a checkpoint", plan.checkpoint, note)
+    scored = f", {work.scored} of its passes without gradient" if work.scored else ""
+    yield f"  {'an update computes':<28}{plan.operations / 1e12:8,.0f} TFLOP a GPU at most{scored}, {_time(plan)}\n"
     yield from (f"Training refuses it: {refusal}" for refusal in plan.refusals)
     yield "It fits." if plan.fits else "It does not fit. What lowers it:" if plan.remedies else "It will not run."
     for remedy in plan.remedies:
         verdict = "fits" if remedy.fits else "not enough"
         yield f"  {remedy.total / GIB:8.2f} GiB  {verdict:<11}{remedy.words}  ({remedy.note})"
-    yield from [f"Warning: {plan.warning}"] if plan.warning else []
+    yield from (f"Warning: {warning}" for warning in plan.warnings)
 
 
 def _size(name: str, size: float, note: str = "") -> str:
     return f"  {name:<28}{size / GIB:8.2f} GiB   {note}".rstrip()
+
+
+def _time(plan: Plan) -> str:
+    if plan.seconds is None:
+        return "skillc gpu-check measures at what speed (--tflops)"
+    hours = plan.seconds * plan.config.steps / 3600
+    return f"{plan.seconds:,.1f} s; {hours:,.1f} h for {plan.config.steps} of them, playing and validations apart"
 
 
 def make_plan(
@@ -151,17 +189,21 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
         yield "Weights that DeepSpeed has sharded cannot generate in place; use engine=vllm."
 
 
-def _small_share(plan: Plan) -> str:
-    """Says that a vLLM beside the training has too little memory."""
-    config, shape = plan.config, plan.shape
-    row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
-    least, share = 2 * shape.parameters + row, config.vllm_memory * plan.machine.gpu_memory * GIB
-    if config.engine != "vllm" or config.vllm_mode != "colocate" or least <= share:
-        return ""
-    return (
-        f"vllm_memory={config.vllm_memory} is {share / GIB:.1f} GiB; vLLM's weights in bfloat16 and the keys "
-        f"and values of one row take {least / GIB:.1f} GiB."
-    )
+def _warnings(plan: Plan) -> Iterator[str]:
+    config, machine, shape = plan.config, plan.machine, plan.shape
+    if config.engine == "vllm" and config.vllm_mode == "colocate":
+        row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
+        least, share = 2 * shape.parameters + row, config.vllm_memory * machine.gpu_memory * GIB
+        if least > share:
+            yield (
+                f"vllm_memory={config.vllm_memory} is {share / GIB:.1f} GiB; vLLM's weights in bfloat16 and the keys "
+                f"and values of one row take {least / GIB:.1f} GiB."
+            )
+    if machine.host_memory is not None and plan.host > machine.host_memory * GIB:
+        yield (
+            f"The host has {machine.host_memory:g} GiB, and {machine.gpus} processes load {plan.host / GIB:,.0f} GiB; "
+            "take fewer processes on a machine, lora_rank, kl_coef=0 or precision=pure_bfloat16."
+        )
 
 
 # Remedies ------------------------------------------------------------------------------------------------------------

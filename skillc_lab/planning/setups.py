@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from skillc_gym.errors import unknown_name
-from trainers.base import Count, Options, Positive
+from skillc_gym.errors import ConfigError, unknown_name
 from trainers.config import TrainConfig
 
 GIB = 2**30
-RESERVE = 0.06
-"""Share of a GPU's memory that is left to the driver, to kernels and to fragmentation."""
 LAUNCHERS = ("fsdp2", "zero3")
 """Kinds of sharding for which a configuration of accelerate comes along."""
 Sharding = Literal["none", "fsdp2", "zero3"]
@@ -25,7 +22,7 @@ _FOLDER = Path(str(resources.files("skillc_lab.planning")))
 
 
 @dataclass(frozen=True)
-class Machine(Options):
+class Machine:
     """GPUs and how the training state lies on them.
 
     Attributes:
@@ -33,16 +30,34 @@ class Machine(Options):
         gpu_memory: Memory of one GPU in GiB.
         sharding: "none": each GPU holds everything (data parallel); "fsdp2", "zero3": weights, gradients, optimiser
             and reference are spread over all GPUs and gathered layer by layer.
+        reserve: Share of a GPU's memory that is left to the driver, to kernels and to fragmentation.
+        tflops: Operations per second of one GPU in updates, in 10^12, as ``skillc gpu-check`` measures them; None if
+            unknown.
+        host_memory: Memory of the machine beside its GPUs in GiB; None if unknown.
+        disk: Speed of the disk in GB per second.
+
+    Raises:
+        ConfigError: If a number is not positive.
     """
 
-    gpus: Count = 1
-    gpu_memory: Positive = 80.0
+    gpus: int = 1
+    gpu_memory: float = 80.0
     sharding: Sharding = "none"
+    reserve: float = 0.06
+    tflops: float | None = None
+    host_memory: float | None = None
+    disk: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.sharding not in get_args(Sharding):
+            raise unknown_name("sharding", self.sharding, get_args(Sharding))
+        if self.gpus < 1 or not self.gpu_memory > 0 or not 0 <= self.reserve < 1:
+            raise ConfigError(f"A machine has gpus >= 1, gpu_memory > 0 GiB and 0 <= reserve < 1, got {self}.")
 
     @property
     def usable(self) -> float:
         """Bytes of one GPU that a run may fill."""
-        return self.gpu_memory * GIB * (1 - RESERVE)
+        return self.gpu_memory * GIB * (1 - self.reserve)
 
     @property
     def shards(self) -> int:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from skill_library import GRADES, SkillLibrary
 from skillc_gym.envs.registry import short_type
@@ -14,7 +15,12 @@ from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_lab.skills.check import Finding
 from skillc_lab.tables import Table
 
+Standing = Literal["same", "same and more", "changed", "not in it"]
+"""How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
+its skill another text; or no skill of that name for the task type."""
+
 _GAP = "\n\n"
+_COPIES = "eval-*/*/outputs/transcripts.jsonl"
 _HEADS = ("type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256")
 
 
@@ -43,11 +49,15 @@ class ShownText:
 
 
 def episode_files(place: Path) -> list[Path]:
-    """A file of recorded episodes, or a folder's at any depth: ``transcripts*.jsonl`` and ``transcripts/*.jsonl``."""
+    """A file of recorded episodes, or a folder's at any depth: ``transcripts*.jsonl`` and ``transcripts/*.jsonl``.
+
+    What a skill's test copies to its cases (``eval-NAME/with_skill/outputs``) is left out where the test's own file is.
+    """
     if place.is_file():
         return [place]
     found = sorted(place.absolute().rglob("*.jsonl"))
-    return [path for path in found if path.name.startswith("transcripts") or path.parent.name == "transcripts"]
+    named = [path for path in found if path.name.startswith("transcripts") or path.parent.name == "transcripts"]
+    return [path for path in named if not (path.match(_COPIES) and path.parents[3] / path.name in named)]
 
 
 def read_episodes(files: Iterable[Path]) -> Iterator[Episode]:
@@ -67,18 +77,25 @@ def shown_texts(episodes: Iterable[Episode]) -> list[ShownText]:
     return [ShownText(*key, counts[key], absent[key]) for key in sorted(counts, key=lambda key: (key[0], -key[1], key))]
 
 
-def is_of(shown: ShownText, library: SkillLibrary) -> bool:
-    """Whether a text is the library's for its task type today, at its grade or at any, an agent's note behind it."""
+def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
+    """Holds a text against what the library says today at its grade, or at any where none is known."""
+    if not shown.text:
+        return None
     if not library.serves(shown.task_type):
-        return False
+        return "not in it"
     grades = (shown.grade,) if shown.grade in GRADES else ("full", "minimal")
-    texts = [library.graded(grade).for_task(shown.task_type).text for grade in grades]
-    return any(text and f"{shown.text}{_GAP}".startswith(f"{text}{_GAP}") for text in texts)
+    texts = [library.graded(grade).for_task(shown.task_type) for grade in grades]
+    if any(shown.text == each.text for each in texts):
+        return "same"
+    if any(each.text and shown.text.startswith(each.text + _GAP) for each in texts):
+        return "same and more"
+    named = any(each.name and f"{shown.skill}+".startswith(f"{each.name}+") for each in texts)
+    return "changed" if named else "not in it"
 
 
 def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Finding]:
     """Finds records that contradict themselves, and texts that are not of the library that should have been read."""
-    return [finding for each in shown for finding in _faults(each, library)]
+    return [finding for each in shown for finding in [*_contradictions(each), *_departures(each, library)]]
 
 
 def printable(text: str) -> str:
@@ -93,20 +110,28 @@ def _prompted(episode: Episode) -> bool:
     return any(episode.skill_text in message.get("content", "") for message in episode.messages)
 
 
-def _faults(shown: ShownText, library: SkillLibrary | None) -> Iterator[Finding]:
-    """What a text has against it; without the skill nothing holds it against a library, for notes are no skill."""
-    name = _called(shown)
+def _contradictions(shown: ShownText) -> list[Finding]:
+    found = []
     if shown.text and shown.recorded_sha256 not in ("", shown.sha256):
-        recorded = shown.recorded_sha256[:12]
-        yield Finding(
-            name, f"the recorded hash {recorded} is not that of the recorded text; the file was altered", True
+        message = (
+            f"the recorded hash {shown.recorded_sha256[:12]} is not that of the recorded text; the file was altered"
         )
+        found.append(Finding(_called(shown), message, True))
     if shown.absent:
-        told = f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
-        yield Finding(name, told, True)
-    if library and shown.condition and shown.text and not is_of(shown, library):
-        told = f"the library {library.name} has another text for this task type today, or none"
-        yield Finding(name, f"{told}; {shown.episodes} episodes read this one", True)
+        message = f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
+        found.append(Finding(_called(shown), message, True))
+    return found
+
+
+def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Finding]:
+    """What a text has against a library; nothing without the skill, where an agent's notes are no skill of it."""
+    if library is None or not shown.condition:
+        return []
+    told = {
+        "changed": f"the library {library.name} has another text for it today",
+        "not in it": f"the library {library.name} has no such skill for this task type",
+    }.get(standing(shown, library) or "")
+    return [Finding(_called(shown), f"{told}; {shown.episodes} episodes read this one", True)] if told else []
 
 
 def _called(shown: ShownText) -> str:
@@ -123,8 +148,7 @@ def shown_table(
     heads, rows = [*_HEADS], [_row(each, count) for each in shown]
     if library is not None:
         heads.append(f"{library.name} today")
-        said = ["-" if not each.text else "same" if is_of(each, library) else "another" for each in shown]
-        rows = [[*row, mark] for row, mark in zip(rows, said, strict=True)]
+        rows = [[*row, standing(each, library) or "-"] for row, each in zip(rows, shown, strict=True)]
     return Table(heads, rows, numbers=(4, 5, 6)).text()
 
 

@@ -59,6 +59,7 @@ DEMO = [
     ("--model shipped", ["--quick", "skillc train --model"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
     ("--held-out -1", ["held_out", "0 for all", "-1"]),
+    ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
     ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),
 ]
@@ -106,9 +107,17 @@ def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str]
     import skillc_lab.commands.demonstration
 
     monkeypatch.setattr(
-        skillc_lab.commands.demonstration, "_evaluated", lambda *_: pytest.fail("an evaluation was started")
+        skillc_lab.commands.demonstration, "_evaluations", lambda *_: pytest.fail("an evaluation was started")
     )
     refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
+
+
+@pytest.mark.parametrize("word", ["chat=compct", "engine=nope", "method=grpoo"])
+def test_a_name_is_known_before_the_policys_settings_are_told(word: str, capsys):
+    assert skillc(["evaluate", "model=shipped", word]) == 2
+    said = capsys.readouterr().err
+    assert "Unknown" in said
+    assert "was made with" not in said
 
 
 def test_a_model_must_be_named(capsys):

@@ -54,7 +54,6 @@ def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["env=alfworld", "data=nowhere"], "nowhere"),
         (["env=webshop", "data=nowhere"], "nowhere"),
-        (["env=skillc/ALFWorld-v9"], "ALFWorld"),
         (["engine=nope"], "'nope'"),
         (["env=alfworld", "data=generated", "model=./nomodel"], "nomodel"),
         (["engine=vllm"], "skillc-gym[vllm]"),
@@ -71,11 +70,22 @@ def test_what_is_asked_for_and_not_there_fails(
     assert says in missing[0]["found"]
 
 
-def test_a_models_context_is_said() -> None:
+@pytest.mark.parametrize(("typed", "near"), [("alfwrld", "'alfworld'"), ("skillc/ALFWorld-v1", "'skillc/ALFWorld-v0'")])
+def test_an_environment_that_is_not_there_names_the_nearest(typed: str, near: str, capsys: Any) -> None:
+    assert skillc(["doctor", "--env", typed]) == 2
+    assert f"Did you mean {near}" in capsys.readouterr().err
+
+
+def test_a_models_context_is_held_against_episodes() -> None:
     pytest.importorskip("transformers", reason="needs the train extra")
-    (found,) = [each for each in examine(DoctorOptions("alfworld", "generated", "shipped")) if each.section == "model"]
-    assert (found.status, found.asked) == ("ok", True)
-    assert "tokens" in found.found
+    small: dict[str, Any] = {"env_options": {"generator": {"games_per_type": 1}}}
+    asked = DoctorOptions("alfworld", "generated", "shipped", max_context=512, **small)
+    (found,) = [finding for finding in examine(asked) if finding.section == "model"]
+    assert found.status == "note"
+    assert "50 steps" in found.found
+    assert "form=window:5" in found.remedy
+    roomy = DoctorOptions("alfworld", "generated", "shipped", form="window:2", **small)
+    assert [finding.status for finding in examine(roomy) if finding.section == "model"] == ["ok"]
 
 
 def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPatch) -> None:

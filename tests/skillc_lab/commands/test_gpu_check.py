@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,24 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.commands.gpu_check import GpuCheckOptions, Scale, as_table, run_gpu_check, training_figures
+from skillc_lab.cli.options import parse
+from skillc_lab.commands.gpu_check import (
+    GpuCheckOptions,
+    Scale,
+    as_table,
+    run_gpu_check,
+    training_figures,
+    update_tflops,
+)
+from skillc_lab.commands.train import TrainOptions
+from skillc_lab.planning import measured
+from skillc_lab.planning.measured import trained_apart
+from trainers.config import TrainConfig
 from trainers.warmstart import PolicySize
 
 SMALL = Scale(
     size=PolicySize(layers=1, width=32, heads=2, feed_forward=32),
+    generator={"games_per_type": 3, "size": "small"},
     demonstrations=12,
     cloning_batches=2,
     tasks_per_step=2,
@@ -40,10 +55,68 @@ def test_the_check_runs_and_writes_its_figures(tmp_path: Path):
     assert report["training"]["loss_finite"]
     assert report["training"]["generated_tokens_per_second"] > 0
     assert report["warm_start"]["parameters"] > 0
+    exact, rounded = (report["engines"][f"transformers {kind}"] for kind in ("float32", "bfloat16"))
+    assert exact["same_tokens"] == 1
+    assert exact["logprob_error"] < 1e-4
+    assert rounded["logprob_error"] > exact["logprob_error"]
+    assert {"skipped"} <= set(report["engines"]["vllm"]) or report["engines"]["vllm"]["same_tokens"] > 0.9
     assert report["planned_mib"] > 0
+    assert report["training"]["utilisation"] == pytest.approx(
+        report["training"]["update_tflops"] / report["training"]["matmul_tflops"]
+    )
+    if not torch.cuda.is_available():
+        assert report["fsdp2"] == {"skipped": "no GPU"}
     assert {"packages", "git"} <= set(report["versions"])
     assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
     assert "| device |" in as_table(report)
+
+
+PROGRAM = """
+import json, pathlib, sys
+words = dict(word.split("=", 1) for word in sys.argv[sys.argv.index("train") + 1 :])
+folder = pathlib.Path(words["run"])
+folder.mkdir()
+if words["model"] == "broken":
+    sys.exit("first line\\nEngineError: CUDA went away\\n=====")
+lines = [{"step": 1, "event": "train", "loss": 0.5, "engine_kl": 1e-3, "words": words}] * int(words["steps"])
+(folder / "metrics.jsonl").write_text("\\n".join(map(json.dumps, lines)) + "\\n")
+"""
+
+
+def test_a_run_in_another_process_tells_how_it_went(tmp_path: Path):
+    program = [sys.executable, "-c", PROGRAM]
+    config = TrainConfig(model="m", steps=2, env_options={"generator": {"size": "small"}}, run=str(tmp_path / "a"))
+    found = trained_apart(program, replace(config, vllm_sleep=True))
+    assert (found["updates"], found["loss_finite"], found["engine_kl"]) == (2, True, 1e-3)
+    words = json.loads((tmp_path / "a" / "metrics.jsonl").read_text().splitlines()[0])["words"]
+    assert (words["vllm_sleep"], words["env_options"]) == ("true", '{"generator": {"size": "small"}}')
+    assert parse(TrainOptions, [f"{name}={value}" for name, value in words.items()], "skillc train").config() == (
+        replace(config, vllm_sleep=True)
+    )
+    broken = replace(config, model="broken", run=str(tmp_path / "b"))
+    assert trained_apart(program, broken) == {"failed": "EngineError: CUDA went away (all of it: b.log)"}
+    assert (tmp_path / "b.log").read_text().startswith("first line")
+    slow = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert trained_apart(slow, config, patience=0.1) == {"failed": "took longer than 0.1 s"}
+
+
+def test_all_gpus_shard_and_deal_the_groups_among_them(monkeypatch: pytest.MonkeyPatch):
+    seen: list[Any] = []
+    monkeypatch.setattr(measured, "trained_apart", lambda program, config: seen.append((program, config)) or {})
+    config = TrainConfig(model="m", tasks_per_step=4)
+    assert measured.sharded_training(config, 3) == {"gpus": 3}
+    ((program, run),) = seen
+    assert program[program.index("--num_processes") + 1] == "3"
+    assert Path(program[program.index("--config_file") + 1]).is_file()
+    assert run.tasks_per_step == 6
+
+
+def test_a_vllm_sleeps_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(measured, "trained_apart", lambda program, config: {"engine": config.engine})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert measured.sleeping_training(TrainConfig(model="m")) == {"skipped": "vllm is not installed"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    assert measured.sleeping_training(TrainConfig(model="m")) == {"engine": "vllm"}
 
 
 def test_figures_leave_the_first_update_out_and_tell_of_a_loss_that_is_not_finite():
@@ -55,13 +128,16 @@ def test_figures_leave_the_first_update_out_and_tell_of_a_loss_that_is_not_finit
     assert (figures["success_first"], figures["success_last"]) == (0.1, 0.3)
     for loss, finite in ((0.1, True), (float("nan"), False), (None, False)):
         assert training_figures([record(1), record(2, loss=loss)])["loss_finite"] is finite
-    assert training_figures([record(1, engine_kl=1.0), record(2, engine_kl=1e-3)])["engine_kl"] == 1e-3
+    records = [record(step, prompt_tokens=900) for step in (1, 2, 3)]
+    assert update_tflops(records, 10**9) == pytest.approx(6 * 2 * 1000 * 1e9 / 8 / 1e12)
 
 
 def test_without_a_gpu_it_says_so(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="--allow-cpu"):
+        run_gpu_check(GpuCheckOptions(out=tmp_path / "run"), SMALL)
     assert skillc(["gpu-check", "--out", str(tmp_path / "run")]) == 2
-    assert "--allow-cpu runs it" in capsys.readouterr().err
+    assert "No CUDA device" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

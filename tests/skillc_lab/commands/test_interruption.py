@@ -15,6 +15,8 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
+from skillc_lab.cli.main import main as skillc
+
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = (
     "steps=4 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=3 max_reply_tokens=8 chat=compact "
@@ -66,3 +68,24 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
     assert f"(step {done[-1]})" in again.stderr
     assert updates(tmp_path / "run") == [1, 2, 3, 4]
     assert (tmp_path / "run/policy/model.safetensors").exists()
+
+
+INSIDE = {
+    "train": ("trainers.training.run", ["model=x"]),
+    "evaluate": ("trainers.evaluation.evaluate_policy", ["model=x"]),
+    "demo": ("skillc_lab.commands.demo.run_demo_versus", []),
+    "tools make-policy": ("skillc_lab.commands.make_policy.make_policy", ["--out", "policy"]),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_ctrl_c_outside_training_is_no_traceback(name: str, tmp_path: Path, monkeypatch, capsys):
+    where, words = INSIDE[name]
+
+    def interrupted(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(where, interrupted)
+    assert skillc([*name.split(), *words]) == 130
+    assert f"skillc {name}: interrupted" in capsys.readouterr().err

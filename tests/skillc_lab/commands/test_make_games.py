@@ -53,8 +53,7 @@ def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
 
 def test_difficulty_mix_and_knobs_are_kept(tmp_path: Path, capsys):
     words = ["--out", str(tmp_path), "--splits", "train", "--games-per-type", "2", "--prove"]
-    knobs = ["generator.difficulty=[0, 1]", "generator.receptacles=[6, 8]", "generator.objects=9"]
-    knobs.append('generator.mix={"heat": 1, "pick2": 1}')
+    knobs = ["--difficulty", "0", "1", "--receptacles", "6", "8", "--objects", "9", "--mix", "heat=1", "pick2=1"]
     assert skillc(["tools", "make-games", *words, *knobs]) == 0
     assert json.loads(capsys.readouterr().out) == {"train": {"games": 24, "won_by_planner": 24}}
     made = GeneratedGames(
@@ -75,8 +74,8 @@ def test_a_sample_is_won_in_upstream(tmp_path: Path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["generator.difficulty=3"], "difficulty is a number between 0 and 1"),
-        (["--mix", "many"], "mix"),
+        (["--difficulty", "3"], "difficulty is a number between 0 and 1"),
+        (["--mix", "pick=many", "heat=1"], "--mix takes 'real' or weights"),
         (["--splits", "valid_sen"], "Did you mean 'valid_seen'"),
         (["--task-types", "warm"], "task type 'warm'"),
     ],

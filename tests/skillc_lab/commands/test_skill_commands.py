@@ -39,11 +39,19 @@ def test_transcripts_become_a_library(transcripts, tmp_path, capsys):
     assert "no skill serves the task type look_at_obj_in_light" in capsys.readouterr().out
 
 
+def test_test_tasks_teach_nothing(tmp_path, capsys):
+    write_jsonl(tmp_path / "t.jsonl", [episode("valid_unseen/x", kind=KIND, actions=HEAT)])
+    words = ["learn-skills", "--from", str(tmp_path / "t.jsonl"), "--out", str(tmp_path / "l")]
+    assert skillc(words) == 2
+    assert "training tasks only" in capsys.readouterr().err
+    assert skillc([*words, "--split", "valid_unseen"]) == 0
+
+
 OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers.engines.openai:ENGINE")
 """Ways to name the same writer."""
 
 
-@pytest.mark.parametrize("writer", OPENAI)
+@pytest.mark.parametrize("writer", [*OPENAI, "openai --notes"])
 def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path, capsys):
     def reply(messages):
         asked = messages[-1]["content"]
@@ -67,7 +75,8 @@ def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--engine.base_url http://127.0.0.1:1/v1", "asks no language model"),
+        ("--writer steps --notes", "no use for --notes; let a model write by --writer model"),
+        ("--engine.base_url http://127.0.0.1:1/v1", "no use for --engine.OPTION"),
         ("--writer openai", "The writer openai needs a language model: --model NAME"),
         ("--writer openai --model m --engine vllm", "--writer openai and --engine vllm name two engines"),
         ("--writer model --engine opneai --model m", "Did you mean 'openai'"),
@@ -94,8 +103,6 @@ def test_every_world_knows_its_training_tasks(env, train, test, tmp_path, capsys
     assert skillc([*words, "--split", "tset"]) == 2
     write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode("of no known split", kind="x")])
     assert skillc(words) == 0
-    write_jsonl(tmp_path / "t.jsonl", [episode(test, kind="x")])
-    assert skillc([*words, "--out", str(tmp_path / "asked"), "--split", "test"]) == 0
 
 
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])
@@ -121,7 +128,7 @@ def library(tmp_path: Path) -> Path:
 def test_a_check_without_an_environment_says_what_it_left_out(library, capsys):
     assert skillc(["skills", "check", str(library)]) == 0
     said = capsys.readouterr().out
-    assert "task types without a skill were not checked; --env names" in said
+    assert "task types without a skill were not checked, since no environment was named; name it by --env" in said
     assert "Nothing found." not in said
     assert skillc(["skills", "check", str(library), "--env", "skillc/ALFWorld-v0"]) == 1
     said = capsys.readouterr().out
@@ -175,13 +182,13 @@ def test_what_episodes_saw_is_held_against_a_library(library, tmp_path, capsys):
     assert "6a4e0cb5ca85 same" in " ".join((said := capsys.readouterr().out).split())
     assert "contradicts its text, and with the skill each is or begins with that of mine." in said
     assert skillc([*words, "cool"]) == 1
-    assert "has another text for this task type today, or none; 1 episodes read" in capsys.readouterr().out
+    assert "the library mine has no such skill for this task type; 1 episodes read this one" in capsys.readouterr().out
     skill = library / "heat" / "SKILL.md"
     skill.write_text(skill.read_text().replace("Heat it.", "Heat it well."))
     assert skillc([*words, "heat"]) == 1
     said = capsys.readouterr().out
-    assert "6a4e0cb5ca85 another" in " ".join(said.split())
-    assert "the library mine has another text for this task type today, or none; 2 episodes read this one" in said
+    assert "6a4e0cb5ca85 changed" in " ".join(said.split())
+    assert "the library mine has another text for it today; 2 episodes read this one" in said
 
 
 def test_episodes_and_libraries_are_told_apart(library, tmp_path, capsys):
@@ -219,14 +226,17 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_asked(tmp_path, ca
     assert (tmp_path / "mine").read_text() == "precious"
 
 
-def test_control_characters_of_a_model_cost_nothing_but_themselves(transcripts, tmp_path):
+@pytest.mark.parametrize("notes", ["--notes", "--no-notes"])
+def test_control_characters_of_a_model_cost_nothing_but_themselves(notes, transcripts, tmp_path):
     def reply(messages):
         if "one note" in messages[-1]["content"]:
             return json.dumps({"note": "Heat\x1b[2J it.\r\n"})
-        return json.dumps({"skills": ["Heat\x00 it.\rThen\x1b move it.", "\x00"], "mistakes": []})
+        skills = {"skills": ["Heat\x00 it.\rThen\x1b move it.", "\x00"]}
+        return json.dumps(skills if notes == "--no-notes" else {**skills, "mistakes": []})
 
     out = tmp_path / "l"
-    words = f"learn-skills --from {transcripts} --out {out} --model m --writer openai"
+    words = f"learn-skills --from {transcripts} --out {out} --model m --writer openai {notes}"
     with openai_server(reply) as server:
         assert skillc([*words.split(), "--engine.base_url", server.base_url]) == 0
     assert load_library(out).for_task(KIND).text.startswith("Heat it.\nThen move it.")
+    assert (out / "notes.jsonl").exists() == (notes == "--notes")

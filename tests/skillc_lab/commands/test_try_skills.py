@@ -28,8 +28,13 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def skill(tmp_path: Path) -> Path:
-    """A folder of somebody else's: one skill."""
-    return write_library([Skill("carry", "Carries things.", ("*",), "Skill: carry it.")], tmp_path / "theirs") / "carry"
+    """A folder of somebody else's: one skill, with test cases."""
+    skills = [Skill("carry", "Carries things.", ("*",), "Skill: carry it.")]
+    folder = write_library(skills, tmp_path / "theirs") / "carry"
+    (folder / "evals").mkdir()
+    cases = [{"id": 1, "prompt": "Carry it.", "task_type": "pick", "assertions": ["It is there"]}]
+    (folder / "evals" / "evals.json").write_text(json.dumps({"skill_name": "carry", "evals": cases}))
+    return folder
 
 
 def words(server: Server, library: object, *more: str) -> list[str]:
@@ -43,14 +48,18 @@ def test_a_skill_that_helps_passes(server, skill, tmp_path, capsys, monkeypatch)
     assert skillc(words(server, skill)) == 0
     said = capsys.readouterr().out
     assert "Pass: the skills help by more than 5 points" in said
-    (out,) = (tmp_path / "skill-tests").glob("carry-scripted-*")
-    found = json.loads((out / "skill_test.json").read_text())
-    assert (found["library"], found["verdict"], found["n"], *found["per_type"]) == (
-        *("carry", "pass", 4),
-        "pick_and_place_simple",
-    )
-    assert found["tokens"]["with_skill"] > 0
+    assert "the environment graded" in said
+    out = tmp_path / "carry-workspace" / "iteration-1"
+    benchmark = json.loads((out / "benchmark.json").read_text())
+    assert benchmark["skill_test"]["verdict"] == "pass"
+    assert benchmark["run_summary"]["with_skill"]["tokens"]["mean"] > 0
+    graded = json.loads((out / "eval-carry-1" / "with_skill" / "grading.json").read_text())
+    assert graded["summary"]["total"] == 4
     assert "carry with scripted: pass" in (out / "report" / "index.html").read_text()
+    asked = len(server.requests)
+    assert skillc(words(server, skill, "--per-type", "2", "--attempts", "2")) == 0
+    assert len(server.requests) > asked
+    assert (tmp_path / "carry-workspace" / "iteration-2" / "eval-pick").is_dir()
 
 
 def test_skills_that_hurt_fail_and_those_that_say_nothing_are_neutral(skill, tmp_path, capsys):
@@ -72,14 +81,18 @@ def test_skills_that_hurt_fail_and_those_that_say_nothing_are_neutral(skill, tmp
 
 
 @pytest.mark.parametrize(
-    ("more", "fault"),
+    ("evals", "more", "fault"),
     [
-        (("--margin", "5"), "such as 0.05"),
-        (("--tasks", "nowhere"), "cannot be read"),
-        (("--per-type", "0"), "at least 1"),
+        ('{"evals": [{"id": 1, "prompt": "Heat it."}]}', (), "--per-type 8"),
+        ('{"evals": [{"id": 1, "task_type": "fly"}]}', (), "'fly'"),
+        ('{"evals": [{"id": 1, "task_id": "train/none"}]}', (), "The split is 'train'"),
+        ("{}", ("--margin", "5"), "such as 0.05"),
+        ("{}", ("--per-type", "2", "--tasks", "nowhere"), "not both"),
+        ("{}", ("--per-type", "0"), "at least 1"),
     ],
 )
-def test_bad_input_is_told_before_anything_is_asked(server, skill, tmp_path, capsys, more, fault):
+def test_bad_input_is_told_before_anything_is_asked(server, skill, tmp_path, capsys, evals, more, fault):
+    (skill / "evals" / "evals.json").write_text(evals)
     assert skillc(words(server, skill, "--out", str(tmp_path / "out"), *more)) == 2
     said = capsys.readouterr().err
     assert fault in said
@@ -113,4 +126,5 @@ def test_a_skill_for_one_type_is_tested_on_that_type(server, tmp_path, capsys):
     assert not out.exists()
     assert skillc(["skills", "test", str(kinds["pick_and_place_simple"]), *named, "--out", str(out)]) == 0
     assert "serves pick: tasks of these types" in capsys.readouterr().out
-    assert list(json.loads((out / "skill_test.json").read_text())["per_type"]) == ["pick_and_place_simple"]
+    assert (out / "eval-pick").is_dir()
+    assert not (out / "eval-heat").exists()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from skillc_lab.cli.main import main as skillc
 from skillc_lab.cli.options import parse
 from skillc_lab.commands.train import TrainOptions
 from skillc_lab.planning import Machine, Plan, load_setup, make_plan, setup_names
+from skillc_lab.planning.memory import Workload, update_operations
 from skillc_lab.planning.setups import LAUNCHERS, launch_command
 from skillc_lab.planning.shapes import KNOWN, Arithmetic, ModelShape, config_of, layer_bytes, shape_of
 from tests.trainers.toys import next_batches, toy_config
@@ -150,6 +153,40 @@ def test_the_state_of_a_run_is_what_the_planner_says(toy_folder: Path, tmp_path:
     assert make_plan(config, Machine()).checkpoint == pytest.approx(saved, rel=0.1, abs=16_000)  # names and pickles
 
 
+@pytest.mark.parametrize("changes", [{}, {"lora_rank": 4}, {"gradient_checkpointing": True}], ids=str)
+def test_an_update_computes_what_the_planner_says(changes: dict[str, Any]) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = small(Qwen2Config, 2, torch.float32, changes.get("lora_rank", 0), "gradient_checkpointing" in changes)
+    ids = torch.zeros(ROWS, 32, dtype=torch.long)
+    with FlopCounterMode(display=False) as counted:
+        model(input_ids=ids, use_cache=False).logits.sum().backward()
+    config = TrainConfig(model="m", micro_batches=1, **changes)
+    work = Workload("float32", rows=1, update_rows=ROWS, row_tokens=32, own_tokens=32, playing=ROWS)
+    said = update_operations(
+        config, shape_of(small(Qwen2Config, 2, torch.float32, 0, checkpointing=False).config), work
+    )
+    assert said == pytest.approx(counted.get_total_flops(), rel=0.1)
+
+
+def test_what_is_scored_beside_costs_forward_passes(seven: ModelShape) -> None:
+    kept = {"gradient_checkpointing": False}
+    kept["method"] = "grpo"
+    plain = planned(seven, kl_coef=0.0, **kept).operations
+    assert planned(seven, kl_coef=0.1, **kept).operations == pytest.approx(plain * 4 / 3)
+    assert planned(seven, kl_coef=0.1, num_minibatches=2, **kept).operations == pytest.approx(plain * 5 / 3)
+
+
+def test_how_long_updates_take_is_said_at_a_measured_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert skillc(["plan", "--model", "shipped", "--tflops", "0.5", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] == pytest.approx(found["operations"] / 0.5e12)
+    assert skillc(["plan", "--model", "shipped", "--tflops", "0.5", "--steps", "90"]) == 0
+    assert "h for 90 of them" in capsys.readouterr().out
+    assert skillc(["plan", "--model", "shipped"]) == 0
+    assert "skillc gpu-check measures" in capsys.readouterr().out
+
+
 def test_published_sizes() -> None:
     sizes = {name: shape_of(config_of(TrainConfig(model=name))).parameters for name in KNOWN}
     assert {name.split("-")[1]: round(size / 1e9, 2) for name, size in sizes.items()} == {
@@ -188,11 +225,35 @@ def test_what_does_not_fit_is_mended_by_what_it_names(seven: ModelShape) -> None
         assert again.total < plan.total
 
 
-def test_rows_that_a_method_adds_are_planned(seven: ModelShape) -> None:
+@pytest.mark.parametrize(
+    "less",
+    [
+        {"gradient_checkpointing": True},
+        {"lora_rank": 8},
+        {"optimiser": "adamw_8bit"},
+        {"micro_batches": 64},
+        {"precision": "pure_bfloat16"},
+        {"vllm_memory": 0.2},
+        {"kl_coef": 0.0},
+    ],
+    ids=lambda less: next(iter(less)),
+)
+def test_each_setting_lowers_the_sum(seven: ModelShape, less: dict[str, Any]) -> None:
+    base = {"gradient_checkpointing": False, "micro_batches": 4}
+    totals = [each.total for each in (planned(seven, **{**base, **less}), planned(seven, **base))]
+    assert totals == sorted({*totals, planned(seven, EIGHT, 16384, **base).total})[:2]
+
+
+def test_rows_that_a_method_adds_and_teachers_are_planned(seven: ModelShape) -> None:
     plain, more = (planned(seven, method=name, micro_batches=4) for name in ("half_skill_grpo", "skillc+relabelling"))
+    assert (plain.work.update_rows, more.work.update_rows) == (8, 12)
     assert (plain.work.rows, more.work.rows) == (2, 3)
+    assert more.operations == pytest.approx(1.5 * plain.operations)
     assert more.update > plain.update
     assert "50% more than the rollouts at most" in str(more)
+    taught = planned(seven, method="grpo_opsd")
+    assert taught.work.scored == plain.work.scored + 1
+    assert taught.operations > planned(seven, method="grpo").operations
 
 
 def test_the_hosts_memory_and_checkpoints_are_planned(seven: ModelShape) -> None:
@@ -202,6 +263,10 @@ def test_the_hosts_memory_and_checkpoints_are_planned(seven: ModelShape) -> None
     assert plan.checkpoint == 12 * seven.parameters
     assert planned(seven, sharded, kl_coef=0.0).host == plan.host / 2
     assert planned(seven, sharded, lora_rank=8, precision="pure_bfloat16").host == plan.host / 4
+    assert planned(seven, replace(sharded, host_memory=512)).fits
+    small = planned(seven, replace(sharded, host_memory=400))
+    assert not small.fits
+    assert any("The host has 400 GiB" in warning for warning in small.warnings)
 
 
 @pytest.mark.parametrize(
@@ -225,8 +290,8 @@ def test_what_training_refuses_does_not_fit(
 
 
 def test_it_warns_of_what_cannot_work(seven: ModelShape) -> None:
-    assert "vllm_memory=0.1" in planned(seven, vllm_memory=0.1).warning
-    with pytest.raises(ConfigError, match="gpus must be at least 1"):
+    assert any("vllm_memory=0.1" in warning for warning in planned(seven, vllm_memory=0.1).warnings)
+    with pytest.raises(ConfigError, match="gpus >= 1"):
         Machine(0)
 
 
@@ -235,7 +300,7 @@ def test_every_setup_fits_its_machine_and_its_command_is_understood(name: str) -
     setup = load_setup(name)
     plan = make_plan(setup.config, setup.machine, row_tokens=setup.row_tokens)
     assert plan.fits
-    assert not plan.warning
+    assert plan.warnings == ()
     words = launch_command(setup.settings, setup.machine).partition(" train ")[2].split()
     assert parse(TrainOptions, words, "skillc train").config() == setup.config
 
@@ -274,10 +339,13 @@ def test_what_sleeps_or_is_whole_is_planned_so(seven: ModelShape) -> None:
 
 
 def test_the_command_says_whether_it_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    assert skillc(["plan", "--model", "shipped"]) == 0
-    assert "It fits.\n\nskillc train model=shipped" in capsys.readouterr().out
-    assert skillc(["plan", "--model", "shipped", "--gpu-memory", "0.05"]) == 1
-    assert "What lowers it:\n" in capsys.readouterr().out
+    small_model = ["plan", "--model", "shipped", "--json"]
+    assert skillc(small_model) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["fits"]
+    assert found["command"].startswith("skillc train model=shipped")
+    assert skillc([*small_model, "--gpu-memory", "0.05"]) == 1
+    assert json.loads(capsys.readouterr().out)["remedies"]
 
 
 def test_a_setup_is_a_start_that_words_change(capsys: pytest.CaptureFixture[str]) -> None:

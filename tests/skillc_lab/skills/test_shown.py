@@ -14,11 +14,11 @@ from skillc_lab.skills.shown import (
     ShownText,
     check_shown,
     episode_files,
-    is_of,
     read_episodes,
     shown_table,
     shown_text,
     shown_texts,
+    standing,
 )
 from tests.trainers.rollouts_of import episode
 
@@ -62,19 +62,36 @@ def test_episodes_are_counted_by_type_condition_and_text():
 @pytest.mark.parametrize(
     ("played", "expected"),
     [
-        (with_skill(), True),
-        (with_skill(MINIMAL.text, grade="minimal"), True),
-        (with_skill(MINIMAL.text, grade=""), True),
-        (with_skill(f"{FULL.text}\n\nA note.", skill="general+heat+expel"), True),
-        (with_skill(MINIMAL.text), False),
-        (with_skill("Look!\n\nA note.", skill="general+heat+expel"), False),
-        (with_skill(f"{FULL.text} More in the same line."), False),
-        (with_skill(kind="cool"), False),
-        (with_skill("A note.", skill="expel", grade="none"), False),
+        (with_skill(), "same"),
+        (with_skill(MINIMAL.text, grade="minimal"), "same"),
+        (with_skill(MINIMAL.text, grade=""), "same"),
+        (with_skill(skill="before it was renamed"), "same"),
+        (with_skill(f"{FULL.text}\n\nA note.", skill="general+heat+expel"), "same and more"),
+        (with_skill(MINIMAL.text), "changed"),
+        (with_skill("Look!"), "changed"),
+        (with_skill("Look!\n\nA note.", skill="general+heat+expel"), "changed"),
+        (with_skill(f"{FULL.text} More in the same line."), "changed"),
+        (with_skill("Look!", skill="general+heater"), "not in it"),
+        (with_skill(kind="cool"), "not in it"),
+        (with_skill("A note.", skill="expel", grade="none"), "not in it"),
+        (without(), None),
     ],
 )
 def test_a_text_is_held_against_a_library(played, expected):
-    assert is_of(shown(played), LIBRARY) is expected
+    assert standing(shown(played), LIBRARY) == expected
+
+
+def test_departures_from_the_library_are_found_where_the_skill_was_on():
+    note = replace(with_skill("A note.", skill="expel"), condition=0)
+    played = shown_texts([with_skill(), with_skill("Look!"), with_skill(kind="cool"), note, without()])
+    found = check_shown(played, LIBRARY)
+    assert [(finding.skill, finding.serious) for finding in found] == [
+        ("general+heat, shown for cool", True),
+        ("general+heat, shown for heat", True),
+    ]
+    assert "no such skill" in found[0].message
+    assert "another text" in found[1].message
+    assert check_shown(played) == []
 
 
 def test_a_record_whose_hash_is_not_its_texts_is_found():
@@ -91,6 +108,13 @@ def test_a_prompt_that_does_not_hold_the_text_is_found():
     (found,) = check_shown([shown(*played)])
     assert found.message == "1 of 3 episodes kept a first prompt that does not hold the text"
     assert check_shown([shown(played[0], played[2])]) == []
+
+
+def test_a_table_has_a_line_per_text():
+    table = shown_table(shown_texts([with_skill(), without()]), LIBRARY, count=len).split("\n")
+    assert " ".join(table[0].split()) == "type condition skill grade episodes words tokens sha256 mine today"
+    assert table[1].split() == f"heat with general+heat full 1 7 {len(FULL.text)} {FULL.sha256[:12]} same".split()
+    assert table[2].split() == ["heat", "without", "-", "none", "1", "-", "-", "-", "-"]
 
 
 def test_what_a_model_wrote_steers_no_terminal():
@@ -116,3 +140,11 @@ def test_a_folder_gives_all_that_runs_and_evaluations_recorded_in_it(tmp_path, m
     assert [file.name for file in episode_files(Path())] == ["train-000010.jsonl"]
     assert episode_files(tmp_path / "metrics.jsonl") == [tmp_path / "metrics.jsonl"]
     assert episode_files(tmp_path / "nowhere") == []
+
+
+def test_the_episodes_of_a_skills_test_count_once(tmp_path):
+    case = "eval-heat/with_skill/outputs/transcripts.jsonl"
+    for name in ("transcripts.jsonl", case):
+        write_jsonl(tmp_path / name, [without()])
+    assert episode_files(tmp_path) == [tmp_path / "transcripts.jsonl"]
+    assert episode_files(tmp_path / "eval-heat") == [tmp_path / case]
