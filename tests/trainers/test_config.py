@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,3 +154,11 @@ def test_what_is_no_module_and_name_is_refused(name: str):
 def test_an_environments_module_is_refused_in_the_same_way(name: str):
     with pytest.raises(ConfigError, match=r"written module:id|cannot be imported"):
         env_spec(name)
+
+
+def test_the_shipped_policy_is_the_environments() -> None:
+    houses, shop = TrainConfig(model="shipped"), TrainConfig(model="shipped", env="webshop")
+    assert (Path(houses.model_path) / "config.json").is_file()
+    assert (Path(shop.model_path) / "config.json").is_file()
+    assert houses.model_path != shop.model_path
+    assert houses.to_json()["model"] == "shipped"

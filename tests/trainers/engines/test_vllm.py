@@ -284,3 +284,8 @@ def test_an_engine_that_dies_on_the_first_process_is_everybodys_error(monkeypatc
     with pytest.raises(KeyboardInterrupt):
         exchange.result(is_stopped)
     assert told[1:] == [(None, "interrupted")]
+
+
+def test_a_process_that_trl_has_not_connected_asks_through_the_first() -> None:
+    engine: Any = engine_of_trl(SimpleNamespace(mode="server"), [1], lambda: None, 2)
+    assert engine.engine is None

@@ -280,3 +280,13 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
     assert (len(engine.requests), log["size"], log["bad_replies"]) == (asked, asked, 1 - asked)
     assert record.get("tokens_written", 0) == asked
     assert engine.resets == 2
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_drafts_change_no_reply(config: TrainConfig, share: bool) -> None:
+    config = config.with_(method="half_skill_grpo", group_size=4, temperature=0.3, share_prefixes=share, **GRADED)
+    plain = updates(config)
+    drafted = updates(config, engine_options={"draft_tokens": 3}, run=f"{config.run}-drafted")
+    for one, other in zip(plain, drafted, strict=True):
+        assert other["tokens_generated"] == one["tokens_generated"]
+        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3, abs=1e-6)

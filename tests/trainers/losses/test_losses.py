@@ -114,6 +114,25 @@ def test_skill_sd_is_cut_at_both_ends():
     assert got[1] == pytest.approx(math.exp(10) * (math.exp(-0.5) - 1 + 0.5))
 
 
+def test_skill_sds_gradient_estimates_the_reverse_divergence():
+    logits = torch.tensor([0.3, -1.0, 0.7], dtype=torch.float64, requires_grad=True)
+    teacher = torch.tensor([1.0, 0.2, -0.5], dtype=torch.float64).log_softmax(-1)
+    student = logits.log_softmax(-1)
+    expected = torch.autograd.grad((student.exp() * (student - teacher)).sum(), logits, retain_graph=True)[0]
+    estimate = (student.exp().detach() * skill_sd(student, teacher, student.detach())).sum()
+    torch.testing.assert_close(torch.autograd.grad(estimate, logits)[0], expected, atol=1e-9, rtol=0)
+
+
+def test_forward_divergence_still_pulls_where_the_student_never_goes():
+    student = torch.tensor([20.0, 0.0], dtype=torch.float64, requires_grad=True)
+    teacher = torch.tensor([0.0, 20.0], dtype=torch.float64)
+    forward = torch.autograd.grad(generalised_jsd(student, teacher, 0.0), student)[0]
+    torch.testing.assert_close(forward, student.detach().softmax(-1) - teacher.softmax(-1))
+    reverse = torch.autograd.grad(generalised_jsd(student, teacher, 1.0), student)[0]
+    assert forward.abs().max() > 0.9
+    assert reverse.abs().max() < 1e-6
+
+
 @given(PAIRS, st.sampled_from([-1.5, 0.0, 0.4]), st.floats(0, 1))
 def test_rlsd_sizes_the_advantage_within_its_clip(rows, advantage, lam):
     s, t, _ = columns(rows)
