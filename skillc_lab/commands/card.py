@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 import yaml
 
 from skill_library import load_library
 from skillc_gym import __version__
-from skillc_gym.envs.registry import EnvSpec, described_env, env_spec
-from skillc_gym.errors import MissingDataError, unknown_name
+from skillc_gym.envs.registry import described_env, env_spec
+from skillc_gym.errors import MissingDataError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.report import read_object
@@ -22,6 +22,10 @@ from trainers.config import current_settings
 from trainers.evaluation import PairedReport
 
 _TAGS = ("reinforcement-learning", "gymnasium", "text-environment", "skillc-gym")
+_SETTINGS = ("model", "env", "data", "split", "method", "steps", "seed", "library")
+_MADE = ("parameters", "vocabulary", "weights_sha256")
+_RATES = {"success with the skill": "sr_with", "success without": "sr_without", "gap": "gap"}
+_SHARES = {"well_formed": "well-formed replies", "admissible": "admissible commands"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class CardOptions:
     Example: skillc tools card policy runs/mine/policy --evaluation runs/mine/after --out runs/mine/policy/README.md
     """
 
-    what: Annotated[str, tyro.conf.Positional]
+    what: Annotated[Literal["env", "policy"], tyro.conf.Positional]
     """env or policy."""
     of: Annotated[str, tyro.conf.Positional]
     """Name of the environment, or checkpoint folder of the policy."""
@@ -43,8 +47,6 @@ class CardOptions:
 
 def card(options: CardOptions) -> int:
     """Runs the command."""
-    if options.what not in ("env", "policy"):
-        raise unknown_name("kind of card", options.what, ("env", "policy"))
     text = (
         environment_card(options.of)
         if options.what == "env"
@@ -62,15 +64,23 @@ def environment_card(name: str) -> str:
     """The card of an environment: what it is, how it is made, its splits, task types and skills with their hashes."""
     spec = described_env(name)
     data = ', data="generated"' if spec.warm_start else ""
-    made = f'env = gymnasium.make("{spec.id}"{data})'
-    front = {"pretty_name": spec.id, "language": ["en"], "tags": [*_TAGS, spec.name]}
+    facts = {
+        "observations and actions": "text",
+        "short name": f"`{spec.name}`",
+        "longest episode": f"{spec.max_episode_steps} steps" if spec.max_episode_steps else "",
+        "splits": ", ".join(f"`{split}`" for split in spec.splits),
+        "task types": ", ".join(f"`{kind}`" for kind in spec.task_types),
+        "expert": f"`{spec.warm_start.expert}`" if spec.warm_start else "",
+    }
+    skills = load_library(spec.library).skills if spec.library else ()
+    rows = [(f"`{skill.name}`", skill.description, f"`{skill.sha256[:12]}`") for skill in skills]
     return _card(
-        front,
+        {"pretty_name": spec.id, "language": ["en"], "tags": [*_TAGS, spec.name]},
         f"# {spec.id}",
         f"An environment of skillc-gym {__version__} whose agent's skill can be switched on and off per episode.",
-        f"```python\nimport gymnasium\nimport skillc_gym\n{made}\n```",
-        Table(["", ""], list(_facts(spec))).markdown(),
-        *_skills(spec),
+        f'```python\nimport gymnasium\nimport skillc_gym\nenv = gymnasium.make("{spec.id}"{data})\n```',
+        _table([(fact, said) for fact, said in facts.items() if said]),
+        *(["## Skills", _table(rows, "skill", "what for", "SHA-256")] if spec.library else []),
     )
 
 
@@ -84,58 +94,36 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
     made = read_object(folder / "policy_card.json")
     run = current_settings(read_object(folder.parent / "config.json") or made.get("run", {}))
-    env = str(run.get("env") or _of_demonstrations(made, "env") or "")
+    env = str(run.get("env") or _demonstrated_env(made))
     method = str(run.get("method") or ("behaviour-cloning" if made else ""))
+    title = " ".join(["A policy", *([f"by {method}"] if method else []), *([f"in {env}"] if env else [])])
     front: dict[str, Any] = {"library_name": "transformers", "pipeline_tag": "text-generation"}
     front["tags"] = [*_TAGS, *(name for name in (env, method) if name)]
-    title = " ".join(["A policy", *([f"by {method}"] if method else []), *([f"in {env}"] if env else [])])
-    parts = [f"# {title}", *_making(run, made)]
+    found = []
     if evaluation is not None:
         config, report = _evaluated(evaluation)
         front["model-index"] = [{"name": title, "results": [_result(config, report)]}]
-        parts += ["## Evaluation", *_evaluation(config, report)]
-    return _card(front, *parts)
+        found = ["## Evaluation", *_evaluation(config, report)]
+    how = "Trained" if run else "Cloned from demonstrations of an expert"
+    rows = [(name, f"`{run[name]}`") for name in _SETTINGS if run.get(name) not in (None, "")]
+    rows += [(name, f"`{made[name]}`") for name in _MADE if name in made]
+    return _card(front, f"# {title}", "## How it was made", f"{how} with skillc-gym.", _table(rows), *found)
 
 
 def _card(front: Mapping[str, Any], *parts: str) -> str:
     text = yaml.safe_dump(dict(front), sort_keys=False, allow_unicode=True)
-    return "\n\n".join([f"---\n{text}---", *parts]) + "\n"
+    return "\n\n".join([f"---\n{text}---", *filter(None, parts)]) + "\n"
 
 
-def _facts(spec: EnvSpec) -> Iterable[tuple[str, str]]:
-    yield "observations and actions", "text"
-    yield "short name", f"`{spec.name}`"
-    if spec.max_episode_steps:
-        yield "longest episode", f"{spec.max_episode_steps} steps"
-    if spec.splits:
-        yield "splits", ", ".join(f"`{split}`" for split in spec.splits)
-    if spec.task_types:
-        yield "task types", ", ".join(f"`{kind}`" for kind in spec.task_types)
-    if spec.warm_start:
-        yield "expert", f"`{spec.warm_start.expert}`"
+def _table(rows: Sequence[Sequence[str]], *heads: str) -> str:
+    return Table(heads or ["", ""], rows).markdown() if rows else ""
 
 
-def _skills(spec: EnvSpec) -> list[str]:
-    if spec.library is None:
-        return []
-    rows = [
-        (f"`{skill.name}`", skill.description, f"`{skill.sha256[:12]}`") for skill in load_library(spec.library).skills
-    ]
-    return ["## Skills", Table(["skill", "what for", "SHA-256"], rows).markdown()]
-
-
-def _of_demonstrations(made: Mapping[str, Any], name: str) -> Any:
+def _demonstrated_env(made: Mapping[str, Any]) -> str:
+    """Where a cloned policy's demonstrations were played; "" if its card does not say so."""
     recipe = made.get("recipe")
     shown = recipe.get("demonstrations") if isinstance(recipe, Mapping) else None
-    return shown.get(name) if isinstance(shown, Mapping) else None
-
-
-def _making(run: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
-    chosen = ("model", "env", "data", "split", "method", "steps", "seed", "library")
-    rows = [(name, f"`{run[name]}`") for name in chosen if run.get(name) not in (None, "")]
-    rows += [(name, f"`{made[name]}`") for name in ("parameters", "vocabulary", "weights_sha256") if name in made]
-    how = "Trained" if run else "Cloned from demonstrations of an expert"
-    return ["## How it was made", f"{how} with skillc-gym.", *([Table(["", ""], rows).markdown()] if rows else [])]
+    return str(shown.get("env") or "") if isinstance(shown, Mapping) else ""
 
 
 def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
@@ -155,27 +143,22 @@ def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
 
 
 def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
-    found = report.overall
-    rates = (
-        ("success with the skill", found.sr_with, found.sr_with_interval),
-        ("success without", found.sr_without, found.sr_without_interval),
-        ("gap", found.gap, found.gap_interval),
-    )
+    found = report.overall.to_json()
     rows = [
-        (name, f"{100 * rate:.1f}", f"[{100 * inside.low:.1f}, {100 * inside.high:.1f}]")
-        for name, rate, inside in rates
+        (name, f"{100 * found[rate]:.1f}", "[{:.1f}, {:.1f}]".format(*(100 * end for end in found[f"{rate}_interval"])))
+        for name, rate in _RATES.items()
     ]
-    played = (
-        f"{found.n} tasks of `{config.get('split', '?')}` (data: `{config.get('data', '?')}`), each with the skill "
-        f"and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, with 95 % "
-        "intervals."
-    )
-    for name, title in (("well_formed", "well-formed replies"), ("admissible", "admissible commands")):
+    for name, title in _SHARES.items():
         for arm, shares in report.actions().items():
             share = shares[name]
             rows.append((f"{title}, {arm} the skill", "--" if share is None else f"{100 * share:.1f}", ""))
+    played = (
+        f"{found['n']} tasks of `{config.get('split', '?')}` (data: `{config.get('data', '?')}`), each with the skill "
+        f"and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, with 95 % "
+        "intervals."
+    )
     warned = [f"**Warning:** {report.warning}"] if report.warning else []
-    return [played, *warned, Table(["measure", "value", "interval"], rows).markdown()]
+    return [played, *warned, _table(rows, "measure", "value", "interval")]
 
 
 COMMAND = Command(CardOptions, card)

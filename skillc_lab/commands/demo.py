@@ -19,9 +19,9 @@ def demo(options: DemoOptions) -> int:
     """Runs the command; 130 if it was interrupted."""
     if options.quick:
         result = run_quick_demo(options, progress=make_progress())
-        say(describe_quick_demo(result))
+        say(describe_quick_demo(result, options.model))
         if options.open_page:
-            open_page(result.page)
+            open_page(Path(result["page"]))
         return 0
     alone = options.other is None
     summary = run_demo(options, progress=make_progress()) if alone else run_demo_versus(options, say=complain)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,7 +63,7 @@ def run(options: FanOutOptions) -> int:
     """Runs the command; 1 if one of the commands failed."""
     if not options.file.is_file():
         raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
-    outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options, note=_tell)
+    outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options)
     failed = sum(outcome.status != 0 for outcome in outcomes)
     say(f"{len(outcomes) - failed} of {len(outcomes)} commands succeeded.")
     return 1 if failed else 0
@@ -104,13 +104,8 @@ def run_one(words: Sequence[str], folder: str) -> Outcome:
     return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
 
 
-def fan_out(
-    commands: Sequence[Sequence[str]],
-    options: FanOutOptions,
-    *,
-    note: Callable[[Outcome], object] = lambda outcome: None,
-) -> list[Outcome]:
-    """Runs commands as Ray tasks; outcomes in their order, each noted as it comes."""
+def fan_out(commands: Sequence[Sequence[str]], options: FanOutOptions) -> list[Outcome]:
+    """Runs commands as Ray tasks; outcomes in their order, each told as it comes."""
     ray = _connected(options.address)
     try:
         remote = ray.remote(num_cpus=options.cpus, num_gpus=options.gpus, max_retries=options.retries)(run_one).remote
@@ -123,7 +118,7 @@ def fan_out(
                 outcomes[place] = ray.get(ready)
             except ray.exceptions.RayError as error:
                 outcomes[place] = Outcome(tuple(commands[place]), -1, str(error).strip()[-_KEPT:])
-            note(outcomes[place])
+            _tell(outcomes[place])
     finally:
         ray.shutdown()
     return [outcomes[place] for place in range(len(commands))]

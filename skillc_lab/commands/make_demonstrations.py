@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,10 @@ import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.alfworld.experts import Explorer, shortest_plan
 from skillc_gym.errors import ConfigError
+from skillc_gym.files import replace_file
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from skillc_lab.cli.command import Command, complain
+from trainers.tracking import json_line
 
 Expert = Callable[[dict[str, Any]], str]
 CONDITIONS = {"on": (True,), "off": (False,), "both": (True, False)}
@@ -80,28 +81,24 @@ def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any
                 *_, terminated, truncated, info = env.step(act(info))
                 over = terminated or truncated
             told = info["messages"]
-            named = {
-                "task_id": task_id,
-                "task_type": info["task_type"],
-                "condition": int(skill),
-                "won": bool(info["won"]),
-            }
-            yield {**named, "messages": told if told[-1]["role"] == "assistant" else told[:-1]}
+            named = {"task_id": task_id, "task_type": info["task_type"], "condition": int(skill)}
+            messages = told if told[-1]["role"] == "assistant" else told[:-1]
+            yield {**named, "won": bool(info["won"]), "messages": messages}
 
 
 def make(options: MakeDemonstrationsOptions) -> int:
     """Runs the command."""
-    written = won = 0
     if options.out.exists():
         raise ConfigError(f"{options.out} exists; name another file, or remove it first.")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    partial = options.out.with_name(options.out.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
+    won: list[bool] = []
+
+    def lines() -> Iterator[bytes]:
         for line in demonstrations(options):
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            written, won = written + 1, won + line["won"]
-    partial.rename(options.out)
-    complain(f"{written} demonstrations in {options.out}, {won} of them won")
+            won.append(line["won"])
+            yield json_line(line)
+
+    replace_file(options.out, lines())
+    complain(f"{len(won)} demonstrations in {options.out}, {sum(won)} of them won")
     return 0
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, complain, count_line, say
+from trainers.base import Natural
 from trainers.models import bfloat16_warning
 from trainers.warmstart import (
     SMALL,
@@ -27,8 +27,7 @@ from trainers.warmstart import (
 )
 
 _SHIPPED = shipped_recipe()
-_CLONING = ("batches", "batch_episodes", "learning_rate", "context_weight", "precision")
-_POLICY = ("max_length", "start", "chat", "lora_rank", "held_out")
+_POLICY = ("max_length", "start", "chat", "lora_rank", "held_out", "seed")
 
 
 @dataclass(frozen=True)
@@ -55,15 +54,11 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Cloning:
+class Cloning(CloningConfig):
     """How it is cloned."""
 
-    batches: int = _SHIPPED.cloning.batches
-    """Optimiser steps of cloning."""
-    batch_episodes: int = CloningConfig.batch_episodes
-    """Demonstrations in one batch."""
-    learning_rate: float = CloningConfig.learning_rate
-    """Peak learning rate of cloning."""
+    seed: Natural = 0
+    """Seed of demonstrations, of their order and of the initial weights."""
     max_length: int = 4096
     """Longest context, in tokens."""
     shape: Literal["tiny", "small"] = "tiny"
@@ -75,10 +70,6 @@ class Cloning:
     """Wording of the prompts: compact, or default, which says how to reply and lists the possible commands."""
     lora_rank: int = 0
     """Rank of LoRA adapters, which are merged in the end; 0 trains all weights."""
-    context_weight: float = CloningConfig.context_weight
-    """Weight of the loss on what the demonstrator read, beside its replies'; 0 for a pretrained model."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Arithmetic: bfloat16 under autocast over float32 weights."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Where cloning computes."""
     held_out: int = 0
@@ -99,9 +90,7 @@ class MakePolicyOptions:
     """The environment's folder or archive, or "generated"."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the environment, such as --env.goal_order products."""
-    seed: int = 0
-    """Seed of demonstrations and of the initial weights."""
-    measure: int = 0
+    measure: Natural = 0
     """Play so many held-out tasks per type with the finished policy, at temperatures 1.0 and 0.4, with and without
     skills, and write the rates into its card; 0 for none."""
 
@@ -124,17 +113,14 @@ class MakePolicyOptions:
             mixture=generated_mixture(recipe) if self.shown.generated_share else None,
             mixture_share=self.shown.generated_share,
             episodes=self.shown.episodes,
-            cloning=CloningConfig(seed=self.seed, **{name: getattr(self.cloning, name) for name in _CLONING}),
+            cloning=CloningConfig(**{spec.name: getattr(self.cloning, spec.name) for spec in fields(CloningConfig)}),
             size=TINY if self.cloning.shape == "tiny" else SMALL,
-            seed=self.seed,
             **{name: getattr(self.cloning, name) for name in _POLICY},
         )
 
 
 def make(options: MakePolicyOptions) -> int:
     """Runs the command."""
-    if options.measure < 0:
-        raise ConfigError(f"measure, the tasks per type to play, must be at least 0, got {options.measure}.")
     recipe = options.recipe()
     if slow := bfloat16_warning(options.cloning.precision):
         complain(f"Warning: {slow}")

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, zip_longest
 from pathlib import Path
+from typing import Any
 
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demonstration import DemoOptions, check_same
 from skillc_lab.report import choose_tasks, group_by_task, make_report
+from skillc_lab.tables import Table, points, rate
 from trainers.base import hardest_start, named_folder, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport, evaluate_policy
+from trainers.evaluation import evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.tracking import Progress, SilentProgress, complete_settings, make_folder, write_json
 
 _WIDTH = 78
-_RATES = ("sr_with", "sr_without", "gap")
+_FIGURES = {"sr_with": rate, "sr_without": rate, "gap": points}
 _NO_TRAINED = (
     "No trained policy comes with this version: `skillc demo` trains one in some ten minutes, and\n"
     "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
@@ -53,32 +55,14 @@ def _played(options: DemoOptions, policy: Path) -> TrainConfig:
     return TrainConfig(**settings)
 
 
-@dataclass(frozen=True)
-class QuickDemoResult:
-    """What the demonstration found on a held-out split, and where its page lies."""
-
-    split: str
-    reports: Mapping[str, PairedReport]
-    """The evaluation of each policy, the start first."""
-    page: Path
-    seconds: float
-    hint: str = _NO_TRAINED
-    """What to do where no trained policy was shown."""
-
-    @property
-    def example(self) -> dict[str, Episode]:
-        """Episodes of the task that shows most, by policy and condition: the skill decides it before training."""
-        start, *later = (report.episodes for report in self.reports.values())
-        task, *_ = choose_tasks(start, later[-1] if later else start, 2)  # of one alone, a failure where there is any
-        with_skill, without = group_by_task(start)[task].pair
-        trained = {"trained, without": group_by_task(later[-1])[task].without_skill[0]} if later else {}
-        return {"start, with the skill": with_skill, "start, without": without, **trained}
-
-
-def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> QuickDemoResult:
+def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
     """Evaluates the start and the trained policy on held-out tasks, with and without the skill, and writes the page.
 
-    Each policy's evaluation goes into the folder of its name, the figures into ``summary.json``.
+    Each policy's evaluation goes into the folder of its name.
+
+    Returns:
+        The summary, as ``summary.json`` has it: split, seconds, the page, each policy's success by its name, and one
+        task's commands side by side as ``example``.
 
     Raises:
         ConfigError: Tasks are named that the shipped policies do not know, or too few of them.
@@ -90,7 +74,7 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
         )
     if options.held_out is not None and options.held_out < 1:
         raise ConfigError(f"The held-out tasks per task type must be at least 1, got {options.held_out}.")
-    started, folder = time.perf_counter(), options.folder
+    started, folder, told = time.perf_counter(), options.folder, progress or SilentProgress()
     # A language model takes its time: half as many tasks.
     per_type = options.held_out or max(1, options.tasks.held_out_per_type // (20 if options.model else 10))
     settings = {name: _played(options, policy) for name, policy in quick_policies(options).items()}
@@ -103,44 +87,55 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
             load_model(held_out)
     reports = {}
     for name, held_out in settings.items():
-        place, told = folder / name, progress or SilentProgress()
-        report = evaluate_policy(held_out, per_type=per_type, folder=place, progress=told)
-        report.save_all(place)
+        report = evaluate_policy(held_out, per_type=per_type, folder=folder / name, progress=told)
+        report.save_all(folder / name)
         reports[name] = report.paired
     first, *later = (folder / name for name in settings)
     title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)
-    made = make_report(
-        later[-1] if later else first, before=first if later else None, out=folder / "report", title=title
-    )
-    hint = _PRETRAINED.format(model=options.model) if options.model else _NO_TRAINED
-    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started, hint)
-    found = {name: report.overall.to_json() for name, report in reports.items()}
-    plain = {"split": result.split, "policies": found, "page": str(result.page), "seconds": round(result.seconds, 1)}
-    write_json(folder / "summary.json", plain)
-    return result
+    shown, before = (later[-1], first) if later else (first, None)
+    summary = {
+        "split": options.splits[0],
+        "policies": {name: report.overall.to_json() for name, report in reports.items()},
+        "example": side_by_side(_example(*(report.episodes for report in reports.values()))),
+        "page": str(make_report(shown, before=before, out=folder / "report", title=title).page),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    write_json(folder / "summary.json", summary)
+    return summary
 
 
-def describe_quick_demo(result: QuickDemoResult) -> str:
-    """Puts the result into lines: both policies' rates, and one task's commands side by side."""
-    tasks = next(iter(result.reports.values())).overall.n
+def describe_quick_demo(summary: Mapping[str, Any], model: str | None = None) -> str:
+    """Puts the summary into lines: one task's commands side by side, both policies' rates, and what to do next."""
+    found = summary["policies"]
+    rows = [
+        [name, *(form(each[what], each[f"{what}_interval"]) for what, form in _FIGURES.items())]
+        for name, each in found.items()
+    ]
+    hint = _PRETRAINED.format(model=model) if model else _NO_TRAINED
     parts = [
-        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{side_by_side(result.example)}",
-        f"Success in per cent on {tasks} held-out tasks of {result.split} (95 % intervals):\n",
-        f"  {'policy':<8}{'with the skill':>22}{'without':>22}{'gap':>22}",
-        *(_row(name, report) for name, report in result.reports.items()),
-        "" if "trained" in result.reports else f"\n{result.hint}",
-        f"\n{result.seconds:.0f} seconds. Page with every figure and transcripts: {result.page}",
+        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{summary['example']}\n",
+        f"Success in per cent on {found['start']['n']} held-out tasks of {summary['split']} (95 % intervals):\n",
+        Table(["policy", "with the skill", "without", "gap"], rows, numbers=(1, 2, 3)).text(),
+        "" if "trained" in found else f"\n{hint}",
+        f"\n{summary['seconds']:.0f} seconds. Page with every figure and transcripts: {summary['page']}",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _example(start: Sequence[Episode], trained: Sequence[Episode] = ()) -> dict[str, Episode]:
+    """Episodes of the task that shows most, by policy and condition: the skill decides it before training."""
+    task, *_ = choose_tasks(start, trained or start, 2)  # of one policy alone, a failure where there is any
+    with_skill, without = group_by_task(start)[task].pair
+    after = {"trained, without": group_by_task(trained)[task].without_skill[0]} if trained else {}
+    return {"start, with the skill": with_skill, "start, without": without, **after}
 
 
 def side_by_side(episodes: Mapping[str, Episode]) -> str:
     """A task's commands in columns, one for each episode; the same command again and again is written once."""
     width = _WIDTH // len(episodes)
-    columns = [[title, "-" * len(title), *_commands(episode)] for title, episode in episodes.items()]
-    rows = zip_longest(*columns, fillvalue="")
-    lines = ("  " + "".join(_fit(cell, width) for cell in row).rstrip() for row in rows)
-    return "\n".join([f"  Task: {next(iter(episodes.values())).goal}", "", *lines, ""])
+    columns = [[_fit(command, width) for command in _commands(episode)] for episode in episodes.values()]
+    goal = next(iter(episodes.values())).goal
+    return f"Task: {goal}\n\n{Table([*episodes], [*zip_longest(*columns, fillvalue='')]).text()}"
 
 
 def _commands(episode: Episode) -> list[str]:
@@ -149,12 +144,6 @@ def _commands(episode: Episode) -> list[str]:
     return [*lines, f"= {'solved' if episode.won else 'not solved'} in {len(episode)} steps"]
 
 
-def _row(name: str, report: PairedReport) -> str:
-    found = report.overall.to_json()
-    cells = ((100 * found[rate], *(100 * end for end in found[f"{rate}_interval"])) for rate in _RATES)
-    return f"  {name:<8}{''.join(f'{rate:.0f} [{low:.0f}, {high:.0f}]'.rjust(22) for rate, low, high in cells)}"
-
-
 def _fit(text: str, width: int) -> str:
     plain = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return (plain if len(plain) < width else f"{plain[: width - 4]}...").ljust(width)
+    return plain if len(plain) < width else f"{plain[: width - 4]}..."

@@ -13,7 +13,7 @@ from skill_library import SkillFileError, SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.cli.command import Command, say
-from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library, skill_lengths
+from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library
 from skillc_lab.skills.shown import (
     ShownText,
     check_shown,
@@ -98,7 +98,8 @@ def _shown(options: SkillsOptions) -> int:
             f"{options.library} holds no recorded episodes: expected a file of transcripts (.jsonl), or the folder of "
             "a run or an evaluation with transcripts.jsonl or transcripts/*.jsonl in it"
         )
-    of_type = shown if options.shows is None else _of_type(shown, options.shows)
+    kind = options.shows and _named_type(options.shows, [each.task_type for each in shown])
+    of_type = [each for each in shown if kind in (None, each.task_type)]
     say(shown_table(of_type, library, _counting(options)))
     say(_total(shown, len(files)))
     if options.shows is not None:
@@ -159,11 +160,6 @@ def _named_type(name: str, kinds: Iterable[str]) -> str:
     return found[0]
 
 
-def _of_type(shown: Sequence[ShownText], name: str) -> list[ShownText]:
-    kind = _named_type(name, [each.task_type for each in shown])
-    return [each for each in shown if each.task_type == kind]
-
-
 def _counting(options: SkillsOptions) -> Counting | None:
     """Counts tokens, if a model is named."""
     if options.model is None:
@@ -179,8 +175,10 @@ def _counting(options: SkillsOptions) -> Counting | None:
 
 
 def _lengths(library: SkillLibrary, count: Counting | None) -> str:
-    found = skill_lengths(library, count)
-    rows = [(each.name, each.words, each.tokens or "-", ", ".join(each.task_types)) for each in found]
+    rows = [
+        (each.name, len(each.text.split()), count(each.text) if count else "-", ", ".join(each.task_types))
+        for each in library.skills
+    ]
     return Table(["skill", "words", "tokens", "serves"], rows, numbers=(1, 2)).text()
 
 

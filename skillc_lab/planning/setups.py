@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import unknown_name
+from trainers.base import Count, Options, Positive, Share
 from trainers.config import TrainConfig
 
 GIB = 2**30
@@ -22,7 +23,7 @@ _FOLDER = Path(str(resources.files("skillc_lab.planning")))
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Options):
     """GPUs and how the training state lies on them.
 
     Attributes:
@@ -35,24 +36,15 @@ class Machine:
             unknown.
         host_memory: Memory of the machine beside its GPUs in GiB; None if unknown.
         disk: Speed of the disk in GB per second.
-
-    Raises:
-        ConfigError: If a number is not positive.
     """
 
-    gpus: int = 1
-    gpu_memory: float = 80.0
+    gpus: Count = 1
+    gpu_memory: Positive = 80.0
     sharding: Sharding = "none"
-    reserve: float = 0.06
-    tflops: float | None = None
-    host_memory: float | None = None
-    disk: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.sharding not in get_args(Sharding):
-            raise unknown_name("sharding", self.sharding, get_args(Sharding))
-        if self.gpus < 1 or not self.gpu_memory > 0 or not 0 <= self.reserve < 1:
-            raise ConfigError(f"A machine has gpus >= 1, gpu_memory > 0 GiB and 0 <= reserve < 1, got {self}.")
+    reserve: Share = 0.06
+    tflops: Positive | None = None
+    host_memory: Positive | None = None
+    disk: Positive = 1.0
 
     @property
     def usable(self) -> float:

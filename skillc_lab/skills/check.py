@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skill_library import Skill, SkillLibrary
@@ -17,17 +17,6 @@ _CODE = re.compile(r"\bb0[a-z0-9]{8}\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class SkillLength:
-    """How long a skill is, and which types it serves."""
-
-    name: str
-    task_types: tuple[str, ...]
-    words: int
-    tokens: int | None
-    """Of a model's tokenizer; None without one."""
-
-
-@dataclass(frozen=True)
 class Finding:
     """Something to look at: what was found, and what to do."""
 
@@ -36,14 +25,6 @@ class Finding:
     message: str
     serious: bool
     """Whether an agent would be misled or an episode fail."""
-
-
-def skill_lengths(library: SkillLibrary, count: Callable[[str], int] | None = None) -> list[SkillLength]:
-    """Lengths of all skills, general ones first; in words alone where nothing counts tokens."""
-    return [
-        SkillLength(skill.name, skill.task_types, len(skill.text.split()), count(skill.text) if count else None)
-        for skill in library.skills
-    ]
 
 
 def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list[Finding]:

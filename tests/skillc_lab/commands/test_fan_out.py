@@ -64,12 +64,11 @@ def test_a_file_is_read_like_a_shell() -> None:
         read_commands("# nothing\n")
 
 
-def test_outcomes_come_in_the_commands_order_and_lost_machines_are_told(ray: FakeRay) -> None:
-    noted: list[int] = []
-    options = FanOutOptions(Path("f"), cpus=2, gpus=0.5, retries=1)
-    found = fan_out([("a",), ("wrong",), ("lost",)], options, note=lambda each: noted.append(each.status))
+def test_outcomes_come_in_the_commands_order_and_lost_machines_are_told(ray: FakeRay, capsys: Any) -> None:
+    found = fan_out([("a",), ("wrong",), ("lost",)], FanOutOptions(Path("f"), cpus=2, gpus=0.5, retries=1))
     assert [each.status for each in found] == [0, 2, -1]
-    assert noted == [-1, 2, 0]
+    lines = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["failed (-1)", "    the node died", "failed (2) on here", "    said so", "done on here"]
     assert found[2].said == "the node died"
     assert ray.calls == ["auto", {"num_cpus": 2, "num_gpus": 0.5, "max_retries": 1}, "shutdown"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,12 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the train extra")
 
-from skillc_gym.episodes import Episode
-from skillc_gym.episodes.record import Turn
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo
 from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.commands.quick_demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
+from tests.trainers.rollouts_of import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.tracking import write_json
 
@@ -38,19 +38,20 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
     policy = tmp_path / "policy"
     shutil.copytree(shipped_policy("webshop"), policy)
     result = run_quick_demo(DemoOptions(out=tmp_path / "out", env="webshop", policy=policy, held_out=1))
-    assert list(result.reports) == ["start", "trained"]
-    assert result.reports["start"].outcomes == result.reports["trained"].outcomes
-    assert list(result.example) == ["start, with the skill", "start, without", "trained, without"]
+    assert list(result["policies"]) == ["start", "trained"]
+    assert result["policies"]["start"] == result["policies"]["trained"]
+    heads = re.split(r"\s{2,}", result["example"].split("\n")[2])
+    assert heads == ["start, with the skill", "start, without", "trained, without"]
     text = describe_quick_demo(result)
     assert "trained " in text
     assert "No trained policy" not in text
-    assert "before training" in result.page.read_text()
+    assert "before training" in Path(result["page"]).read_text()
 
 
 def test_another_start_plays_with_its_own_settings(tmp_path: Path) -> None:
     result = run_quick_demo(DemoOptions(out=tmp_path, model="shipped", held_out=1))
     assert json.loads((tmp_path / "start" / "evaluation.json").read_text())["max_episode_steps"] == 20
-    assert "skillc train --model shipped" in describe_quick_demo(result)
+    assert "skillc train --model shipped" in describe_quick_demo(result, "shipped")
     with pytest.raises(MissingDataError, match="skillc get-model smollm2-household"):
         run_quick_demo(DemoOptions(out=tmp_path / "other", model="smollm2-household"))
 
@@ -100,31 +101,13 @@ def test_what_it_cannot_show_is_said(asked: dict[str, Any], error: type[Exceptio
         run_quick_demo(DemoOptions(quick=True, **asked))
 
 
-def episode(*actions: str, won: bool) -> Episode:
-    return Episode(
-        task_id="t",
-        task_type="k",
-        goal="look.",
-        condition=0,
-        skill="",
-        skill_sha256="",
-        skill_text="",
-        seed=0,
-        group_id=0,
-        turns=tuple(Turn("", action, action, True, True, 0.0) for action in actions),
-        won=won,
-        task_score=float(won),
-        terminated=won,
-        truncated=not won,
-    )
-
-
 def test_commands_stand_side_by_side() -> None:
-    shown = side_by_side({"with": episode("go\x1b[31m", won=True), "without": episode("look", "look", won=False)})
+    shown = side_by_side(
+        {"with": episode(won=True, actions=["go\x1b[31m"]), "without": episode(won=False, actions=["look", "look"])}
+    )
     rows = [line.split() for line in shown.splitlines()[2:]]
     assert rows == [
         ["with", "without"],
-        ["----", "-------"],
         ["go?[31m", "look", "(2", "times)"],
         ["=", "solved", "in", "1", "steps", "=", "not", "solved", "in", "2", "steps"],
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,8 @@ def test_the_shipped_libraries_pass(library, capsys):
     said = capsys.readouterr().out
     assert "Nothing found" in said
     assert "not checked" not in said
+    rows = [re.findall(r" (\d+) ", line) for line in said.splitlines()[1 : 1 + len(load_library(library).skills)]]
+    assert all(int(words) > 10 and int(tokens) > 10 for words, tokens in rows)
     assert skillc(["skills", "lint", library]) == 0
     assert skillc(["skills", "diff", library, library]) == 0
     assert skillc(["skills", "diff", "alfworld", "webshop"]) == 1

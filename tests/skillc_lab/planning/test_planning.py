@@ -291,7 +291,7 @@ def test_what_training_refuses_does_not_fit(
 
 def test_it_warns_of_what_cannot_work(seven: ModelShape) -> None:
     assert any("vllm_memory=0.1" in warning for warning in planned(seven, vllm_memory=0.1).warnings)
-    with pytest.raises(ConfigError, match="gpus >= 1"):
+    with pytest.raises(ConfigError, match="gpus must be at least 1"):
         Machine(0)
 
 

@@ -10,13 +10,12 @@ from skill_library import Skill, SkillLibrary, load_library
 from skill_library.errors import SkillFileError
 from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError
-from skillc_lab.skills.check import check_library, diff_libraries, lint_library, skill_lengths
+from skillc_lab.skills.check import check_library, diff_libraries, lint_library
 from skillc_lab.skills.learn import learn_skills
 from tests.trainers.rollouts_of import episode
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
 HEAT = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
-GENERAL = '{"skills": ["Look around."]}'
 LOOK = ["go to desk 1", "take book 1 from desk 1", "use desklamp 1"]
 PLAYED = [
     *[episode(won=True, actions=HEAT)] * 3,
@@ -78,13 +77,14 @@ def test_a_model_takes_notes_then_writes_skills_mistakes_and_what_is_general(tmp
     assert "mistakes" in writer.last_fault
 
 
+def speaking(general):
+    """Answers by what is asked: a note, the skills and mistakes of a type, or what is general."""
+    replies = {"one note": '{"note": "n"}', "mistakes": '{"skills": ["Do it."], "mistakes": []}', "": general}
+    return lambda chats: [next(reply for key, reply in replies.items() if key in chat[1]["content"]) for chat in chats]
+
+
 def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
-    replies = {
-        "one note": '{"note": "n"}',
-        "mistakes": '{"skills": ["Do it."], "mistakes": []}',
-        "all of these": GENERAL,
-    }
-    writer = NotedWriter(lambda chats: [next(r for key, r in replies.items() if key in c[1]["content"]) for c in chats])
+    writer = NotedWriter(speaking('{"skills": ["Look around."]}'))
     library = load_library(write_library(learn_skills(PLAYED, writer), tmp_path / "own"))
     assert library.skills[0].text == "Look around."
     assert library.for_task("look").text == "Look around.\n\nDo it."
@@ -92,15 +92,10 @@ def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
 
 
 def test_no_rule_adds_to_a_writer_that_takes_notes():
-    replies = {"one note": '{"note": "n"}', "mistakes": '{"skills": ["Do it."], "mistakes": []}', "all of these": "Hm."}
-
-    def speak(chats):
-        return [next(reply for key, reply in replies.items() if key in chat[1]["content"]) for chat in chats]
-
-    noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speak))}
+    noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speaking("Hm.")))}
     assert noted == {"heat": "Do it.", "look": "Do it."}
-    replies = {"": '{"skills": ["Do it."]}'}
-    at_once = {skill.name: skill.text for skill in learn_skills(PLAYED, ModelWriter(speak))}
+    writer = ModelWriter(lambda chats: ['{"skills": ["Do it."]}' for _ in chats])
+    at_once = {skill.name: skill.text for skill in learn_skills(PLAYED, writer)}
     assert "take O from R" in at_once["general"]
     assert at_once["heat"] == "Do it.\n\nMistake to avoid: to leave out: heat O with microwave 1."
 
@@ -133,12 +128,6 @@ def test_what_names_a_single_task_is_found():
     assert "mug 3" in found[0].message
     assert "b0griuas5h" in found[0].message
     assert "500 words" in found[1].message
-
-
-def test_lengths_are_counted_in_words_and_tokens():
-    lengths = skill_lengths(load_library("webshop"), count=len)
-    assert lengths[0].words > 10
-    assert lengths[0].tokens > lengths[0].words
 
 
 def test_a_difference_is_shown_line_by_line():
