@@ -109,8 +109,10 @@ def parse(
 
 
 def _for_help(options: type, names: Sequence[str] = ()) -> type:
-    """The class with all of its options in their groups, or with these alone, as tyro's help shows it."""
+    """The class with all of its options in their groups, or these alone in their order, as tyro's help shows it."""
     specs = list(_help_specs(options, names))
+    if names:
+        specs.sort(key=lambda spec: names.index(spec[0].rstrip("_")))
     return make_dataclass(options.__name__, specs, kw_only=True, namespace={"__doc__": inspect.getdoc(options)})
 
 

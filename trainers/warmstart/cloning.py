@@ -31,7 +31,8 @@ class CloningConfig:
     batch_episodes: Count = 12
     """Episodes per step."""
     context_weight: float = 0.3
-    """Weight of the loss on prompts and observations; predicting them teaches a small model to copy names."""
+    """Weight of the loss on prompts and observations, beside the replies'; predicting them teaches a small model to
+    copy names. 0 for a pretrained model."""
     learning_rate: float = 3e-3
     """Peak learning rate; it rises over the first 5 % of the steps and falls along a cosine to a tenth."""
     weight_decay: float = 0.01
