@@ -12,7 +12,7 @@ from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demonstration import DemoOptions, check_same
 from skillc_lab.report import choose_tasks, group_by_task, make_report
-from trainers.base import hardest_start, named_folder, shipped_policy, shipped_trained_policy
+from trainers.base import PACKAGES, fetched_trained, hardest_start, named_folder, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
@@ -24,7 +24,10 @@ _NO_TRAINED = (
     "No trained policy comes with this version: `skillc demo` trains one in some ten minutes, and\n"
     "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
 )
-_PRETRAINED = "`skillc train --model {model}` goes on from here; --policy FOLDER shows what it made beside its start."
+_UNTRAINED = "`skillc train --model {model}` goes on from here; --policy FOLDER shows what it made beside its start."
+_NOT_FETCHED = (
+    "`skillc get-model {model}-trained` fetches what it became without its skill, and shows it beside its start."
+)
 
 
 def quick_policies(options: DemoOptions) -> dict[str, Path]:
@@ -33,7 +36,8 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
         raise MissingDataError(f"There is no checkpoint folder {options.policy}; make one with `skillc demo`.")
     if options.model is not None:
         start = named_folder(options.model, options.env) or Path(options.model)
-        return {"start": start, **({"trained": options.policy} if options.policy else {})}
+        trained = options.policy or fetched_trained(options.model)
+        return {"start": start, **({"trained": trained} if trained else {})}
     try:
         start = shipped_policy(options.env, hardest_start(options.env))
     except MissingDataError:
@@ -112,12 +116,17 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     made = make_report(
         later[-1] if later else first, before=first if later else None, out=folder / "report", title=title
     )
-    hint = _PRETRAINED.format(model=options.model) if options.model else _NO_TRAINED
-    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started, hint)
+    result = QuickDemoResult(options.splits[0], reports, made.page, time.perf_counter() - started, _hint(options.model))
     found = {name: report.overall.to_json() for name, report in reports.items()}
     plain = {"split": result.split, "policies": found, "page": str(result.page), "seconds": round(result.seconds, 1)}
     write_json(folder / "summary.json", plain)
     return result
+
+
+def _hint(model: str | None) -> str:
+    if model is None:
+        return _NO_TRAINED
+    return (_NOT_FETCHED if f"{model}-trained" in PACKAGES else _UNTRAINED).format(model=model)
 
 
 def describe_quick_demo(result: QuickDemoResult) -> str:
