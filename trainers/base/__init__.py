@@ -10,6 +10,7 @@ from trainers.base.model_folders import (
     Package,
     fetched_folder,
     fetched_model,
+    fetched_trained,
     hardest_start,
     is_shipped,
     named_folder,
@@ -52,6 +53,7 @@ from trainers.base.registry import Registry, current_names, load_object, underst
 from trainers.base.trajectory import TokenRow, Trajectory, Usage
 
 __all__ = ["HARD", "PACKAGES", "REAL", "SHIPPED", "Adapted", "Package", "fetched_folder", "fetched_model"]
+__all__ += ["fetched_trained"]
 __all__ += ["hardest_start", "is_shipped", "named_folder", "package_named", "shipped_names", "shipped_policy"]
 __all__ += ["shipped_trained_policy"]
 __all__ += ["Aggregation", "AtLeastTwo", "Count", "Fraction", "MaskTruncated", "Natural", "NotNegative", "Options"]

@@ -129,6 +129,12 @@ PACKAGES: Mapping[str, Package | Adapted] = {
         base="smollm2-135m",
         folder="adapters_smollm2",
     ),
+    "smollm2-household-trained": Adapted(
+        name="smollm2-household-trained",
+        summary="SmolLM2-135M that learned to do without that skill, by contrastive relabelling from smollm2-household",
+        base="smollm2-household",
+        folder="adapters_smollm2_trained",
+    ),
 }
 """Models that are fetched, and models made of them, by the names that a configuration uses."""
 
@@ -153,3 +159,10 @@ def fetched_model(name: str) -> Path:
     if not _is_there(folder):
         raise MissingDataError(f"model={name} is not at {folder} yet; fetch it with: skillc get-model {name}")
     return folder
+
+
+def fetched_trained(name: str) -> Path | None:
+    """What a fetched start became, ``<name>-trained``; None where that is not there."""
+    trained = f"{name}-trained"
+    folder = fetched_folder(trained)
+    return folder if trained in PACKAGES and _is_there(folder) else None

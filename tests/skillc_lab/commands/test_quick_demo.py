@@ -56,6 +56,14 @@ def test_another_start_plays_with_its_own_settings(tmp_path: Path) -> None:
         run_quick_demo(DemoOptions(out=tmp_path / "other", model="smollm2-household"))
 
 
+def test_what_a_fetched_start_became_is_shown_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path))
+    options = DemoOptions(out=tmp_path / "out", model="smollm2-household")
+    for name, there in (("smollm2-household", ["start"]), ("smollm2-household-trained", ["start", "trained"])):
+        write_json(tmp_path / "models" / name / "config.json", {})
+        assert list(quick_policies(options)) == there
+
+
 @pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "model.safetensors"])
 def test_a_broken_policy_is_found_before_anything_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
