@@ -43,6 +43,7 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path: Path) -> None:
     heads = re.split(r"\s{2,}", result["example"].split("\n")[2])
     assert heads == ["start, with the skill", "start, without", "trained, without"]
     text = describe_quick_demo(result)
+    assert text.count("gap") == 1
     assert "trained " in text
     assert "No trained policy" not in text
     assert "before training" in Path(result["page"]).read_text()
