@@ -150,6 +150,19 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
         title(right, f"After it {said}", "without the skill; a point per seed, held-out tasks; hollow: before")
 
 
+def draw_night(record: Mapping[str, Any], path: Path) -> None:
+    """Draws courses from one start as a demonstration's: `benchmarks.evaluations courses`."""
+    arms = ("without", "with")
+    before = {f"sr_{arm}_before": record["before"]["overall"][f"sr_{arm}"] for arm in arms}
+    runs = [
+        {"preset": method, "validations": run["validations"], **before}
+        | {f"sr_{arm}_after": run["after"]["overall"][f"sr_{arm}"] for arm in arms}
+        for method, found in record["methods"].items()
+        for run in found["runs"]
+    ]
+    draw_demonstration({"runs": runs}, path)
+
+
 def _each_rate(rates: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {100 * rate:.0f} %" for name, rate in rates.items())
 
@@ -330,6 +343,7 @@ DRAWN: Mapping[str, Draw] = {
     "controls": _map("controls"),
     "controls_easy": _map("controls_easy"),
     "demo_generated/methods": _of(draw_demonstration, "demo_generated"),
+    "smollm2_night": _of(draw_night, "smollm2_night"),
     "demo_webshop_generated/methods": _of(draw_demonstration, "demo_webshop_generated"),
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
