@@ -151,16 +151,34 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
 
 
 def draw_night(record: Mapping[str, Any], path: Path) -> None:
-    """Draws courses from one start as a demonstration's: `benchmarks.evaluations courses`."""
-    arms = ("without", "with")
-    before = {f"sr_{arm}_before": record["before"]["overall"][f"sr_{arm}"] for arm in arms}
-    runs = [
-        {"preset": method, "validations": run["validations"], **before}
-        | {f"sr_{arm}_after": run["after"]["overall"][f"sr_{arm}"] for arm in arms}
-        for method, found in record["methods"].items()
-        for run in found["runs"]
-    ]
-    draw_demonstration({"runs": runs}, path)
+    """Draws courses from one start: success in training without the skill, and on unseen tasks before and after."""
+    styles = method_styles(list(record["methods"]))
+    before = record["before"]["overall"]
+    with canvas(path, 9.6, 4.4) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=[1.5, 1], sharey=True)
+        for method, found in record["methods"].items():
+            courses = [[each["success_without"] for each in run["updates"]] for run in found["runs"]]
+            _draw_lines(left, courses, styles[method])
+            for arm, dashes in (("with", "--"), ("without", "-")):
+                for run in found["runs"]:
+                    ends = (before[f"sr_{arm}"], run["after"]["overall"][f"sr_{arm}"])
+                    right.plot((0, 1), ends, dashes, color=styles[method].colour, marker="o", markersize=4)
+        left.set_xlabel("update")
+        left.xaxis.get_major_locator().set_params(integer=True)
+        left.legend(loc="upper left")
+        rate_axis(left)
+        right.set_xticks([0, 1], ["before", "after"])
+        right.set_xlim(-0.15, 1.15)
+        title(left, "Rollouts without the skill in training", "share that succeeds; thin: seeds, bold: their mean")
+        title(right, "On unseen houses", "a line per seed; dashed: with the skill")
+
+
+def _draw_lines(axes: Any, courses: Sequence[Sequence[float]], style: LineStyle) -> None:
+    steps = range(1, len(courses[0]) + 1)
+    for course in courses:
+        axes.plot(steps, course, color=style.colour, linewidth=0.7, alpha=0.45)
+    label = f"{style.label} ({len(courses)} seeds)"
+    axes.plot(steps, [fmean(at) for at in zip(*courses, strict=True)], color=style.colour, linewidth=2.4, label=label)
 
 
 def _each_rate(rates: Mapping[str, float]) -> str:
