@@ -135,16 +135,18 @@ class _Course:
 def _over_seeds(before: PairedReport, runs: Sequence[_Course], baseline: Sequence[_Course]) -> dict[str, Any]:
     """A method's runs, and over its seeds and the tasks together: success, its change, and what it has over the first.
 
-    Seeds are paired with those of the first method.
+    Seeds are paired with those of the first method that are the same.
     """
+    others = {each.run.config["seed"]: each for each in baseline}
     found: dict[str, Any] = {"end": {}, "change": {}, "against_first": {}}
     for arm, skill in (("without", False), ("with", True)):
         start = _won(before, before, skill=skill)
-        rows, others = ([_won(before, each.after, skill=skill) for each in group] for group in (runs, baseline))
-        end = mean_over_seeds_and_tasks(rows)
+        rows = {each.run.config["seed"]: _won(before, each.after, skill=skill) for each in runs}
+        pairs = [(row, _won(before, others[seed].after, skill=skill)) for seed, row in rows.items() if seed in others]
+        end = mean_over_seeds_and_tasks(list(rows.values()))
         found["end"][arm] = {"mean": end.mean, "interval": end.interval and end.interval.to_json()}
-        found["change"][arm] = mean_difference([(row, start) for row in rows]).to_json()
-        found["against_first"][arm] = mean_difference(list(zip(rows, others, strict=True))).to_json()
+        found["change"][arm] = mean_difference([(row, start) for row in rows.values()]).to_json()
+        found["against_first"][arm] = mean_difference(pairs).to_json() if pairs else None
     return found | {"runs": [each.to_json() for each in runs]}
 
 

@@ -78,11 +78,11 @@ def test_a_folder_without_an_evaluation_is_said(tmp_path: Path, capsys):
     assert "of an evaluation" in capsys.readouterr().err
 
 
-def course(folder: Path, seed: int) -> Path:
+def course(folder: Path, seed: int, method: str = "skillc") -> Path:
     card = {"parameters": 1000, "loss_held_out": [1.5, 0.25], "demonstrator_success": {}, "recipe": {"episodes": 12}}
     write(folder / "start" / "policy_card.json", {**card, "versions": {"git": {**GIT, "revision": "b" * 40}}})
     (folder / "start" / "model.safetensors").write_bytes(b"weights")
-    write_run(folder / "run", steps=12)
+    write_run(folder / "run", method, steps=12, seed=seed)
     for part, step, drawn in (("before", 0, 0), ("after", 180, seed)):
         write(folder / part / "report.json", report(step, seed=drawn).to_json())
     for part in ("before", "run", "after"):
@@ -91,15 +91,17 @@ def course(folder: Path, seed: int) -> Path:
 
 
 def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path: Path):
-    record = gathered(tmp_path, "courses", *(str(course(tmp_path / str(seed), seed)) for seed in (1, 2)))
+    folders = [course(tmp_path / str(seed), seed) for seed in (1, 2)]
+    record = gathered(tmp_path, "courses", *map(str, folders), str(course(tmp_path / "grpo", 2, "grpo")))
     before, *after = (report(step, seed) for step, seed in ((0, 0), (180, 1), (180, 2)))
-    ((method, found),) = record["methods"].items()
+    assert list(record["methods"]) == ["skillc", "grpo"]
+    found, other = record["methods"].values()
     gains = [each.overall.sr_without - before.overall.sr_without for each in after]
     assert found["change"]["without"]["mean"] == pytest.approx(sum(gains) / 2)
     assert found["change"]["without"]["interval"][0] > 0
     assert found["against_first"]["with"] == {**found["against_first"]["with"], "mean": 0.0, "interval": None}
     assert [PairedReport.from_json(run["after"]) for run in found["runs"]] == after
-    assert method == "skillc"
+    assert other["against_first"]["without"]["mean"] == 0.0  # seed 2 beside seed 2, where both came to the same
     assert [len(run["updates"]) for run in found["runs"]] == [12, 12]
     assert record["start"]["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert record["versions"]["git"] == {"revisions": ["a" * 40], "clean": True}
