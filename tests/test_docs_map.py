@@ -122,7 +122,7 @@ def of_others(line: str) -> None:
 
 TYPED: dict[str, Callable[[str], None]] = {
     **{"skillc": skillc, "make": make, "pip": pip, "python": python, "python3": python, "docker": docker},
-    **{"accelerate": accelerate, "scripts/install_torch.sh": script},
+    **{"accelerate": accelerate, "scripts/install_torch.sh": script, "scripts/smollm2/night.sh": script},
     **dict.fromkeys((".", "export", "apt-get", "tensorboard", "transformers", "vf-eval", "openenv"), of_others),
 }
 
