@@ -71,7 +71,8 @@ class DemoOptions:
     steps: int = 25
     """Updates; by 25 two methods have parted."""
     held_out: int | None = None
-    """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it."""
+    """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it, or a
+    twentieth with --model."""
     held_out_splits: tuple[str, ...] = ()
     """Splits of the held-out tasks, the headline first; the environment's if none is named."""
     train_options: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +87,8 @@ class DemoOptions:
     def folder(self) -> Path:
         """Where all of it goes."""
         world = "" if self.env == type(self).env else f"_{self.env}"
-        return self.out or Path(f"runs/{'quick' if self.quick else 'demo'}{world}")
+        model = f"_{Path(self.model).name}" if self.model else ""
+        return self.out or Path(f"runs/{'quick' if self.quick else 'demo'}{world}{model}")
 
     @property
     def tasks(self) -> DemoTasks:

@@ -122,7 +122,7 @@ def describe_quick_demo(summary: Mapping[str, Any], model: str | None = None) ->
         for name, each in found.items()
     ]
     parts = [
-        f"\nOne held-out task of those that say most, each time from the same seed:\n\n{summary['example']}\n",
+        f"\nA task that the skill decides, chosen for that; the same seed each time:\n\n{summary['example']}\n",
         f"Success in per cent on {found['start']['n']} held-out tasks of {summary['split']} (95 % intervals):\n",
         Table(["policy", "with the skill", "without", "gap"], rows, numbers=(1, 2, 3)).text(),
         "" if "trained" in found else f"\n{_hint(model)}",

@@ -106,7 +106,7 @@ def _attention(
 
 def _foldable(query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor, others: Mapping[str, Any]) -> bool:
     known = not any(others.get(name) is not None for name in ("softcap", "s_aux", "position_bias", "cache"))
-    return known and mask.shape[1] == 1 and key.shape[1] < query.shape[1]
+    return known and mask.shape[1:3] == (1, query.shape[2]) and key.shape[1] < query.shape[1]
 
 
 def _folded(

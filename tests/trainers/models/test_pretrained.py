@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the extra 'train'")
 
-from skillc_gym.errors import CheckpointError, MissingDataError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from trainers.base import Adapted, Package, fetched_folder, fetched_model, model_folders, package_named
 from trainers.config import TrainConfig
@@ -160,6 +160,9 @@ def test_what_a_policy_learned_is_written_as_adapters_of_its_start(tmp_path: Pat
     start.save_pretrained(tmp_path / "trained")
     (tmp_path / "trained" / "skillc_settings.json").write_text("{}")
     assert extract_adapters(tmp_path / "start", tmp_path / "trained", tmp_path / "made", rank=1) > 0.999
+    for policy, rank in (("start", 1), ("trained", 17)):
+        with pytest.raises(ConfigError, match="smallest side of a linear map"):
+            extract_adapters(tmp_path / "start", tmp_path / policy, tmp_path / "no", rank=rank)
     adapt(tmp_path / "start", tmp_path / "made", tmp_path / "again")
     again, ids = AutoModelForCausalLM.from_pretrained(tmp_path / "again"), torch.arange(40)[None]
     with torch.inference_mode():
