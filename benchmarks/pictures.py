@@ -158,7 +158,7 @@ def draw_night(record: Mapping[str, Any], path: Path) -> None:
         left, right = figure.subplots(1, 2, width_ratios=[1.5, 1], sharey=True)
         for method, found in record["methods"].items():
             courses = [[each["success_without"] for each in run["updates"]] for run in found["runs"]]
-            _draw_lines(left, courses, styles[method])
+            _draw_lines(left, range(1, len(courses[0]) + 1), courses, styles[method], marker=None)
             for arm, dashes in (("with", "--"), ("without", "-")):
                 for run in found["runs"]:
                     ends = (before[f"sr_{arm}"], run["after"]["overall"][f"sr_{arm}"])
@@ -171,14 +171,6 @@ def draw_night(record: Mapping[str, Any], path: Path) -> None:
         right.set_xlim(-0.15, 1.15)
         title(left, "Rollouts without the skill in training", "share that succeeds; thin: seeds, bold: their mean")
         title(right, "On unseen houses", "a line per seed; dashed: with the skill")
-
-
-def _draw_lines(axes: Any, courses: Sequence[Sequence[float]], style: LineStyle) -> None:
-    steps = range(1, len(courses[0]) + 1)
-    for course in courses:
-        axes.plot(steps, course, color=style.colour, linewidth=0.7, alpha=0.45)
-    label = f"{style.label} ({len(courses)} seeds)"
-    axes.plot(steps, [fmean(at) for at in zip(*courses, strict=True)], color=style.colour, linewidth=2.4, label=label)
 
 
 def _each_rate(rates: Mapping[str, float]) -> str:
@@ -196,12 +188,18 @@ def _average(runs: Sequence[Mapping[str, Any]]) -> float:
 
 def _draw_course(axes: Any, runs: Sequence[Mapping[str, Any]], style: LineStyle) -> None:
     courses = [[float(each["overall_without"]) for each in run["validations"]] for run in runs]
-    steps = [int(each["step"]) for each in runs[0]["validations"]]
+    _draw_lines(axes, [int(each["step"]) for each in runs[0]["validations"]], courses, style)
+
+
+def _draw_lines(
+    axes: Any, steps: Sequence[int], courses: Sequence[Sequence[float]], style: LineStyle, **look: Any
+) -> None:
+    """Every course thin, and their mean."""
     for course in courses:
         axes.plot(steps, course, color=style.colour, linewidth=0.7, alpha=0.45)
     mean = [fmean(at) for at in zip(*courses, strict=True)]
-    label = f"{style.label} ({len(runs)} seed{'s' * (len(runs) > 1)})"
-    axes.plot(steps, mean, label=label, **style.look)
+    label = f"{style.label} ({len(courses)} seed{'s' * (len(courses) > 1)})"
+    axes.plot(steps, mean, label=label, **{**style.look, **look})
 
 
 def parameters_of(regime: Regime) -> Points:

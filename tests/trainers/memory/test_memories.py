@@ -130,7 +130,7 @@ def test_what_no_agent_could_read_is_no_entry():
     with pytest.raises(ConfigError, match="empty"):
         Draft("  ")
     with pytest.raises(UnknownNameError, match="kind of entry"):
-        Draft("a", kind="skil")  # type: ignore[arg-type]
+        Draft("a", kind="skil")
 
 
 @pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "half \ud800", "line\r\nend"])

@@ -230,7 +230,7 @@ def test_a_noisy_run_keeps_every_promise() -> None:
     rng = np.random.default_rng(0)
     state = Method(get_recipe("skillc"), tuple(SPEEDS), TOTAL)
     validate(state, 0, rng)
-    fraction = {k: [] for k in SPEEDS}  # type: ignore[var-annotated]
+    fraction: dict[str, list[float]] = {k: [] for k in SPEEDS}
     for step in range(1, TOTAL + 1):
         log = train(state, step, rng)
         assert all(c >= 0.0 for c in log["correction"].values())
